@@ -16,7 +16,7 @@ typedef struct Value {
   int digits; /* 'x': number of low bits of a generated element */
   int limit;  /* integers: upper bound of generated elements, exclusive */
   int rank;
-  int64_t most[RANK];             /* largest extents */
+  int64_t max[RANK];              /* largest extents */
   int64_t base[RANK], coef[RANK]; /* extent = base + coef * symbol; inputs only */
   int sym[RANK];                  /* -1: the extent is base */
   int64_t coef2[RANK];            /* coefficient of a second symbol */

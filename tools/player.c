@@ -285,7 +285,7 @@ static int answer(ChatSession *t) {
 
 /* Read bandwidth in bytes per second of this machine's threads, with four streams each: the upper
  * bound of decoding. The best of a few rounds over more memory than the caches hold. */
-enum { SWEEP_ALL = 1 << 25, SWEEP_LEAST = 1 << 20, SWEEP_ROUNDS = 5, SWEEP_THREADS = 64 };
+enum { SWEEP_ALL = 1 << 25, SWEEP_MIN = 1 << 20, SWEEP_ROUNDS = 5, SWEEP_THREADS = 64 };
 
 typedef struct Sweep {
   uint64_t *at;
@@ -308,7 +308,7 @@ static double read_speed(int threads) {
   pthread_t id[SWEEP_THREADS];
   Sweep part[SWEEP_THREADS];
   size_t each = SWEEP_ALL / (size_t)threads / 64 * 64;
-  if (each < SWEEP_LEAST) each = SWEEP_LEAST;
+  if (each < SWEEP_MIN) each = SWEEP_MIN;
   uint64_t *p = make((size_t)threads * each * sizeof *p);
   double best = 0;
   for (int r = 0; r < SWEEP_ROUNDS; r++) {
@@ -331,17 +331,17 @@ static double read_speed(int threads) {
 /* Writes `bytes` per second as a percentage of the read bandwidth, or null in JSON. A rate above
  * the bandwidth means that weights are cached, or that other programs slowed the measurement, which
  * is then repeated. */
-static const char *bandwidth_share(char text[80], int json, double bytes, double *most,
+static const char *bandwidth_share(char text[80], int json, double bytes, double *bandwidth,
                                    int threads) {
-  for (int i = 0; i < 2 && bytes > *most; i++) {
+  for (int i = 0; i < 2 && bytes > *bandwidth; i++) {
     double again = read_speed(threads);
-    if (again > *most) *most = again;
+    if (again > *bandwidth) *bandwidth = again;
   }
-  if (bytes > *most)
+  if (bytes > *bandwidth)
     snprintf(text, 80,
              json ? "null" : "(above the bandwidth: weights are cached or the machine is busy)");
   else
-    snprintf(text, 80, json ? "%.1f" : "%.0f %% of the read bandwidth", 100 * bytes / *most);
+    snprintf(text, 80, json ? "%.1f" : "%.0f %% of the read bandwidth", 100 * bytes / *bandwidth);
   return text;
 }
 
@@ -360,14 +360,14 @@ static void print_stats(const ChatSession *t) {
 
 static void say_stats(const ChatSession *t) {
   const TurnStats *w = &t->stats;
-  double rest = w->end - w->first, most = read_speed(t->o.threads);
+  double rest = w->end - w->first, bandwidth = read_speed(t->o.threads);
   fprintf(stderr, "%zu of %zu positions; arena %.1f MB; a token reads %.1f MB of weights\n", t->n,
           t->context, (double)ingot_model.arena * 1e-6, ingot_player.token_bytes * 1e-6);
   char share[80];
   if (rest > 0 && w->read > 0) {
-    bandwidth_share(share, 0, w->read / rest, &most, t->o.threads);
+    bandwidth_share(share, 0, w->read / rest, &bandwidth, t->o.threads);
     fprintf(stderr, "decoding read %.1f GB/s: %s (%.1f GB/s, %d thread%s)\n", w->read / rest * 1e-9,
-            share, most * 1e-9, t->o.threads, t->o.threads > 1 ? "s" : "");
+            share, bandwidth * 1e-9, t->o.threads, t->o.threads > 1 ? "s" : "");
   }
 }
 
@@ -521,7 +521,7 @@ static double time_tokens(ChatSession *t, size_t past, size_t n, int each) {
 static int bench(ChatSession *t) {
   static const size_t pasts[] = {16, 512, 1024, 2048, 4096, 8192};
   size_t prompt = t->context < BENCH_PROMPT ? t->context : BENCH_PROMPT, n = BENCH_TOKENS;
-  double most = read_speed(t->o.threads), first = 0;
+  double bandwidth = read_speed(t->o.threads), first = 0;
   int json = t->o.json, count = 0;
   char share[80];
   time_tokens(t, 0, prompt < t->chunk ? prompt : t->chunk, 0);
@@ -536,7 +536,7 @@ static int bench(ChatSession *t) {
     double bytes =
         (ingot_player.token_bytes + ingot_player.kv_bytes * (double)(pasts[i] + n / 2)) / s;
     if (!count++) first = s;
-    bandwidth_share(share, json, bytes, &most, t->o.threads);
+    bandwidth_share(share, json, bytes, &bandwidth, t->o.threads);
     printf(json ? "%s{\"past\": %zu, \"tokens_per_s\": %.2f, \"gb_per_s\": %.3f, "
                   "\"percent_of_bandwidth\": %s}"
                 : "%sdecode after %-6zu   %8.1f tokens/s %8.1f GB/s  %s\n",
@@ -546,10 +546,10 @@ static int bench(ChatSession *t) {
   if (json && count)
     printf("],\n \"decode_tokens_per_s\": %.2f, \"gb_per_s\": %.3f, "
            "\"percent_of_bandwidth\": %s, \"bandwidth_gb_per_s\": %.2f}\n",
-           1 / first, bytes * 1e-9, bandwidth_share(share, 1, bytes, &most, t->o.threads),
-           most * 1e-9);
+           1 / first, bytes * 1e-9, bandwidth_share(share, 1, bytes, &bandwidth, t->o.threads),
+           bandwidth * 1e-9);
   else
-    printf(json ? "]}\n" : "read bandwidth         %8.1f GB/s\n", most * 1e-9);
+    printf(json ? "]}\n" : "read bandwidth         %8.1f GB/s\n", bandwidth * 1e-9);
   return OK;
 }
 
@@ -561,7 +561,7 @@ typedef struct Option {
   const char *name;
   Kind kind;
   void *to;
-  double least, most;
+  double min, max;
   const char *form, *says; /* for --help; NULL: described by another row */
 } Option;
 
@@ -580,10 +580,10 @@ static int set_option(const Option *x, const char *text) {
   char *end = NULL;
   double f = x->kind == K_text ? 0 : strtod(text, &end);
   if (x->kind == K_text) return *(const char **)x->to = text, OK;
-  if (!*text || *end || !(f >= x->least && f <= x->most) ||
+  if (!*text || *end || !(f >= x->min && f <= x->max) ||
       (x->kind == K_int && f != (double)(long)f)) {
     fprintf(stderr, "%s: %s %s: expected a%s number from %g to %g\n", program, x->name, text,
-            x->kind == K_int ? " whole" : "", x->least, x->most);
+            x->kind == K_int ? " whole" : "", x->min, x->max);
     return USAGE;
   }
   if (x->kind == K_int)
@@ -731,9 +731,9 @@ static int begin(ChatSession *t) {
     return complain(UNSUPPORTED, "--system", "the template of this model has no such message");
   const Value *out = &ingot_model.out[0];
   size_t rows = 1; /* number of logits: embeddings may be padded after the last token */
-  for (int i = 0; i < out->rank; i++) rows *= (size_t)out->most[i];
+  for (int i = 0; i < out->rank; i++) rows *= (size_t)out->max[i];
   t->context = (size_t)ingot_player.context;
-  t->chunk = (size_t)in->most[0];
+  t->chunk = (size_t)in->max[0];
   t->arena = make(ingot_model.arena);
   t->size = make((size_t)(ingot_model.nsym + 1) * sizeof *t->size);
   memcpy(t->size, ingot_model.size, (size_t)ingot_model.nsym * sizeof *t->size);

@@ -82,7 +82,7 @@ static int read_shape(const Value *v, const char *at, int64_t *dim) {
     if (*at < '0' || *at > '9') continue;
     long long d = strtoll(at, &end, 10);
     at = end - 1;
-    if (k >= v->rank || d < 0 || d > v->most[k] || (v->sym[k] < 0 && d != v->base[k])) return -1;
+    if (k >= v->rank || d < 0 || d > v->max[k] || (v->sym[k] < 0 && d != v->base[k])) return -1;
     dim[k++] = d;
   }
   return k == v->rank ? 0 : -1;
@@ -108,7 +108,7 @@ static int other_shape(const Value *v, const char *at) {
   for (int k = 0; k < v->rank; k++) {
     int open = v->sym[k] >= 0 && v->coef[k];
     fprintf(stderr, open ? "%s(up to %lld)" : "%s%lld", k ? "x" : "",
-            (long long)(open ? v->most[k] : v->base[k]));
+            (long long)(open ? v->max[k] : v->base[k]));
   }
   fputs(v->rank ? "\n" : "() (a scalar)\n", stderr);
   return BAD;
@@ -403,11 +403,11 @@ static void prepare(Run *r) {
   r->arena = make(m->arena);
   if (m->start) m->start(r->arena, m->threads);
   for (int i = 0; i < m->nin; i++)
-    if (!r->given[i]) r->in[i] = make(elements(&m->in[i], m->in[i].most) * (size_t)m->in[i].size);
+    if (!r->given[i]) r->in[i] = make(elements(&m->in[i], m->in[i].max) * (size_t)m->in[i].size);
   for (int i = 0; i < m->nout; i++) {
-    memcpy(r->shape[i], m->out[i].most, sizeof r->shape[i]);
+    memcpy(r->shape[i], m->out[i].max, sizeof r->shape[i]);
     r->shapes[i] = r->shape[i];
-    r->out[i] = make(elements(&m->out[i], m->out[i].most) * (size_t)m->out[i].size);
+    r->out[i] = make(elements(&m->out[i], m->out[i].max) * (size_t)m->out[i].size);
   }
 }
 
@@ -443,7 +443,7 @@ static void make_up(Run *r, uint64_t seed) {
     for (int k = 0; k < v->rank;
          k++) { /* beyond the maximum the state is full; the run reports it */
       dim[k] = extent(v, k, r->size);
-      if (dim[k] > v->most[k]) dim[k] = v->most[k];
+      if (dim[k] > v->max[k]) dim[k] = v->max[k];
     }
     fill(v, (void *)(uintptr_t)r->in[i], elements(v, dim), seed * 1000003 + (uint64_t)i);
   }
@@ -535,15 +535,6 @@ static void time_kernels(void) {
   timed.all = make(n * TIMED * sizeof *timed.all);
 }
 
-static void keep_kernels(int run) {
-  for (int k = 0; k < ingot_model.kernels && run < TIMED; k++)
-    timed.all[k * TIMED + run] = timed.ms[k];
-}
-
-static void forget_kernels(void) {
-  for (int k = 0; k < ingot_model.kernels; k++) timed.ms[k] = timed.calls[k] = 0;
-}
-
 /* One line per kernel: median ms, calls of the last run. */
 static void show_kernels(int runs) {
   int n = runs < TIMED ? runs : TIMED;
@@ -559,8 +550,8 @@ static void show_kernels(int runs) {
 
 /* Three warm-up runs, then as many as fit, at least five. */
 static int bench(Run *r, double seconds) {
-  enum { MOST = 1 << 20, LEAST = 5 };
-  double *ms = malloc(MOST * sizeof *ms),
+  enum { MAX_RUNS = 1 << 20, MIN_RUNS = 5 };
+  double *ms = malloc(MAX_RUNS * sizeof *ms),
          start = now(); /* not cleared: unused pages do not count */
   int n = 0, bad = 0;
   if (!ms) return complain(SYSTEM, "memory", "there is not enough");
@@ -568,10 +559,12 @@ static int bench(Run *r, double seconds) {
     bad = run_on(r, ms);
   start = now();
   if (ingot_model.kernels) time_kernels();
-  while (!bad && n < MOST && (n < LEAST || now() - start < seconds * 1e3)) {
-    forget_kernels();
+  while (!bad && n < MAX_RUNS && (n < MIN_RUNS || now() - start < seconds * 1e3)) {
+    for (int k = 0; k < ingot_model.kernels; k++) timed.ms[k] = timed.calls[k] = 0;
     bad = run_on(r, &ms[n]);
-    keep_kernels(n++);
+    for (int k = 0; k < ingot_model.kernels && n < TIMED; k++)
+      timed.all[k * TIMED + n] = timed.ms[k];
+    n++;
   }
   if (bad) {
     free(ms);
@@ -636,7 +629,7 @@ static void show_values(const char *what, const Value *v, int n) {
     printf("%s %s %c%d[", i ? "," : "", v[i].name, v[i].kind, v[i].size * 8);
     for (int k = 0; k < v[i].rank; k++) {
       int open = v[i].sym[k] >= 0 && v[i].coef[k];
-      printf("%s%s%lld", k ? "," : "", open ? "up to " : "", (long long)v[i].most[k]);
+      printf("%s%s%lld", k ? "," : "", open ? "up to " : "", (long long)v[i].max[k]);
     }
     printf("]");
   }

@@ -4,7 +4,7 @@
 /* ---- calls ---- */
 
 static const char *stack_base;
-static int64_t stack_most;
+static int64_t stack_max;
 
 static Value call(Value f, Value *arg, uint32_t n, const int *at) {
   const char here = 0;
@@ -17,7 +17,7 @@ static Value call(Value f, Value *arg, uint32_t n, const int *at) {
   if (n != s->params)
     script_fail(at[0], "Wrong number of arguments: expected %u, got %u", s->params, n);
   /* negative if the call is inlined into main's frame */
-  if (stack_base - &here > stack_most) script_fail(at[0], "calls are nested too deeply");
+  if (stack_base - &here > stack_max) script_fail(at[0], "calls are nested too deeply");
   Sizes own;
   sizes_begin(&own);
   for (uint32_t i = 0; i < n; i++)
@@ -67,11 +67,11 @@ int main(int argc, char **argv) {
   const char here = 0, *slash = argc ? strrchr(argv[0], '/') : NULL;
   struct rlimit r;
   enum { MARGIN = 256 << 10 };
-  size_t most = (size_t)8 << 20;
+  size_t max = (size_t)8 << 20;
   if (argc) script_name = slash ? slash + 1 : argv[0];
-  if (!getrlimit(RLIMIT_STACK, &r) && r.rlim_cur != RLIM_INFINITY) most = (size_t)r.rlim_cur;
+  if (!getrlimit(RLIMIT_STACK, &r) && r.rlim_cur != RLIM_INFINITY) max = (size_t)r.rlim_cur;
   stack_base = &here;
-  stack_most = (int64_t)(most > 2 * (size_t)MARGIN ? most - MARGIN : most / 2);
+  stack_max = (int64_t)(max > 2 * (size_t)MARGIN ? max - MARGIN : max / 2);
   script_run();
   if (fflush(stdout) || ferror(stdout)) {
     fprintf(stderr, "%s: standard output: %s\n", script_name, strerror(errno));

@@ -372,10 +372,10 @@ static Value builtin(BuiltinFn *fn, const char *name, Value *arg, uint32_t n, in
   return out;
 }
 
-static Value class_new(const char *name, uint32_t most) {
+static Value class_new(const char *name, uint32_t max) {
   LangObject *m = object_new(&eval, OBJ_class);
   m->name = name;
-  model_reserve(&eval, m, most);
+  model_reserve(&eval, m, max);
   return value_object(m);
 }
 

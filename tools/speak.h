@@ -43,10 +43,10 @@ int speak(Ingot *m, int argc, char **argv) {
   IngotStatus status = ingot_speech(m, s);
   if (status) return -(int)status;
   speaking.in = (Value){.name = "ids", .kind = 'i', .size = 4, .rank = 1};
-  speaking.in.most[0] = (int64_t)s->chunk;
+  speaking.in.max[0] = (int64_t)s->chunk;
   speaking.in.coef[0] = 1;
   speaking.out = (Value){.name = "logits", .kind = 'f', .size = 4, .rank = 1};
-  speaking.out.most[0] = (int64_t)s->logits;
+  speaking.out.max[0] = (int64_t)s->logits;
   model = (Model){.name = "ingot play",
                   .nin = 1,
                   .nout = 1,

@@ -143,8 +143,8 @@ typedef struct EmitFacts {
   u32 kernels;                   /* distinct kernel functions */
   const KernelFacts
       *profile; /* with EmitOptions.profile: kernels of the variant that this machine runs */
-  u32 nprofile; /* length of profile; most_profile is the maximum over all variants */
-  u32 most_profile;
+  u32 nprofile; /* length of profile; max_profile is the maximum over all variants */
+  u32 max_profile;
   EmitParams params; /* of the first entry */
   const char
       *feature; /* CPU feature that would make it faster if the compiler may use it; "": none */

@@ -128,18 +128,18 @@ int ingot_vm_shape(const IngotVm *vm, uint32_t i, const int64_t *size, int64_t *
   return (int)g->port[i].rank;
 }
 
-int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *least, int64_t *most) {
+int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *lo, int64_t *hi) {
   const Igb *g = igb_of(vm);
   if (i >= g->nsymbol) return 0;
-  *least = g->symbol[i].lo;
-  *most = g->symbol[i].hi;
+  *lo = g->symbol[i].lo;
+  *hi = g->symbol[i].hi;
   return (int)g->symbol[i].data;
 }
 
 static int check_memory(IngotVm *vm, const void *memory, size_t bytes) {
   if (!memory || (uintptr_t)memory % 8)
-    return failed(vm, INGOT_VM_REFUSED, "the memory is not aligned");
-  return bytes < vm->memory_bytes ? failed(vm, INGOT_VM_REFUSED, "the memory is too small")
+    return failed(vm, INGOT_VM_REFUSED, "memory is not aligned");
+  return bytes < vm->memory_bytes ? failed(vm, INGOT_VM_REFUSED, "memory is too small")
                                   : INGOT_VM_OK;
 }
 

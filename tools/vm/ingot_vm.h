@@ -65,7 +65,7 @@ IngotVmPort ingot_vm_port(const IngotVm *vm, uint32_t i);
  * values it wrote. Returns the rank; -1: no such port, or symbols are missing. */
 int ingot_vm_shape(const IngotVm *vm, uint32_t i, const int64_t *size, int64_t *dim);
 /* Bounds of a symbol. Returns 1 if the run determines it, 0 if the caller does. */
-int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *least, int64_t *most);
+int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *lo, int64_t *hi);
 /* Resets the state. Refuses memory that is smaller than the model needs. */
 int ingot_vm_reset(IngotVm *vm, void *memory, size_t bytes);
 /* size: by symbol, see ingot_vm_shape; seed: of random numbers. fuel: limit of the run, 0: none,

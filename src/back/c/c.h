@@ -180,8 +180,8 @@ typedef struct BufMarks {
 
 /* Initial state. */
 typedef struct StateInit {
-  bool state;   /* the program has state */
-  BufId begins; /* constant with the initial values; 0: all zero */
+  bool state;    /* the program has state */
+  BufId initial; /* constant with the initial values; 0: all zero */
   StatePieces pieces;
 } StateInit;
 

@@ -10,23 +10,15 @@
 
 /* ---- registers ---- */
 
-static u32 number(Emit *e, BufId b) {
-  if (e->by_buf.reg_body[b] != e->b.id) e->by_buf.reg[b] = e->b.nreg++;
-  e->by_buf.reg_body[b] = e->b.id;
-  return e->by_buf.reg[b];
-}
-
-static bool is_new(Emit *e, const StrBuf *name) {
-  u32 *slot = map_put_bytes(&e->b.declared, name->at, name->n);
-  return !(*slot)++;
-}
-
 /* float r0[6][2][16] */
 static void put_array(Emit *e, BufId b, const ExprId *idx, u32 n) {
   const Buf *x = prog_buf(e->p, b);
   StrBuf name = sb_new(e->b.a), *outer = e->t;
-  sb_fmt(&name, "r%u", number(e, b));
-  if (is_new(e, &name)) {
+  if (e->by_buf.reg_body[b] != e->b.id) e->by_buf.reg[b] = e->b.nreg++;
+  e->by_buf.reg_body[b] = e->b.id;
+  sb_fmt(&name, "r%u", e->by_buf.reg[b]);
+  u32 *declared = map_put_bytes(&e->b.declared, name.at, name.n);
+  if (!(*declared)++) {
     u64 bytes = (u64)x->lanes * dtype_bytes(x->dt) * 4; /* narrow floats take four bytes */
     sb_fmt(&e->b.decl, "  %s %s", c_type(x->dt), sb_cstr(&name));
     for (u32 i = 0; i < n; i++) {

@@ -27,10 +27,10 @@ u64 buf_elements(Emit *e, BufId id) {
   const Buf *b = prog_buf(e->p, id);
   u64 n, bytes;
   Sym sym;
-  i64 most[MAX_RANK], lo;
+  i64 max[MAX_RANK], lo;
   if (!mem_stride(e->p, id, &bytes, &sym)) mem_refuse(e->p, id, sym);
-  for (u32 i = 0; i < b->rank; i++) dim_bounds(e->p->dims, b->dim[i], &lo, &most[i]);
-  return bytes && shape_count(most, b->rank, &n) ? n : 0;
+  for (u32 i = 0; i < b->rank; i++) dim_bounds(e->p->dims, b->dim[i], &lo, &max[i]);
+  return bytes && shape_count(max, b->rank, &n) ? n : 0;
 }
 
 u64 buf_bytes(Emit *e, BufId b) {
@@ -231,7 +231,7 @@ void put_declarations(Emit *e, StrBuf *t, const EmitFacts *facts) {
   if (e->o->more) sb_puts(t, e->o->more->macros);
   sb_puts(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
   put_run_declarations(e, t);
-  put_profile_declarations(e, t, facts->most_profile);
+  put_profile_declarations(e, t, facts->max_profile);
   put_thread_declarations(e, t);
   put_selftest_declaration(e, t);
   for (Emit *x = e->variant->first; x; x = x->next)
@@ -240,7 +240,7 @@ void put_declarations(Emit *e, StrBuf *t, const EmitFacts *facts) {
           x, t,
           "/* %s the state in the arena; call it before the first run and to start over.%s */\n"
           "void " MINE "_reset(void *arena);\n",
-          x->state_init.begins ? "Initializes" : "Clears",
+          x->state_init.initial ? "Initializes" : "Clears",
           checks_state(x) ? "" : " A run without it\n * uses whatever the arena contains.");
   if (e->o->more) sb_puts(t, e->o->more->declarations);
   sb_puts(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
@@ -473,7 +473,7 @@ static void begin_tables(Emit *e) {
   e->by_buf.used = NEWS(a, bool, p->buf.n);
   e->open_out = NEWS(a, bool, p->out.n + 1);
   for (u32 i = 0; i < p->out.n; i++) e->open_out[i] = is_open(e, prog_buf(p, p->out.at[i]));
-  e->by_buf.used[e->state_init.begins] = e->state_init.begins != 0;
+  e->by_buf.used[e->state_init.initial] = e->state_init.initial != 0;
 }
 
 CpuVariant *variant_begin(Ctx *c) {
@@ -492,13 +492,6 @@ static const char *caps_of(Ctx *c, const char *name) {
   StrBuf t = sb_new(&c->keep);
   sb_upper(&t, name);
   return sb_cstr(&t);
-}
-
-static void join_body(CpuVariant *all, Emit *e) {
-  Emit **at = &all->first;
-  while (*at) at = &(*at)->next;
-  *at = e;
-  all->n++;
 }
 
 Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, WeightPool *pool,
@@ -520,7 +513,10 @@ Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, 
               .state_init.state = has_own_state(p),
               .entry = {none, none, none}};
   e->b.a = &c->keep;
-  join_body(all, e);
+  Emit **at = &all->first;
+  while (*at) at = &(*at)->next;
+  *at = e;
+  all->n++;
   begin_state(e);
   begin_tables(e);
   begin_weights(e, pool);
@@ -573,7 +569,7 @@ EmitFacts facts_of(const CpuVariant *body) {
                  .kernels = body->kernels.word.n,
                  .profile = body->profile.kernel.at,
                  .nprofile = body->profile.kernel.n,
-                 .most_profile = body->profile.kernel.n,
+                 .max_profile = body->profile.kernel.n,
                  .feature = checks_cpu(e) && body->vec.dot4 ? e->o->target->dot4 : ""};
   for (Emit *x = body->first; x; x = x->next) add_entry_facts(&f, x);
   return f;

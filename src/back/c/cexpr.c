@@ -292,12 +292,6 @@ static void put_bits(Emit *e, ExprId id) {
   sb_puts(e->t, end);
 }
 
-static void put_bitcast(Emit *e, const Expr *x) {
-  const char *end = dtype_is_float(x->dt) ? open_from_bits(e, x->dt) : open_wrap(e, x->dt);
-  put_bits(e, x->arg[0]);
-  sb_puts(e->t, end);
-}
-
 /* ---- operators ---- */
 
 void put_operands(Emit *e, const Expr *x) {
@@ -486,7 +480,9 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     close_paren(e, PR_unary, at);
   } else if (x->op == OP_bitcast) {
     open_paren(e, PR_unary, at);
-    put_bitcast(e, x);
+    const char *end = dtype_is_float(x->dt) ? open_from_bits(e, x->dt) : open_wrap(e, x->dt);
+    put_bits(e, x->arg[0]);
+    sb_puts(e->t, end);
     close_paren(e, PR_unary, at);
   } else if (x->op == OP_select) {
     open_paren(e, PR_cond, at);

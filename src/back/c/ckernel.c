@@ -187,11 +187,6 @@ static const char **name_params(Emit *e, const Uses *u) {
   return outside;
 }
 
-static void unname_params(Emit *e, const Uses *u, const char *const *outside) {
-  for (u32 i = 0; i < u->takes.var.n; i++) e->var.at[u->takes.var.at[i]] = outside[i];
-  for (u32 i = 0; i < u->takes.buf.n; i++) e->by_buf.param[u->takes.buf.at[i]] = 0;
-}
-
 /* A function being written: marks stand for names (cname.c). */
 typedef struct Function {
   StrBuf params, text;
@@ -225,7 +220,8 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   e->t = outer;
   e->indent = indent;
   e->names = outer_names;
-  unname_params(e, u, outside);
+  for (u32 i = 0; i < u->takes.var.n; i++) e->var.at[u->takes.var.at[i]] = outside[i];
+  for (u32 i = 0; i < u->takes.buf.n; i++) e->by_buf.param[u->takes.buf.at[i]] = 0;
   return f;
 }
 

@@ -76,13 +76,13 @@ void put_math(Emit *e, StrBuf *out) {
  * terminal. */
 enum { COMMENT_NAME = 200, COMMENT_LINE = 90 };
 
-static void put_safe(StrBuf *t, const char *text, size_t most, size_t line) {
+static void put_safe(StrBuf *t, const char *text, size_t max, size_t line) {
   size_t column = 0;
-  for (size_t i = 0; i < most; i++, column++) {
+  for (size_t i = 0; i < max; i++, column++) {
     char ch = text[i];
     bool fine = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
                 (ch && strchr(" _.:-,()[]+=", ch)) || (ch == '/' && (i == 0 || text[i - 1] != '*'));
-    if (ch == '/' && i + 1 < most && (text[i + 1] == '*' || text[i + 1] == '/')) fine = false;
+    if (ch == '/' && i + 1 < max && (text[i + 1] == '*' || text[i + 1] == '/')) fine = false;
     if (line && ch == ' ' && column > line) {
       sb_puts(t, "\n *");
       column = 0;

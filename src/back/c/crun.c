@@ -118,8 +118,7 @@ static void put_value(const Prog *p, StrBuf *t, const Buf *b, u32 limit) {
               : dtype_is_float(b->dt)  ? 'f'
               : dtype_is_signed(b->dt) ? 'i'
                                        : 'u';
-  StrBuf most = sb_new(&p->c->scratch), base = sb_new(&p->c->scratch),
-         coef = sb_new(&p->c->scratch);
+  StrBuf max = sb_new(&p->c->scratch), base = sb_new(&p->c->scratch), coef = sb_new(&p->c->scratch);
   StrBuf syms = sb_new(&p->c->scratch), coef2 = sb_new(&p->c->scratch),
          syms2 = sb_new(&p->c->scratch);
   for (u32 k = 0; k < b->rank; k++) {
@@ -128,7 +127,7 @@ static void put_value(const Prog *p, StrBuf *t, const Buf *b, u32 limit) {
     DimTerms f = dim_terms(p->dims, b->dim[k]);
     bool linear = (f.n == 1 || f.n == 2) && prog_caller_knows(p, f.sym[0]) &&
                   prog_caller_knows(p, f.sym[f.n - 1]);
-    sb_fmt(&most, "%" PRId64 ",", hi);
+    sb_fmt(&max, "%" PRId64 ",", hi);
     sb_fmt(&base, "%" PRId64 ",", linear ? f.k0 : hi);
     sb_fmt(&coef, "%" PRId64 ",", linear ? f.coef[0] : 0);
     sb_fmt(&syms, "%d,", linear ? (int)f.sym[0] : -1);
@@ -142,7 +141,7 @@ static void put_value(const Prog *p, StrBuf *t, const Buf *b, u32 limit) {
          b->dt == DT_bf16 ? 14 /* generated elements are below 2 */
          : bits > 1       ? bits - 1
                           : 1,
-         limit, b->rank, sb_cstr(&most), sb_cstr(&base), sb_cstr(&coef), sb_cstr(&syms),
+         limit, b->rank, sb_cstr(&max), sb_cstr(&base), sb_cstr(&coef), sb_cstr(&syms),
          sb_cstr(&coef2), sb_cstr(&syms2));
 }
 

@@ -58,7 +58,7 @@ void begin_state(Emit *e) {
          "--weights=pointer");
   i64 n = (i64)all.n;
   Tensor *t = tensor_wrap(&e->c->keep, DT_u8, &n, 1, all.at);
-  e->state_init.begins = prog_add_const(e->p, t, str_of(e->c, "initial state"));
+  e->state_init.initial = prog_add_const(e->p, t, str_of(e->c, "initial state"));
 }
 
 static void put_pieces(Emit *e, StrBuf *t) {
@@ -73,11 +73,11 @@ static void put_pieces(Emit *e, StrBuf *t) {
   }
   sb_puts(t, "};\n  const unsigned char *const from = ");
   if (e->weights.blob) {
-    put_template(e, t, "$_weights_file + %" PRIu64, e->weights.place[e->state_init.begins]);
+    put_template(e, t, "$_weights_file + %" PRIu64, e->weights.place[e->state_init.initial]);
   } else {
     StrBuf *outer = e->t;
     e->t = t;
-    put_buf_name(e, e->state_init.begins);
+    put_buf_name(e, e->state_init.initial);
     e->t = outer;
   }
   sb_fmt(t,
@@ -95,6 +95,6 @@ void put_reset(Emit *e, StrBuf *t) {
            buf_bytes(e, b));
     put_trailing_comment(e, t, x->name);
   }
-  if (e->state_init.begins) put_pieces(e, t);
+  if (e->state_init.initial) put_pieces(e, t);
   sb_puts(t, "}\n");
 }

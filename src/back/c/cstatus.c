@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { MOST_CHARS = 3000 };
+enum { MAX_CHARS = 3000 };
 
 u32 status_add(Emit *e, Loc loc, Str message) {
   StrBuf t = sb_new(&e->c->scratch);
@@ -42,7 +42,7 @@ void put_string_lookup(StrBuf *t, const char *number, const char *const *line, u
   for (u32 i = 0; i < n; narrays++) {
     u32 first = i;
     sb_fmt(t, "  static const char %s%u[] =", number, narrays);
-    for (size_t chars = 0; i < n && (i == first || chars < MOST_CHARS); i++) {
+    for (size_t chars = 0; i < n && (i == first || chars < MAX_CHARS); i++) {
       sb_puts(t, "\n    ");
       emit_string(t, line[i], strlen(line[i]));
       if (i + 1 < n) sb_puts(t, " \"\\0\"");

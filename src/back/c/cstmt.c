@@ -72,13 +72,6 @@ static void put_while(Emit *e, const Stmt *s) {
   put_line(e, "}");
 }
 
-/* Keeps a vector in its register, so that it is not reloaded at each use. */
-static void put_pin(Emit *e, const Stmt *s) {
-  if (!(s->flags & SF_pin) || e->b.mode != BM_vectors) return;
-  put_line(e, "IG_PIN(%s);", e->var.at[s->var]);
-  e->variant->vec.pins = true;
-}
-
 /* Follows the first vector load of the loop body. */
 static void put_prefetch(Emit *e, const Stmt *s) {
   if (!(s->flags & SF_prefetch) || e->b.mode != BM_vectors) return;
@@ -116,7 +109,10 @@ static void put_assign(Emit *e, const Stmt *s) {
   sb_fmt(e->t, "%s = ", e->var.at[s->var]);
   put_expr(e, s->a);
   sb_puts(e->t, ";\n");
-  put_pin(e, s);
+  if (s->flags & SF_pin && e->b.mode == BM_vectors) { /* not reloaded at each use */
+    put_line(e, "IG_PIN(%s);", e->var.at[s->var]);
+    e->variant->vec.pins = true;
+  }
   put_prefetch(e, s);
 }
 

@@ -210,12 +210,6 @@ static void check_same_interface(OutFile *m, Emit *first, Emit *other, const cha
            "variant %s keeps its state at other offsets than the first variant", name);
 }
 
-static void check_variants(OutFile *m) {
-  for (u32 i = 1; i < m->npart; i++)
-    for (Emit *x = m->part[0].e, *y = m->part[i].e; x && y; x = x->next, y = y->next)
-      check_same_interface(m, x, y, m->part[i].name);
-}
-
 static u64 larger(u64 a, u64 b) {
   return a > b ? a : b;
 }
@@ -230,7 +224,7 @@ static EmitFacts facts_of_all(OutFile *m) {
     all.selftest_bytes = larger(all.selftest_bytes, f.selftest_bytes);
     all.stack_bytes = larger(all.stack_bytes, f.stack_bytes);
     all.kernels += f.kernels;
-    all.most_profile = (u32)larger(all.most_profile, f.nprofile);
+    all.max_profile = (u32)larger(all.max_profile, f.nprofile);
     if (!i || target_is_here(&m->part[i].target)) {
       all.profile = f.profile;
       all.nprofile = f.nprofile;
@@ -240,10 +234,10 @@ static EmitFacts facts_of_all(OutFile *m) {
     all.output_bytes = f.output_bytes;
   }
   /* frame of the dispatcher: the arguments again, and the CPU test */
-  u64 most = 0;
+  u64 max_args = 0;
   for (const Emit *x = m->part[0].e; x; x = x->next)
-    most = larger(most, x->p->in.n + 2 * (u64)x->p->out.n + dim_nsyms(x->p->dims));
-  if (m->npart > 1) all.stack_bytes += 16 * (most + 32);
+    max_args = larger(max_args, x->p->in.n + 2 * (u64)x->p->out.n + dim_nsyms(x->p->dims));
+  if (m->npart > 1) all.stack_bytes += 16 * (max_args + 32);
   all.params = list_params(m->part[0].e);
   const WeightForm *w = &m->part[0].e->weights;
   if (w->pool) all.weight_bytes = w->blob ? w->bytes : pool_bytes_used(m) + table_bytes(m->o);
@@ -309,13 +303,13 @@ EmitFacts emit_variants(const EmitVariant *body, u32 n, const EmitOptions *o, St
   OutFile *m = NEW(&c->keep, OutFile);
   const Prog *progs[MAX_VARIANTS];
   FileKind kind = {.several = n > 1, .pooled = n > 1 || body[0].n > 1};
-  bool beside = o->weights == WM_file || o->weights == WM_pointer;
+  bool in_blob = o->weights == WM_file || o->weights == WM_pointer;
   if (!n || n > MAX_VARIANTS)
     fail(c, ERR_unsupported, LOC_NONE, "%u variants (--march); 1 to %d are supported", n,
          MAX_VARIANTS);
   *m = (OutFile){.c = c, .o = o, .pool = {.at = map_new(&c->keep)}};
   WeightMode weights = weight_form(body, n, o);
-  if (kind.pooled && beside) begin_blob(blob);
+  if (kind.pooled && in_blob) begin_blob(blob);
   for (u32 i = 0; i < n; i++) {
     progs[i] = body[i].entry[0].p;
     Emit *e = add_variant(m, &body[i], weights, kind, false, blob);
@@ -323,9 +317,11 @@ EmitFacts emit_variants(const EmitVariant *body, u32 n, const EmitOptions *o, St
       add_variant(m, &body[i], weights, kind, true, blob);
   }
   Emit *first = m->part[0].e;
-  if (kind.pooled && beside) end_blob(first, blob);
+  if (kind.pooled && in_blob) end_blob(first, blob);
   if (kind.pooled) mark_weights(m);
-  check_variants(m);
+  for (u32 i = 1; i < m->npart; i++)
+    for (Emit *x = m->part[0].e, *y = m->part[i].e; x && y; x = x->next, y = y->next)
+      check_same_interface(m, x, y, m->part[i].name);
   EmitFacts facts = facts_of_all(m);
   put_banner(first, h_text, ".h");
   put_declarations(first, h_text, &facts);

@@ -86,11 +86,6 @@ static bool is_convertible(DType from, DType to, bool sat) {
   return full && is_full(to) && (!sat || from == DT_bool);
 }
 
-/* A cast whose operand is known to fit (Expr.small). */
-static bool is_small(const Expr *x, DType from) {
-  return x->small && from == DT_f32 && x->dt == DT_i32;
-}
-
 /* Casts to bytes and requantization; false: x is something else. */
 static bool put_bytes(Emit *e, const Expr *x) {
   i64 k;
@@ -143,7 +138,7 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
     need_narrow(e, to, false);
     need_narrow(e, to, true);
     put_call(e, x, need_vector(e, "round_f16", DT_f32, NULL));
-  } else if (is_convertible(from, to, x->sat) || is_small(x, from)) {
+  } else if (is_convertible(from, to, x->sat) || (x->small && from == DT_f32 && to == DT_i32)) {
     const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
     put_data(e, x->arg[0], PR_any);
     sb_puts(e->t, end);

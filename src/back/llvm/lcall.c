@@ -83,8 +83,8 @@ static LVal call_one(Gen *g, RuntimeCall f, const LVal *arg, u32 n) {
 
 LVal gen_call(Gen *g, RuntimeCall f, const LVal *arg, u32 n, u32 lanes) {
   if (g->o->object)
-    fail(g->c, ERR_unsupported, g->c->here, "LLVM object code does not support %s; use --backend c",
-         name_of(f));
+    fail(g->c, ERR_unsupported, g->c->here,
+         "LLVM object code does not support %s; build it without --backend llvm", name_of(f));
   if (lanes == 1) return call_one(g, f, arg, n);
   LVal all = NULL, one[3];
   for (u32 i = 0; i < lanes; i++) {

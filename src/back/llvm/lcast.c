@@ -23,9 +23,9 @@ static LVal to_int(Gen *g, LVal x, bool wide, bool is_signed, u32 bits, u32 lane
   double lo = is_signed ? -(double)((u64)1 << (bits - 1)) : 0;
   double top = bits == 64 && !is_signed ? 0x1p64 : (double)((u64)1 << (bits - is_signed));
   LType t = lt_lanes(g, lt_int(g, bits), lanes);
-  LVal zero = lv_real(g, wide, lanes, 0), least = lv_real(g, wide, lanes, lo);
+  LVal zero = lv_real(g, wide, lanes, 0), min = lv_real(g, wide, lanes, lo);
   LVal over = lv_fcmp(g, LLVMRealOGE, x, lv_real(g, wide, lanes, top));
-  LVal under = lv_fcmp(g, LLVMRealOLE, x, least);
+  LVal under = lv_fcmp(g, LLVMRealOLE, x, min);
   LVal out = lv_bin(g, LLVMOr, lv_fcmp(g, LLVMRealUNO, x, x), lv_bin(g, LLVMOr, over, under));
   LVal r = lv_cast(g, is_signed ? LLVMFPToSI : LLVMFPToUI, lv_select(g, out, zero, x), t);
   i64 hi = is_signed ? (i64)(((u64)1 << (bits - 1)) - 1) : -1;

@@ -15,7 +15,7 @@
 
 /* LLVM targets by prefix of the triple. */
 static const struct {
-  const char *begins, *name, *holds;
+  const char *begins, *name, *pin;
 } targets[] = {
     {"x86_64", "X86", "=v,0"},      {"i386", "X86", "=v,0"},       {"i686", "X86", "=v,0"},
     {"aarch64", "AArch64", "=w,0"}, {"arm64", "AArch64", "=w,0"},  {"thumb", "ARM", NULL},
@@ -101,18 +101,13 @@ void machine_find(Gen *g, const char *machine) {
   u32 i = find_target(g, g->triple);
   need_vectors(g, targets[i].name);
   set_up(g, targets[i].name);
-  g->holds = targets[i].holds;
+  g->pin_constraint = targets[i].pin;
   g->cpu = machine ? next_part(g->c, &rest, false) : keep(g, g->l->LLVMGetHostCPUName());
   g->features = machine ? next_part(g->c, &rest, true) : keep(g, g->l->LLVMGetHostCPUFeatures());
   char *why = NULL;
   if (g->l->LLVMGetTargetFromTriple(g->triple, &g->machine, &why))
     fail(g->c, ERR_unsupported, LOC_NONE, "LLVM: %s", keep(g, why));
   detect_features(g);
-}
-
-static LLVMTargetMachineRef new_machine(Gen *g) {
-  return g->l->LLVMCreateTargetMachine(g->machine, g->triple, g->cpu, g->features,
-                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
 /* ---- units ---- */
@@ -134,10 +129,10 @@ static const char *passes_of(const Gen *g) {
 }
 
 /* Without a handler LLVM exits the process on errors. */
-static void on_diagnostic(LLVMDiagnosticInfoRef said, void *arg) {
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *arg) {
   LlvmUnit *u = arg;
-  if (u->l->LLVMGetDiagInfoSeverity(said) == LLVMDSError && !u->why)
-    u->why = u->l->LLVMGetDiagInfoDescription(said);
+  if (u->l->LLVMGetDiagInfoSeverity(info) == LLVMDSError && !u->why)
+    u->why = u->l->LLVMGetDiagInfoDescription(info);
 }
 
 void units_begin(Gen *g, u32 n) {
@@ -145,7 +140,9 @@ void units_begin(Gen *g, u32 n) {
   g->nunits = n;
   for (u32 i = 0; i < n; i++) {
     LlvmUnit *u = &g->units[i];
-    u->machine = new_machine(g);
+    u->machine =
+        g->l->LLVMCreateTargetMachine(g->machine, g->triple, g->cpu, g->features,
+                                      LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
     u->passes = passes_of(g);
     u->context = g->l->LLVMContextCreate();
     u->l = g->l;
@@ -204,9 +201,9 @@ static void compile(const Llvm *l, LlvmUnit *u) {
 }
 
 static void *worker(void *arg) {
-  CompilePool *crew = arg;
-  for (u32 i; (i = atomic_fetch_add(&crew->next, 1)) < crew->g->nunits;)
-    compile(crew->g->l, &crew->g->units[i]);
+  CompilePool *pool = arg;
+  for (u32 i; (i = atomic_fetch_add(&pool->next, 1)) < pool->g->nunits;)
+    compile(pool->g->l, &pool->g->units[i]);
   return NULL;
 }
 
@@ -216,8 +213,8 @@ static u32 cores(void) {
 }
 
 u32 units_wanted(u32 kernels) {
-  u32 most = cores() * 2, n = (kernels + 3) / 4;
-  return n < 1 ? 1 : n > most ? most : n;
+  u32 max = cores() * 2, n = (kernels + 3) / 4;
+  return n < 1 ? 1 : n > max ? max : n;
 }
 
 static void report_errors(Gen *g) {
@@ -227,11 +224,11 @@ static void report_errors(Gen *g) {
 }
 
 void units_compile(Gen *g) {
-  CompilePool crew = {.g = g};
+  CompilePool pool = {.g = g};
   pthread_t helper[MAX_THREADS];
-  u32 n = 0, most = cores() < g->nunits ? cores() : g->nunits;
-  while (n + 1 < most && !pthread_create(&helper[n], NULL, worker, &crew)) n++;
-  worker(&crew);
+  u32 n = 0, max = cores() < g->nunits ? cores() : g->nunits;
+  while (n + 1 < max && !pthread_create(&helper[n], NULL, worker, &pool)) n++;
+  worker(&pool);
   for (u32 i = 0; i < n; i++) pthread_join(helper[i], NULL);
   report_errors(g);
 }

@@ -181,7 +181,7 @@ static CValue number(CParser *r) {
 }
 
 static CValue unary(CParser *r);
-static CValue binary(CParser *r, u32 least);
+static CValue binary(CParser *r, u32 min_level);
 
 /* Functions that are one instruction, if the machine has it. */
 static bool special(CParser *r, const char *name, size_t n, const CValue *arg, CValue *out) {
@@ -431,10 +431,10 @@ static CValue choice(CParser *r, CValue c) {
 }
 
 /* Operators of at least this precedence; 0: includes ?:. */
-static CValue binary(CParser *r, u32 least) {
+static CValue binary(CParser *r, u32 min_level) {
   CValue a = unary(r);
   const struct COp *o;
-  while ((o = find_op(r->word, r->n)) && o->level >= (least ? least : 1)) {
+  while ((o = find_op(r->word, r->n)) && o->level >= (min_level ? min_level : 1)) {
     ct_next(r);
     if (o->level < 3) {
       a = logical(r, a, o);
@@ -444,7 +444,7 @@ static CValue binary(CParser *r, u32 least) {
     CValue b = binary(r, o->level + 1);
     a = calculate(r, o->sign, a, b);
   }
-  return !least && ct_accept(r, "?") ? choice(r, a) : a;
+  return !min_level && ct_accept(r, "?") ? choice(r, a) : a;
 }
 
 CValue ct_expr(CParser *r) {

@@ -35,7 +35,7 @@ LVal lv_function(Gen *g, const char *name, LType type) {
 }
 
 /* Guaranteed size in bytes for any values of symbols; 0: unknown. */
-static u64 least_bytes(Gen *g, BufId b) {
+static u64 min_bytes(Gen *g, BufId b) {
   const Buf *x = prog_buf(g->p, b);
   u64 n;
   for (u32 i = 0; i < x->rank; i++)
@@ -49,7 +49,7 @@ static void add_param_attributes(Gen *g, LVal fn, const KernelParams *u, u32 i, 
   if (!shared) lv_attribute(g, fn, i + 1, "noalias", 0);
   if (g->marks.writes[b] != g->marks.n) lv_attribute(g, fn, i + 1, "readonly", 0);
   lv_attribute(g, fn, i + 1, "nocapture", 0);
-  if (least_bytes(g, b)) lv_attribute(g, fn, i + 1, "dereferenceable", least_bytes(g, b));
+  if (min_bytes(g, b)) lv_attribute(g, fn, i + 1, "dereferenceable", min_bytes(g, b));
   bool ours = space != BS_in && space != BS_out;
   lv_attribute(g, fn, i + 1, "align", ours ? MEM_ALIGN : dtype_bytes(prog_buf(g->p, b)->dt));
 }
@@ -176,10 +176,10 @@ static u32 number_of(Gen *g, StmtId body, const KernelParams *u) {
 /* A few scalar statements: a call would cost more, and inlined they stay in registers between
  * kernels. */
 static bool is_short(Prog *p, StmtId body) {
-  u32 n = 0, most = 4;
+  u32 n = 0, max = 4;
   for (StmtId id = body; id; id = prog_stmt(p, id)->next) {
     const Stmt *s = prog_stmt(p, id);
-    if (++n > most || (s->kind != ST_let && s->kind != ST_store)) return false;
+    if (++n > max || (s->kind != ST_let && s->kind != ST_store)) return false;
     if (s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg) return false;
     for (ExprVisit w = ex_visit_stmt(p, s); ex_next(&w);)
       if (w.e->lanes != 1 || w.e->kind == EX_hreduce || w.e->kind == EX_quad) return false;

@@ -54,21 +54,21 @@ struct Gen {
   u32 nunits;
   LVal fn;
   LLVMBasicBlockRef head; /* first block of the function, for allocas */
-  LVal *base;             /* by buffer: address in this function, or an alloca that holds it */
-  bool *moving;           /* by buffer: base is an alloca, since fences change the address */
-  LVal *reg;              /* by register buffer: its array, if it is not split into variables */
-  LVal *var;              /* by variable: value, or an alloca that holds it */
-  bool *placed;           /* by variable: var is an alloca */
-  bool *is_set;           /* by variable: assigned more than once in the current body */
+  LVal *base;   /* by buffer: address in this function, or an alloca that pin_constraint it */
+  bool *moving; /* by buffer: base is an alloca, since fences change the address */
+  LVal *reg;    /* by register buffer: its array, if it is not split into variables */
+  LVal *var;    /* by variable: value, or an alloca that pin_constraint it */
+  bool *placed; /* by variable: var is an alloca */
+  bool *is_set; /* by variable: assigned more than once in the current body */
   u32 nvars;
   LVal seed;
   EntryParams params;
   bool in_kernel;
   Map numbers; /* text of a kernel -> 1 + number */
   u32 nkernels;
-  const char *holds; /* asm constraint of a vector register; NULL: none */
-  StrList *why;      /* texts of requires */
-  const char *file;  /* cache file for objects; NULL: none */
+  const char *pin_constraint; /* asm constraint of a vector register; NULL: none */
+  StrList *why;               /* texts of requires */
+  const char *file;           /* cache file for objects; NULL: none */
 };
 
 /* find_llvm.c */

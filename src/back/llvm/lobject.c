@@ -169,7 +169,8 @@ static void gen_reset(Gen *g) {
     if (x->space != BS_state) continue;
     if (x->data)
       fail(g->c, ERR_unsupported, LOC_NONE,
-           "LLVM object code does not support the nonzero initial state %s; use --backend c",
+           "LLVM object code does not support the nonzero initial state %s; build it without "
+           "--backend llvm",
            show(g->c, x->name));
     if (!mem_stride(g->p, b, &n, &sym)) mem_refuse(g->p, b, sym);
     LVal at = lv_element(g, lt_int(g, 8), g->l->LLVMGetParam(fn, 0), x->offset);

@@ -101,13 +101,14 @@ static LVal opaque(Gen *g, LVal x, const char *how, bool stays) {
 static bool fills_register(const Gen *g, const Var *v) {
   u32 bits = v->lanes * 8 * lane_bytes(v->dt);
   bool whole = bits == 128 || bits == 256 || bits == 512;
-  return g->holds && v->lanes > 1 && v->dt != DT_bool && whole && bits <= 32 * g->o->target->lanes;
+  return g->pin_constraint && v->lanes > 1 && v->dt != DT_bool && whole &&
+         bits <= 32 * g->o->target->lanes;
 }
 
 static void gen_assign(Gen *g, const Stmt *s) {
   const Var *v = prog_var(g->p, s->var);
   LVal x = gen_expr(g, s->a);
-  if (s->flags & SF_pin && fills_register(g, v)) x = opaque(g, x, g->holds, false);
+  if (s->flags & SF_pin && fills_register(g, v)) x = opaque(g, x, g->pin_constraint, false);
   if (s->kind == ST_let) g->placed[s->var] = g->is_set[s->var];
   if (!g->placed[s->var]) {
     g->var[s->var] = x;

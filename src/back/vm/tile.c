@@ -206,8 +206,8 @@ static TileTable tiles_of(u32 kind, u32 lanes, u32 *w) {
 }
 
 /* Size of the next part of `left` rows or columns: parts are about equal. */
-static u32 tile_part(TileLoops *const *row, u32 left, u32 most) {
-  u32 parts = (left + most - 1) / most, n = (left + parts - 1) / parts;
+static u32 tile_part(TileLoops *const *row, u32 left, u32 max) {
+  u32 parts = (left + max - 1) / max, n = (left + parts - 1) / parts;
   while (n > 1 && !row[n]) n--;
   return n;
 }
@@ -230,9 +230,9 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
       if (joined && lanes != w) v.next = 4 * (i64)w;
       v.at += (size_t)part * 4 * w;
       if (kind == VP_fma_m) u.at += (size_t)part * 4 * w;
-      u32 most = nc == 1 ? 14 : nc == 2 ? 13 : nc == 3 ? 8 : 6;
+      u32 max = nc == 1 ? 14 : nc == 2 ? 13 : nc == 3 ? 8 : 6;
       for (u32 r = 0, nr; r < rows; r += nr, u.at += (i64)nr * u.next) {
-        nr = tile_part(all[nc], rows - r, w == 8 && sizeof(void *) == 8 ? (most + 1) / 2 : most);
+        nr = tile_part(all[nc], rows - r, w == 8 && sizeof(void *) == 8 ? (max + 1) / 2 : max);
         all[nc][nr](acc + (size_t)r * row * w, row, n, &u, &v);
       }
     }

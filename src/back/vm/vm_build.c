@@ -7,13 +7,9 @@
 
 #include <string.h>
 
-static u32 slots_of(VmClass cls, u32 lanes) {
-  return ((lanes ? lanes : ROW_LANES) * vm_class_bytes(cls) + 7) / 8;
-}
-
 u32 new_reg(VmBuild *b, VmClass cls, u32 lanes) {
   VReg *r = vec_push(b->a, &b->reg);
-  r->slots = slots_of(cls, lanes);
+  r->slots = ((lanes ? lanes : ROW_LANES) * vm_class_bytes(cls) + 7) / 8;
   return b->reg.n - 1;
 }
 

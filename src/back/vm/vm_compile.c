@@ -325,17 +325,12 @@ static void add_symbols(VmBuild *b, VmProgram *v) {
   }
 }
 
-/* Dimensions may use symbols that have no variable yet. */
-static void need_symbols(Prog *p) {
-  for (BufId id = 1; id < p->buf.n; id++)
-    for (u32 i = 0; i < prog_buf(p, id)->rank; i++) ex_dim(p, prog_buf(p, id)->dim[i]);
-}
-
 VmProgram *vm_compile(Prog *given, Arena *a) {
   Prog *p = prog_extend(given);
   VmProgram *v = NEW(a, VmProgram);
   VmBuild *b = NEW(a, VmBuild);
-  need_symbols(p);
+  for (BufId id = 1; id < p->buf.n; id++) /* dimensions may use symbols without a variable yet */
+    for (u32 i = 0; i < prog_buf(p, id)->rank; i++) ex_dim(p, prog_buf(p, id)->dim[i]);
   *b = (VmBuild){.c = p->c, .p = p, .a = a, .constant = map_new(a), .same = map_new(a)};
   *vec_push(a, &b->reg) = (VReg){0}; /* register 0 means none */
   b->nlabel = 1;

@@ -81,10 +81,6 @@ static VmVal sum_parts(VmBuild *b, OffsetParts *p) {
   return sum.reg ? sum : integer(b, 0);
 }
 
-static VmVal dim_val(VmBuild *b, Dim d) {
-  return compile(b, ex_dim(b->p, d));
-}
-
 /* Stride of the axis in elements: the result times *sym, if set. */
 static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
   i64 n = buf->lanes;
@@ -94,7 +90,7 @@ static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
       n *= buf->dim[i] ? buf->dim[i] : 1;
       continue;
     }
-    VmVal d = dim_val(b, buf->dim[i]); /* an empty buffer is never accessed */
+    VmVal d = compile(b, ex_dim(b->p, buf->dim[i])); /* an empty buffer is never accessed */
     if (!sym->reg)
       *sym = d;
     else

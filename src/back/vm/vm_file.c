@@ -110,12 +110,12 @@ static void add_steps(IgbWriter *w, Dim d) {
 
 /* Maximum stack depth. */
 static u32 deepest(const IgbStep *s, u32 n) {
-  u32 depth = 0, most = 0;
+  u32 depth = 0, max = 0;
   for (u32 i = 0; i < n; i++) {
     depth = s[i].op > IGS_symbol ? depth - 1 : depth + 1;
-    if (depth > most) most = depth;
+    if (depth > max) max = depth;
   }
-  return most;
+  return max;
 }
 
 static void add_symbols(IgbWriter *w) {
@@ -228,18 +228,6 @@ static u8 *starts_of(IgbWriter *w) {
   return bit;
 }
 
-static IgbStr *messages(IgbWriter *w) {
-  IgbStr *t = NEWS(w->a, IgbStr, w->v->code.nmessage + 1);
-  for (u32 i = 0; i < w->v->code.nmessage; i++) t[i] = add_text(w, w->v->message[i]);
-  return t;
-}
-
-static u64 checksum(const VmChunks *out) {
-  IgbSum s = igb_sum();
-  for (u32 i = 0; i < out->n; i++) igb_sum_add(&s, out->at[i].at, out->at[i].n);
-  return s.h;
-}
-
 void vm_write(const VmProgram *v, Arena *a, VmChunks *out) {
   Prog *p = (Prog *)v->p;
   IgbWriter w = {.c = p->c, .a = a, .p = p, .v = v, .out = out, .text = sb_new(a)};
@@ -248,7 +236,8 @@ void vm_write(const VmProgram *v, Arena *a, VmChunks *out) {
   add_buffers(&w);
   for (u32 i = 0; i < p->in.n; i++) add_port(&w, p->in.at[i]);
   for (u32 i = 0; i < p->out.n; i++) add_port(&w, p->out.at[i]);
-  const IgbStr *message = messages(&w);
+  IgbStr *message = NEWS(a, IgbStr, v->code.nmessage + 1);
+  for (u32 i = 0; i < v->code.nmessage; i++) message[i] = add_text(&w, v->message[i]);
   IgbHead *h = NEW(a, IgbHead);
   put(&w, h, sizeof *h);
   put_section(&w, IS_code, v->code.word, v->code.nword, 4);
@@ -271,7 +260,9 @@ void vm_write(const VmProgram *v, Arena *a, VmChunks *out) {
   w.head.math = v->code.math;
   w.head.nin = p->in.n;
   *h = w.head;
-  h->check = checksum(out);
+  IgbSum sum = igb_sum();
+  for (u32 i = 0; i < out->n; i++) igb_sum_add(&sum, out->at[i].at, out->at[i].n);
+  h->check = sum.h;
 }
 
 /* ---- reading ---- */

@@ -8,7 +8,7 @@
  * times (turns), the turns become another loop. */
 #include "back/vm/vm_build.h"
 
-enum { PANEL_LOOPS = 3, MOST_NAMES = 160, MOST_SUMS = 512 };
+enum { PANEL_LOOPS = 3, MAX_NAMES = 160, MAX_SUMS = 512 };
 
 /* A memory reference: a vector, or one element broadcast to all lanes. */
 typedef struct PanelRef {
@@ -96,7 +96,7 @@ static bool add_name(PanelMatch *o, BufId buf, u32 at, ExprId value) {
   PanelRef r;
   if (!resolve(o, value, &r)) return false;
   PanelName *n = (PanelName *)find_name(o, buf, at);
-  if (!n && o->name.n == MOST_NAMES) return false;
+  if (!n && o->name.n == MAX_NAMES) return false;
   if (!n) n = vec_push(o->b->a, &o->name);
   *n = (PanelName){buf, at, r};
   return true;
@@ -130,7 +130,7 @@ static bool add_sum(PanelMatch *o, const Stmt *s) {
   const Expr *c = prog_expr(o->p, arg[2]);
   if (c->kind != EX_load || c->ref != s->buf || !element_of(o, c->ref, c->arg, &of) || of != at)
     return false;
-  if (o->sum.n == MOST_SUMS || (o->sum.n && (o->acc != s->buf || o->kind != kind))) return false;
+  if (o->sum.n == MAX_SUMS || (o->sum.n && (o->acc != s->buf || o->kind != kind))) return false;
   PanelSum sum = {.at = at};
   if (!resolve(o, arg[0], &sum.x) || !resolve(o, arg[1], &sum.y)) return false;
   if (sum.y.one && kind < VP_dot_i8x4_b) {

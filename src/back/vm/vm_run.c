@@ -69,10 +69,6 @@ static u64 room(VmCall *o, BufId b) {
   return bytes;
 }
 
-static VmMem borrow(VmCall *o, const Tensor *t) {
-  return (VmMem){is_aligned(t) ? (u8 *)t->data : aligned_copy(o->a, t), tensor_bytes(t)};
-}
-
 static void add_memory(VmCall *o, const VmOptions *opt, Tensor *const *in) {
   Prog *p = o->p;
   const InterpState *state = opt->state;
@@ -96,7 +92,10 @@ static void add_memory(VmCall *o, const VmOptions *opt, Tensor *const *in) {
       o->buf[k] = (VmMem){aligned(o->a, bytes), bytes};
     }
   }
-  for (u32 i = 0; i < p->in.n; i++) o->buf[o->v->buf[p->in.at[i]]] = borrow(o, in[i]);
+  for (u32 i = 0; i < p->in.n; i++) {
+    u8 *data = is_aligned(in[i]) ? (u8 *)in[i]->data : aligned_copy(o->a, in[i]);
+    o->buf[o->v->buf[p->in.at[i]]] = (VmMem){data, tensor_bytes(in[i])};
+  }
 }
 
 static void check_input(VmCall *o, Tensor *const *in) {

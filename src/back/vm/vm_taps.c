@@ -70,17 +70,12 @@ static TapAt place_in(const u32 *w) {
   return (TapAt){w[0], w[1], (i32)w[2]};
 }
 
-/* Differences of such immediates fit in an operand. */
-static bool is_near(const u32 *place) {
-  return (i32)place[2] < MAX_IMMEDIATE && (i32)place[2] > -MAX_IMMEDIATE;
-}
-
 /* Adds the instruction to the current run; false: it does not belong there. */
 static bool add_tap(Taps *o, const u32 *w) {
   u32 op = *w & 0xffff, lanes = *w >> 16;
   if (op != VM_vld_f32 && op != VM_vfmam_f) return false;
-  if (!lanes || lanes % TAP_LANES || (o->begin && lanes != o->lanes) || !is_near(w + 2))
-    return false;
+  if (!lanes || lanes % TAP_LANES || (o->begin && lanes != o->lanes)) return false;
+  if ((i32)w[4] >= MAX_IMMEDIATE || (i32)w[4] <= -MAX_IMMEDIATE) return false; /* of differences */
   u32 root = root_of(o->b, w[1]);
   if (op == VM_vld_f32) {
     TapVector *v = vector_in(o, w[1]);

@@ -439,10 +439,10 @@ static bool apply_step(u32 op, i64 a, i64 b, i64 *r) {
   static const u8 as[IGS_COUNT] = {
       [IGS_add] = OP_add, [IGS_sub] = OP_sub, [IGS_mul] = OP_mul, [IGS_div] = OP_div,
       [IGS_mod] = OP_mod, [IGS_min] = OP_min, [IGS_max] = OP_max};
-  const i64 most = (i64)1 << 20; /* its square does not overflow */
+  const i64 limit = (i64)1 << 20; /* its square does not overflow */
   Scalar arg[2] = {{.i = a}, {.i = b}};
   if ((op == IGS_div || op == IGS_mod) && b <= 0) return false;
-  if (op == IGS_mul && (a > most || a < -most) && (b > most || b < -most)) return false;
+  if (op == IGS_mul && (a > limit || a < -limit) && (b > limit || b < -limit)) return false;
   if (op == IGS_div) arg[0].i -= scalar_eval(OP_mod, DT_i64, arg).i;
   *r = scalar_eval((Op)as[op], DT_i64, arg).i;
   return *r >= -IGB_MAX && *r <= IGB_MAX;
