@@ -190,7 +190,7 @@ def one_reader(w):
     os.symlink("in.npz", w.path("same.npz"))
     with open(w.path("in.npz"), "wb") as f:
         f.write(stored)
-    w.run(w.path("one"), "--inputs", "in.npz", "--output", "same.npz", code=2, text="but is read")
+    w.run(w.path("one"), "--inputs", "in.npz", "--output", "same.npz", code=2, text="would be replaced by the output")
     want(open(w.path("in.npz"), "rb").read() == stored, "the program has overwritten its inputs")
 
 
