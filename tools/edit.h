@@ -1,11 +1,10 @@
-/* edit.h: a line that a person types, with history; part of the text of tools/player.c.
+/* edit.h: line editor with history; part of the text of tools/player.c.
  *
- * On a terminal the usual keys: arrows, Home and End, Ctrl-A E B F, Backspace, Delete, Ctrl-U K W,
- * up and down (Ctrl-P N) through earlier lines, Ctrl-L, Ctrl-C to begin anew, Ctrl-D on an empty
- * line to end. A line longer than the terminal scrolls sideways; pasted line ends are spaces.
- * Anywhere else, a line as it comes. Needs POSIX; text is UTF-8, a character takes one column or
- * two, marks none.
- */
+ * On a terminal: arrows, Home and End, Ctrl-A E B F, Backspace, Delete, Ctrl-U K W, up and down
+ * (Ctrl-P N) for history, Ctrl-L, Ctrl-C to clear the line, Ctrl-D on an empty line to end. A line
+ * longer than the terminal scrolls sideways; pasted newlines become spaces. Otherwise it reads
+ * plain lines. Needs POSIX. Text is UTF-8; a character takes one or two columns, a combining mark
+ * none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,8 @@ typedef struct Edit {
   char *line; /* EDIT_BYTES */
   size_t n, at;
   char *past[EDIT_LINES]; /* a ring: the newest is npast - 1 */
-  size_t npast, shown;    /* shown: of the past; npast: the new line */
-  char *draft;            /* the new line, while an older one is shown */
+  size_t npast, shown;    /* shown: line of the history; npast: the new line */
+  char *draft;            /* the new line while an older one is shown */
   int fd;
   const char *prompt;
 } Edit;
@@ -29,7 +28,7 @@ static int edit_is_tail(char c) {
   return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Columns of the character at p, roughly: East Asian and pictures are wide. */
+/* Approximate columns of the character at p: East Asian characters and emoji are wide. */
 static int edit_columns(const char *p, size_t n) {
   const unsigned char *u = (const unsigned char *)p;
   unsigned long ch = u[0];
@@ -65,7 +64,7 @@ static int edit_width(const Edit *e, size_t from, size_t to) {
   return w;
 }
 
-/* The part of the line around the cursor that fits. */
+/* Shows the part of the line around the cursor that fits. */
 static void edit_show(const Edit *e) {
   struct winsize size;
   int room = ioctl(e->fd, TIOCGWINSZ, &size) || size.ws_col < 20 ? 80 : size.ws_col;
@@ -129,7 +128,7 @@ static int edit_byte(const Edit *e) {
   return read(e->fd, &c, 1) == 1 ? c : -1;
 }
 
-/* Pasted text, up to the end of the paste. */
+/* Inserts pasted text up to the end of the paste. */
 static void edit_paste(Edit *e) {
   static const char end[] = "\x1b[201~";
   size_t seen = 0;
@@ -144,7 +143,7 @@ static void edit_escape(Edit *e) {
   int c = edit_byte(e), number = 0;
   if (c != '[' && c != 'O') return;
   while ((c = edit_byte(e)) >= '0' && c <= '9') number = number * 10 % 1000 + c - '0';
-  while (c == ';' || (c >= '0' && c <= '9')) c = edit_byte(e); /* with Shift or Ctrl: as without */
+  while (c == ';' || (c >= '0' && c <= '9')) c = edit_byte(e); /* ignore Shift and Ctrl */
   if (c == '~') c = number == 1 || number == 7 ? 'H' : number == 4 || number == 8 ? 'F' : c;
   if (c == 'A' || c == 'B') edit_browse(e, c == 'A');
   if (c == 'C') e->at = edit_next(e, e->at);
@@ -212,7 +211,7 @@ static char *edit_terminal(Edit *e) {
   return c < 0 || c == 4 ? NULL : e->line;
 }
 
-/* A line that is too long is passed over, and said to be. */
+/* Skips a line that is too long, with a message. */
 static char *edit_plain(Edit *e) {
   while (fgets(e->line, EDIT_BYTES, stdin)) {
     size_t n = strlen(e->line);
@@ -221,12 +220,12 @@ static char *edit_plain(Edit *e) {
       return e->line;
     }
     for (int c = getchar(); c != EOF && c != '\n';) c = getchar();
-    fprintf(stderr, "a line of more than %d bytes is left out\n", EDIT_BYTES - 2);
+    fprintf(stderr, "a line of more than %d bytes was skipped\n", EDIT_BYTES - 2);
   }
   return NULL;
 }
 
-/* The next line without its end, in memory of e; NULL behind the last. */
+/* The next line without its newline, in memory of e; NULL at the end. */
 static char *edit_line(Edit *e, const char *prompt) {
   const char *kind = getenv("TERM");
   if (!e->line) e->line = malloc(EDIT_BYTES);

@@ -1,12 +1,11 @@
-/* embed NAME IN OUT: the bytes of file IN as a C source file OUT that defines
+/* embed NAME IN OUT: writes the bytes of file IN as a C source file OUT that defines
  *
  *   const unsigned char NAME[]; const size_t NAME_size;
  *
- * A build tool, run by the Makefile on the machine that builds. A list of numbers rather than a
- * string, because C promises only 4095 characters of the latter. The output depends on NAME and the
- * bytes alone, not on where the file lies. The array is aligned as a mapped file would be, for
- * readers that refer to weights in place. Exits 1 and leaves no OUT on failure.
- */
+ * A build tool, run by the Makefile on the build machine. It writes numbers instead of a string,
+ * since C guarantees only 4095 characters per string. The output depends only on NAME and the
+ * bytes. The array is aligned like a mapped file, for readers that use weights in place. On failure
+ * it exits with 1 and leaves no OUT. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

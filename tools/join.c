@@ -1,13 +1,10 @@
-/* join [--apart] [-NAME...] IN OUT FOLDER...: a C file with the texts of what it includes in place
- * of that.
+/* join [--apart] [-NAME...] IN OUT FOLDER...: a C file with its includes expanded.
  *
- * A build tool, run by the Makefile. Names in quotes are looked for in the folders, in order; a
- * header is taken once, a table (.def) wherever it is asked for. Headers of the system stay; what
- * is called NAME is left out, whoever it belongs to. With --apart C files of folders keep their
- * static names to themselves, as they do when each is compiled alone: f of dir/x.c is x__f in OUT;
- * and what the mathematics (ir/mathlib*.h) calls im_exp is sim_exp, for C with functions of that
- * name stands behind it. Exits 1 and leaves no OUT on failure.
- */
+ * A build tool, run by the Makefile. Quoted names are searched in the folders, in order. A header
+ * is expanded once, a table (.def) at every include. System headers stay; -NAME leaves out an
+ * include of that name, quoted or not. With --apart, static names of C files in folders are made
+ * unique: f of dir/x.c is x__f in OUT. Names im_* of ir/mathlib*.h become sim_*, since generated C
+ * that follows defines im_*. On failure it exits with 1 and leaves no OUT. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -23,9 +20,9 @@ typedef struct Join {
   int nseen;
 } Join;
 
-/* Names of one C file that get another. */
+/* Static names of one C file. */
 typedef struct StaticNames {
-  char file[NAME]; /* "": none do */
+  char file[NAME]; /* "": none are renamed */
   char name[STATICS][NAME];
   int n;
 } StaticNames;
@@ -53,7 +50,7 @@ static int is_word(int c) {
   return isalnum(c) || c == '_';
 }
 
-/* What the line, which begins at the margin, defines as static: its last word before ( [ = ; */
+/* Records the static name that a line at column 0 defines: its last word before ( [ = ; */
 static void note(StaticNames *a, const char *line) {
   const char *s = strncmp(line, "__attribute__", 13) ? line : strstr(line, " static ");
   if (s && *s == ' ') s++;
@@ -73,7 +70,7 @@ static int is_static(const StaticNames *a, const char *s, size_t n) {
   return 0;
 }
 
-/* Words of the line, but not what is in quotes, and no fields. */
+/* Writes the line with names replaced, except in quotes and fields. */
 static void put_apart(FILE *out, const StaticNames *a, const char *line) {
   for (const char *s = line; *s;) {
     size_t n = 0;
@@ -108,7 +105,7 @@ static void apart(StaticNames *a, FILE *in, const char *name) {
 
 /* ---- files ---- */
 
-/* 1: the line includes something that was left out, or put in its place. */
+/* 1: the line is an include that was left out or expanded. */
 static int included(Join *j, const char *line, int *bad) {
   char name[LONGEST];
   int own = sscanf(line, "#include \"%4000[^\"]\"", name) == 1;

@@ -1,11 +1,10 @@
-/* output.h: the one function by which programs of `ingot build` write files.
+/* output.h: writes a file atomically, for programs of `ingot build`.
  *
- * In: a path and bytes. Out: 0, or an errno value and every file as it was. Method: as
+ * In: a path and bytes. Out: 0, or an errno value with every file unchanged. Method: as
  * src/base/file.c: write to a temporary file in the same folder, sync, rename. Devices and pipes
- * are written directly, a symbolic link stays and its target is replaced. Signals wait until the
- * temporary file is gone; a killed process leaves one, which later runs of ingot collect by its
- * name.
- */
+ * are written directly. A symbolic link stays and its target is replaced. Signals are blocked until
+ * the temporary file is gone. A killed process leaves one, which later runs of ingot delete by its
+ * name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -41,7 +40,7 @@ static int output_temp(const char *path, mode_t mode, const void *at, size_t n) 
   temp_mark_put(mark);
   int len = snprintf(temp, sizeof temp, "%.*s.ingot-tmp-%s-0-00",
                      slash ? (int)(slash - path) + 1 : 0, path, mark);
-  /* A killed process with this PID may have left one. */
+  /* a killed process with this PID may have left one */
   for (int i = 0; i < 36 * 36 && fd < 0; i++) {
     temp[len - 2] = digits[i / 36];
     temp[len - 1] = digits[i % 36];
@@ -49,7 +48,7 @@ static int output_temp(const char *path, mode_t mode, const void *at, size_t n) 
     if (fd < 0 && errno != EEXIST) break;
   }
   if (fd < 0) return errno;
-  if (mode) (void)!fchmod(fd, mode & 0777); /* of the file that is replaced */
+  if (mode) (void)!fchmod(fd, mode & 0777); /* mode of the replaced file */
   int err = output_write(fd, at, n);
   if (!err && fsync(fd) && errno != EINVAL && errno != ENOTSUP) err = errno;
   if (close(fd) && !err && errno != EINTR) err = errno;
@@ -71,7 +70,7 @@ static int output_file(const char *path, const void *at, size_t n) {
   }
   if (is_there && !realpath(path, real)) return errno;
   sigset_t wait, before;
-  signal(SIGXFSZ, SIG_IGN); /* a full disk is an error code, not a death */
+  signal(SIGXFSZ, SIG_IGN); /* a full disk is an error code, not a signal */
   sigemptyset(&wait);
   sigaddset(&wait, SIGINT);
   sigaddset(&wait, SIGTERM);

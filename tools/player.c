@@ -1,4 +1,4 @@
-/* player.c: the program `ingot build` and `ingot play` put around a language model.
+/* player.c: the program that `ingot build` and `ingot play` put around a language model.
  *
  *   prog [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--temperature X] [--top-k N]
  *        [--top-p X] [--min-p X] [--repeat-penalty X] [--frequency-penalty X]
@@ -6,37 +6,35 @@
  *        [--quiet]
  *   prog --bench [--json] [--threads N]
  *
- * In: a prompt, or without one the lines of a conversation. Out: on stdout the answers and nothing
- * else, as they come; on stderr what was done: tokens, times, bytes read. The text of this file
- * travels inside ingot and is compiled together with the tokeniser and the sampler (src/text), a
- * line editor (tools/edit.h) and two tables: the model (tools/model.h) and what is said around
- * messages (struct Player below). Memory is taken before an answer begins. Exit codes are those of
- * ingot; a model that has no more positions ends its answer with 0 and says so.
- */
+ * In: a prompt, or without one the lines of a conversation. Out: answers on stdout, streamed;
+ * tokens, times and bytes read on stderr. ingot contains the text of this file and compiles it with
+ * the tokenizer and the sampler (src/text), a line editor (tools/edit.h) and two tables: the model
+ * (tools/model.h) and the chat template (struct Player below). Memory is allocated before an answer
+ * starts. Exit codes are those of ingot. A full context ends an answer with code 0 and a note. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
 
-/* Texts of the model's template around what is said; NULL: there is no such way. The form of a
- * date stands between the bytes 1 and 2. */
+/* Pieces of the chat template; NULL: the template has no such piece. A date format stands between
+ * the bytes 1 and 2. */
 typedef struct Chat {
-  const char *open;                 /* in front of the first message */
-  const char *open_system, *system; /* in front of and behind the text of the system, instead */
-  const char *ask;                  /* behind a message, up to the answer */
-  const char *next;                 /* behind an answer, up to the next message */
-  const char *none;                 /* why there are no such texts */
-  int trims;                        /* white space around messages is dropped */
+  const char *open;                 /* before the first message */
+  const char *open_system, *system; /* before and after the system prompt, instead */
+  const char *ask;                  /* after a message, up to the answer */
+  const char *next;                 /* after an answer, up to the next message */
+  const char *none;                 /* why the model has no template */
+  int trims;                        /* strip white space around messages */
 } Chat;
 
 typedef struct Player {
   const unsigned char *vocab;
   size_t nvocab;
-  double token_bytes; /* of weights that one token reads */
-  double kv_bytes;    /* and of the cache, for each position before it */
-  long context;       /* positions */
-  const char *system; /* what the system says unless --system does; NULL: nothing */
-  const u32 *baked;   /* ids whose keys and values are in the cache after a reset */
+  double token_bytes; /* bytes of weights read per token */
+  double kv_bytes;    /* bytes of the KV cache read per token and position */
+  long context;       /* context length */
+  const char *system; /* default system prompt; NULL: none */
+  const u32 *baked;   /* prompt cache: ids that are in the KV cache after a reset */
   size_t nbaked;
   Chat chat;
 } Player;
@@ -52,36 +50,36 @@ typedef struct Options {
   TokenSampler sampler;
 } Options;
 
-/* What was done since a question was asked. */
+/* Statistics since the last question. */
 typedef struct TurnStats {
   size_t asked, answered;   /* tokens */
-  double begin, first, end; /* seconds; first: when the first token of the answer was chosen */
-  double read;              /* bytes that decoding read */
+  double begin, first, end; /* seconds; first: when the first token of the answer was sampled */
+  double read;              /* bytes read by decoding */
 } TurnStats;
 
 typedef struct ChatSession {
   Options o;
-  Chat chat; /* with dates */
+  Chat chat; /* with dates filled in */
   Vocab vocab;
   TokenSampler sampler;
   Candidate *candidate;
-  u32 ntoken; /* that have text and logits */
+  u32 ntoken; /* tokens with text and logits */
   void *arena;
-  int64_t *size;  /* of the symbols of the model */
-  u32 *ids;       /* in the cache, then those that wait for it */
-  size_t n, done; /* of them, and how many are in the cache */
-  int fresh;      /* the cache is as a reset leaves it */
-  size_t context; /* positions */
+  int64_t *size;  /* by symbol of the model */
+  u32 *ids;       /* in the KV cache, then pending */
+  size_t n, done; /* number of ids; number in the KV cache */
+  int fresh;      /* the KV cache is as after a reset */
+  size_t context; /* context length */
   float *logits;
   char *in; /* a chunk of ids, as the model takes them */
   size_t chunk;
-  u8 *text, *marks, *room; /* of a message on its way to ids */
+  u8 *text, *marks, *room; /* buffers of a message during tokenization */
   size_t ntext, nroom;
-  u8 *piece, *shown; /* of a token, and what of it can be put out */
+  u8 *piece, *shown; /* of a token, and its complete UTF-8 part */
   StopStrings stops;
   size_t stop_length[STOPS];
   TurnStats stats;
-  int full; /* an answer ended because there are no more positions */
+  int full; /* an answer ended because the context is full */
 } ChatSession;
 
 static volatile sig_atomic_t interrupted;
@@ -105,8 +103,8 @@ static void set_length(ChatSession *t, size_t n) {
     memcpy((char *)t->arena + ingot_model.kept[i].at, &length, 8);
 }
 
-/* Ids that wait and begin with those that the cache has from the beginning need not go through the
- * model again. All of these, or none: layers with a window may have overwritten the first. */
+/* Pending ids that start with the prompt cache need not run through the model again. All or none of
+ * it: layers with sliding windows may have overwritten the first positions. */
 static void recall(ChatSession *t) {
   size_t all = ingot_player.nbaked;
   if (!t->fresh || !t->n) return;
@@ -116,7 +114,7 @@ static void recall(ChatSession *t) {
   t->fresh = 0;
 }
 
-/* Ids that wait go through the model; the logits of the last one remain. */
+/* Runs pending ids through the model; leaves the logits of the last one. */
 static int feed(ChatSession *t) {
   const Value *in = &ingot_model.in[0];
   recall(t);
@@ -140,7 +138,7 @@ static int feed(ChatSession *t) {
   return OK;
 }
 
-/* The cache as it was with the first n tokens. */
+/* Restores the KV cache with the first n tokens. */
 static void rewind_to(ChatSession *t, size_t n) {
   set_length(t, n);
   t->n = t->done = n;
@@ -157,7 +155,7 @@ static void forget(ChatSession *t) {
 /* ---- text ---- */
 
 static int add_text(ChatSession *t, const char *text, size_t n, int marked) {
-  if (n > t->ntext) n = t->ntext; /* said below: it cannot fit into the context either */
+  if (n > t->ntext) n = t->ntext; /* reported below: it does not fit in the context either */
   memcpy(t->text, text, n);
   memset(t->marks, marked, n);
   t->text += n;
@@ -177,25 +175,25 @@ static void add_message(ChatSession *t, const char *text) {
 
 static int no_room(const ChatSession *t, size_t more) {
   fprintf(stderr,
-          "%s: the prompt has %s%zu tokens, and %zu of %zu positions are left (--context)\n",
+          "%s: the prompt has %s%zu tokens, but %zu of %zu positions are left (--context)\n",
           program, more == (size_t)-1 ? "more than " : "",
           more == (size_t)-1 ? t->context - t->n : more, t->context - t->n, t->context);
   return BAD;
 }
 
-/* A template's texts may hold special tokens, what people say is text. */
+/* Template text may contain special tokens; messages are plain text. */
 static int add_ids(ChatSession *t, const u8 *text, const u8 *marks, size_t n, u32 flags) {
   i64 got = vocab_encode(&t->vocab, text, n, marks, flags, t->ids + t->n, t->context - t->n,
                          t->room, t->nroom);
   if (got == VOCAB_FULL) return no_room(t, (size_t)-1);
   if (got == VOCAB_SLOW) return complain(BAD, "prompt", "takes too many steps to split into words");
   if (got < 0)
-    return complain(SYSTEM, "memory", "there is not enough to tokenize the prompt: split it");
+    return complain(SYSTEM, "memory", "there is not enough to tokenize the prompt; split it");
   t->n += (size_t)got;
   return OK;
 }
 
-/* Memory for a message of n bytes; t->text and t->marks begin anew. */
+/* Allocates room for a message of n bytes; clears t->text and t->marks. */
 static void begin_text(ChatSession *t, size_t n) {
   static u8 *text, *marks, *room;
   static size_t had;
@@ -213,7 +211,7 @@ static size_t length_of(const char *s) {
   return s ? strlen(s) : 0;
 }
 
-/* The ids of a question. */
+/* Appends the ids of a question. */
 static int ask(ChatSession *t, const char *message) {
   const Chat *c = &t->chat;
   const char *system = t->o.system ? t->o.system : ingot_player.system;
@@ -225,7 +223,7 @@ static int ask(ChatSession *t, const char *message) {
     add_text(t, message, strlen(message), 1);
     return add_ids(t, text, marks, (size_t)(t->text - text), t->n ? 0 : VE_add_special);
   }
-  if (t->n && !c->next) forget(t); /* the template has no way to a second question */
+  if (t->n && !c->next) forget(t); /* the template supports only one question */
   if (t->n) {
     add_text(t, c->next, strlen(c->next), 0);
   } else if (system) {
@@ -283,11 +281,11 @@ static int answer(ChatSession *t) {
   return bad;
 }
 
-/* ---- what was done ---- */
+/* ---- statistics ---- */
 
-/* Bytes a second that threads of this machine read together, four places at a time each: the bound
- * of what decoding can do with as many. The best of a few rounds over more than caches hold. */
-enum { SWEEP_ALL = 1 << 25, SWEEP_LEAST = 1 << 20, SWEEP_ROUNDS = 5, SWEEP_THREADS = 64 };
+/* Read bandwidth in bytes per second of this machine's threads, with four streams each: the upper
+ * bound of decoding. The best of a few rounds over more memory than the caches hold. */
+enum { SWEEP_ALL = 1 << 25, SWEEP_MIN = 1 << 20, SWEEP_ROUNDS = 5, SWEEP_THREADS = 64 };
 
 typedef struct Sweep {
   uint64_t *at;
@@ -302,7 +300,7 @@ static void *sweep(void *arg) {
   for (size_t i = 0; i < part; i += 8)
     for (size_t k = 0; k < 8; k++)
       sum += p[i + k] + p[part + i + k] + p[2 * part + i + k] + p[3 * part + i + k];
-  w->at[0] = sum; /* else nobody would read */
+  w->at[0] = sum; /* keeps the reads from being optimized away */
   return NULL;
 }
 
@@ -310,7 +308,7 @@ static double read_speed(int threads) {
   pthread_t id[SWEEP_THREADS];
   Sweep part[SWEEP_THREADS];
   size_t each = SWEEP_ALL / (size_t)threads / 64 * 64;
-  if (each < SWEEP_LEAST) each = SWEEP_LEAST;
+  if (each < SWEEP_MIN) each = SWEEP_MIN;
   uint64_t *p = make((size_t)threads * each * sizeof *p);
   double best = 0;
   for (int r = 0; r < SWEEP_ROUNDS; r++) {
@@ -330,20 +328,20 @@ static double read_speed(int threads) {
   return best;
 }
 
-/* Writes which percentage of the read bandwidth `bytes` per second is, as JSON a number or null. A
- * rate above the bandwidth means that weights come from a cache, or that other programs slowed the
- * measurement of the bandwidth, which is then repeated. */
-static const char *bandwidth_share(char text[80], int json, double bytes, double *most,
+/* Writes `bytes` per second as a percentage of the read bandwidth, or null in JSON. A rate above
+ * the bandwidth means that weights are cached, or that other programs slowed the measurement, which
+ * is then repeated. */
+static const char *bandwidth_share(char text[80], int json, double bytes, double *bandwidth,
                                    int threads) {
-  for (int i = 0; i < 2 && bytes > *most; i++) {
+  for (int i = 0; i < 2 && bytes > *bandwidth; i++) {
     double again = read_speed(threads);
-    if (again > *most) *most = again;
+    if (again > *bandwidth) *bandwidth = again;
   }
-  if (bytes > *most)
+  if (bytes > *bandwidth)
     snprintf(text, 80,
              json ? "null" : "(above the bandwidth: weights are cached or the machine is busy)");
   else
-    snprintf(text, 80, json ? "%.1f" : "%.0f %% of the read bandwidth", 100 * bytes / *most);
+    snprintf(text, 80, json ? "%.1f" : "%.0f %% of the read bandwidth", 100 * bytes / *bandwidth);
   return text;
 }
 
@@ -362,20 +360,20 @@ static void print_stats(const ChatSession *t) {
 
 static void say_stats(const ChatSession *t) {
   const TurnStats *w = &t->stats;
-  double rest = w->end - w->first, most = read_speed(t->o.threads);
+  double rest = w->end - w->first, bandwidth = read_speed(t->o.threads);
   fprintf(stderr, "%zu of %zu positions; arena %.1f MB; a token reads %.1f MB of weights\n", t->n,
           t->context, (double)ingot_model.arena * 1e-6, ingot_player.token_bytes * 1e-6);
   char share[80];
   if (rest > 0 && w->read > 0) {
-    bandwidth_share(share, 0, w->read / rest, &most, t->o.threads);
+    bandwidth_share(share, 0, w->read / rest, &bandwidth, t->o.threads);
     fprintf(stderr, "decoding read %.1f GB/s: %s (%.1f GB/s, %d thread%s)\n", w->read / rest * 1e-9,
-            share, most * 1e-9, t->o.threads, t->o.threads > 1 ? "s" : "");
+            share, bandwidth * 1e-9, t->o.threads, t->o.threads > 1 ? "s" : "");
   }
 }
 
 /* ---- a conversation ---- */
 
-/* The ids, in the order of this machine: computing them again gives the same state, to the bit. */
+/* Stores the ids in native byte order. Recomputing them restores the same state bit by bit. */
 static void save(const ChatSession *t, const char *path) {
   const u32 head[3] = {SAVE_MAGIC, (u32)ingot_player.nvocab, (u32)t->n};
   u32 *all = malloc(sizeof head + t->n * 4);
@@ -400,7 +398,7 @@ static int load(ChatSession *t, const char *path) {
   for (u32 i = 0; !bad && i < head[2]; i++) bad = t->ids[i] >= t->ntoken;
   if (bad && head[0] == SAVE_MAGIC && head[2] > t->context)
     return complain(BAD, path, "does not fit into the context"), OK;
-  if (bad) return complain(BAD, path, "is no conversation with this model"), OK;
+  if (bad) return complain(BAD, path, "is not a conversation with this model"), OK;
   t->n = head[2];
   return feed(t);
 }
@@ -410,8 +408,8 @@ static int is_among(const char *name, const char *const *names) {
   return *names != NULL;
 }
 
-/* Name of the command in a line; 0: the line is a message. Commands begin with ':', those that
- * exist also with '/'; exit, quit and help are commands alone on a line. */
+/* The command of a line; 0: the line is a message. Commands start with ':', known ones also with
+ * '/'; exit, quit and help are commands if alone on a line. */
 static int command_name(const char *line, char name[16]) {
   static const char *const plain[] = {"exit", "quit", "help", NULL};
   static const char *const known[] = {"exit",  "quit",  "bye",  "help", "reset",
@@ -423,7 +421,7 @@ static int command_name(const char *line, char name[16]) {
   return *line == ':' || is_among(name, known);
 }
 
-/* Returns 1 to end, or a status above. */
+/* Returns 1 to end, or a status. */
 static int command(ChatSession *t, const char *name, const char *line) {
   static const char *const end[] = {"exit", "quit", "bye", NULL};
   static const char *const begin[] = {"reset", "clear", NULL};
@@ -463,7 +461,7 @@ static int answer_to(ChatSession *t, const char *message) {
 static int converse(ChatSession *t) {
   Edit edit;
   char *line, name[16];
-  int refused = OK, asked = !isatty(0); /* a script learns of a question that was refused */
+  int refused = OK, asked = !isatty(0); /* a script gets the status of a refused question */
   memset(&edit, 0, sizeof edit);
   if (isatty(0)) fputs("help lists the commands, exit ends\n", stderr);
   while ((line = edit_line(&edit, "> "))) {
@@ -481,7 +479,7 @@ static int converse(ChatSession *t) {
   return refused;
 }
 
-/* ---- measuring ---- */
+/* ---- benchmark ---- */
 
 enum { BENCH_PROMPT = 512, BENCH_TOKENS = 32, BENCH_ROUNDS = 3 };
 
@@ -494,8 +492,8 @@ static void make_up(ChatSession *t, size_t from, size_t to) {
   for (size_t i = from; i < to; i++) t->ids[i] = (u32)(i * 2654435761u % t->ntoken);
 }
 
-/* The cache filled up to `past` positions, `known` of which are there: memory nobody has written is
- * one page of zeros, and reading that is no measure. */
+/* Fills the KV cache up to `past` positions, of which `known` are valid. Memory that was never
+ * written is one shared page of zeros, so reading it measures nothing. */
 static int fill(ChatSession *t, size_t known, size_t past) {
   if (past <= known) return OK;
   rewind_to(t, known);
@@ -504,8 +502,8 @@ static int fill(ChatSession *t, size_t known, size_t past) {
   return feed(t);
 }
 
-/* Seconds of feeding n made-up tokens, each at a time or together, behind `past` others. The median
- * of some rounds. */
+/* Seconds for n generated tokens after `past` others, one by one or as a batch. Median of several
+ * rounds. */
 static double time_tokens(ChatSession *t, size_t past, size_t n, int each) {
   double times[BENCH_ROUNDS];
   for (int r = 0; r < BENCH_ROUNDS; r++) {
@@ -523,7 +521,7 @@ static double time_tokens(ChatSession *t, size_t past, size_t n, int each) {
 static int bench(ChatSession *t) {
   static const size_t pasts[] = {16, 512, 1024, 2048, 4096, 8192};
   size_t prompt = t->context < BENCH_PROMPT ? t->context : BENCH_PROMPT, n = BENCH_TOKENS;
-  double most = read_speed(t->o.threads), first = 0;
+  double bandwidth = read_speed(t->o.threads), first = 0;
   int json = t->o.json, count = 0;
   char share[80];
   time_tokens(t, 0, prompt < t->chunk ? prompt : t->chunk, 0);
@@ -538,7 +536,7 @@ static int bench(ChatSession *t) {
     double bytes =
         (ingot_player.token_bytes + ingot_player.kv_bytes * (double)(pasts[i] + n / 2)) / s;
     if (!count++) first = s;
-    bandwidth_share(share, json, bytes, &most, t->o.threads);
+    bandwidth_share(share, json, bytes, &bandwidth, t->o.threads);
     printf(json ? "%s{\"past\": %zu, \"tokens_per_s\": %.2f, \"gb_per_s\": %.3f, "
                   "\"percent_of_bandwidth\": %s}"
                 : "%sdecode after %-6zu   %8.1f tokens/s %8.1f GB/s  %s\n",
@@ -548,10 +546,10 @@ static int bench(ChatSession *t) {
   if (json && count)
     printf("],\n \"decode_tokens_per_s\": %.2f, \"gb_per_s\": %.3f, "
            "\"percent_of_bandwidth\": %s, \"bandwidth_gb_per_s\": %.2f}\n",
-           1 / first, bytes * 1e-9, bandwidth_share(share, 1, bytes, &most, t->o.threads),
-           most * 1e-9);
+           1 / first, bytes * 1e-9, bandwidth_share(share, 1, bytes, &bandwidth, t->o.threads),
+           bandwidth * 1e-9);
   else
-    printf(json ? "]}\n" : "read bandwidth         %8.1f GB/s\n", most * 1e-9);
+    printf(json ? "]}\n" : "read bandwidth         %8.1f GB/s\n", bandwidth * 1e-9);
   return OK;
 }
 
@@ -563,14 +561,14 @@ typedef struct Option {
   const char *name;
   Kind kind;
   void *to;
-  double least, most;
-  const char *form, *says; /* for --help; NULL: another row does */
+  double min, max;
+  const char *form, *says; /* for --help; NULL: described by another row */
 } Option;
 
 static void print_help(const Option *x, int n) {
   printf("usage: %s [-p PROMPT] [OPTION]...\n\n"
-         "talk with a language model: this program is the model, with room for %ld tokens.\n"
-         "Without a prompt it is a conversation, in which help lists the commands and exit ends.\n"
+         "chat with the language model in this program (context length %ld tokens).\n"
+         "Without a prompt it starts a conversation: help lists the commands, exit ends it.\n"
          "Answers go to standard output, times to standard error.\n\n",
          program, ingot_player.context);
   for (int i = 0; i < n; i++)
@@ -582,10 +580,10 @@ static int set_option(const Option *x, const char *text) {
   char *end = NULL;
   double f = x->kind == K_text ? 0 : strtod(text, &end);
   if (x->kind == K_text) return *(const char **)x->to = text, OK;
-  if (!*text || *end || !(f >= x->least && f <= x->most) ||
+  if (!*text || *end || !(f >= x->min && f <= x->max) ||
       (x->kind == K_int && f != (double)(long)f)) {
     fprintf(stderr, "%s: %s %s: expected a%s number from %g to %g\n", program, x->name, text,
-            x->kind == K_int ? " whole" : "", x->least, x->most);
+            x->kind == K_int ? " whole" : "", x->min, x->max);
     return USAGE;
   }
   if (x->kind == K_int)
@@ -601,34 +599,36 @@ static int read_options(Options *o, int argc, char **argv) {
   TokenSampler *s = &o->sampler;
   const Option table[] = {
       {"-p", K_text, &o->prompt, 0, 0, NULL, NULL},
-      {"--prompt", K_text, &o->prompt, 0, 0, "-p, --prompt TEXT", "answer this, and end"},
-      {"--system", K_text, &o->system, 0, 0, "--system TEXT", "what the system says first"},
-      {"--raw", K_flag, &o->raw, 0, 0, "--raw", "continue a text, without the model's template"},
+      {"--prompt", K_text, &o->prompt, 0, 0, "-p, --prompt TEXT", "answer this prompt and exit"},
+      {"--system", K_text, &o->system, 0, 0, "--system TEXT", "system prompt"},
+      {"--raw", K_flag, &o->raw, 0, 0, "--raw",
+       "continue the prompt as plain text, without the chat template"},
       {"--max-tokens", K_int, &o->max_tokens, -1, 1e9, "--max-tokens N",
-       "end an answer after so many tokens (default -1: when the model does)"},
+       "stop an answer after N tokens (default -1: at end of text)"},
       {"--temperature", K_float, &s->temperature, 0, 100, "--temperature X",
-       "how freely tokens are drawn; 0: always the likeliest (default 0.7)"},
-      {"--top-k", K_int, &top_k, 0, 1e9, "--top-k N", "of the N likeliest; 0: of all (default 40)"},
+       "sampling temperature; 0: greedy decoding (default 0.7)"},
+      {"--top-k", K_int, &top_k, 0, 1e9, "--top-k N",
+       "sample from the N most probable tokens; 0: all (default 40)"},
       {"--top-p", K_float, &s->top_p, 0, 1, "--top-p X",
-       "of the likeliest that are this probable together (default 0.9)"},
+       "nucleus sampling with total probability X (default 0.9)"},
       {"--min-p", K_float, &s->min_p, 0, 1, "--min-p X",
-       "of those at least so probable beside the likeliest (default 0)"},
+       "drop tokens below X times the highest probability (default 0)"},
       {"--repeat-penalty", K_float, &s->repeat, 0.01, 100, "--repeat-penalty X",
-       "divides the logits of recent tokens (default 1: none)"},
+       "divide the logits of recent tokens by X (default 1)"},
       {"--frequency-penalty", K_float, &s->frequency, -100, 100, "--frequency-penalty X",
-       "less of them, for each time (default 0)"},
+       "subtract X from a logit per occurrence of its token (default 0)"},
       {"--presence-penalty", K_float, &s->presence, -100, 100, "--presence-penalty X",
-       "less of them, once (default 0)"},
-      {"--seed", K_int, &seed, 0, 9e15, "--seed N", "the same gives the same answers (default 0)"},
-      {"--stop", K_text, &stop, 0, 0, "--stop TEXT", "ends an answer; may be repeated"},
+       "subtract X once from the logits of recent tokens (default 0)"},
+      {"--seed", K_int, &seed, 0, 9e15, "--seed N", "seed of the sampler (default 0)"},
+      {"--stop", K_text, &stop, 0, 0, "--stop TEXT", "stop an answer before this text; repeatable"},
       {"--date", K_text, &o->date, 0, 0, "--date YYYY-MM-DD",
-       "the day that templates are told (default: today)"},
+       "date passed to the chat template (default: today)"},
       {"--threads", K_int, &threads, 1, ingot_model.threads, "--threads N",
-       "at most, and by default, those it was built for"},
-      {"--quiet", K_flag, &o->quiet, 0, 0, "--quiet", "answers alone, no times"},
+       "number of threads (default and maximum: as built)"},
+      {"--quiet", K_flag, &o->quiet, 0, 0, "--quiet", "print answers only, no times"},
       {"--bench", K_flag, &o->bench, 0, 0, "--bench",
-       "measure prompts and decoding beside the read bandwidth"},
-      {"--json", K_flag, &o->json, 0, 0, "--json", "of --bench, machine-readable"},
+       "measure prefill and decoding against the read bandwidth"},
+      {"--json", K_flag, &o->json, 0, 0, "--json", "print --bench as JSON"},
   };
   enum { N = sizeof table / sizeof *table };
   for (int i = 1; i < argc; i++) {
@@ -638,12 +638,12 @@ static int read_options(Options *o, int argc, char **argv) {
       exit(OK);
     }
     while (x < table + N && strcmp(x->name, argv[i]) != 0) x++;
-    if (x == table + N) return complain(USAGE, argv[i], "no such option");
+    if (x == table + N) return complain(USAGE, argv[i], "unknown option; --help lists all");
     if (x->kind == K_flag) {
       *(int *)x->to = 1;
       continue;
     }
-    if (i + 1 == argc) return complain(USAGE, argv[i], "a value is missing");
+    if (i + 1 == argc) return complain(USAGE, argv[i], "expected a value after it");
     if (set_option(x, argv[++i])) return USAGE;
     if (x->to == &stop && o->nstop == STOPS) return complain(USAGE, stop, "too many stop texts");
     if (x->to == &stop && (!*stop || strlen(stop) >= STOP_BYTES))
@@ -658,12 +658,15 @@ static int read_options(Options *o, int argc, char **argv) {
 
 /* ---- dates ---- */
 
-/* Of --date, or today. */
+/* The day of --date, or today. */
 static int read_date(const char *text, struct tm *day) {
   time_t now = time(NULL);
   char end;
   memset(day, 0, sizeof *day);
-  if (!text) return localtime_r(&now, day) ? OK : complain(SYSTEM, "the date", "is not known");
+  if (!text)
+    return localtime_r(&now, day)
+               ? OK
+               : complain(SYSTEM, "the date", "cannot be determined; use --date");
   if (strlen(text) != 10 ||
       sscanf(text, "%4d-%2d-%2d%c", &day->tm_year, &day->tm_mon, &day->tm_mday, &end) != 3 ||
       day->tm_year < 1900 || day->tm_mon < 1 || day->tm_mon > 12 || day->tm_mday < 1 ||
@@ -671,12 +674,14 @@ static int read_date(const char *text, struct tm *day) {
     return complain(USAGE, "--date", "expected YYYY-MM-DD");
   day->tm_year -= 1900;
   day->tm_mon--;
-  day->tm_hour = 12; /* at which every day begins and ends somewhere else */
+  day->tm_hour = 12; /* noon exists on every day in every time zone */
   day->tm_isdst = -1;
-  return mktime(day) == (time_t)-1 ? complain(USAGE, "--date", "is no day") : OK;
+  return mktime(day) == (time_t)-1
+             ? complain(USAGE, "--date", "is not a valid day; expected YYYY-MM-DD")
+             : OK;
 }
 
-/* The text with dates in place of their forms. */
+/* The text with dates in place of date formats. */
 static const char *with_dates(const char *text, const struct tm *day) {
   enum { FORM = 256 };
   size_t room = 1, n = 0;
@@ -715,20 +720,20 @@ static int begin(ChatSession *t) {
   t->chat = ingot_player.chat;
   if (fill_dates(t)) return USAGE;
   if (!vocab_open(&t->vocab, ingot_player.vocab, ingot_player.nvocab))
-    return complain(SYSTEM, "the tokeniser", "its tables are damaged");
+    return complain(SYSTEM, "tokenizer", "its tables are damaged");
   int chats = !t->o.raw && !t->o.bench;
   if (t->o.raw && t->o.system)
-    return complain(USAGE, "--system", "is part of a conversation, and --raw is none");
+    return complain(USAGE, "--system", "cannot be used with --raw, which has no conversation");
   if (chats && !c->open)
     return complain(UNSUPPORTED, c->none ? c->none : "the model has no chat template",
                     "--raw continues a text");
   if (chats && t->o.system && !c->open_system)
     return complain(UNSUPPORTED, "--system", "the template of this model has no such message");
   const Value *out = &ingot_model.out[0];
-  size_t rows = 1; /* logits: embeddings may be padded behind the last token */
-  for (int i = 0; i < out->rank; i++) rows *= (size_t)out->most[i];
+  size_t rows = 1; /* number of logits: embeddings may be padded after the last token */
+  for (int i = 0; i < out->rank; i++) rows *= (size_t)out->max[i];
   t->context = (size_t)ingot_player.context;
-  t->chunk = (size_t)in->most[0];
+  t->chunk = (size_t)in->max[0];
   t->arena = make(ingot_model.arena);
   t->size = make((size_t)(ingot_model.nsym + 1) * sizeof *t->size);
   memcpy(t->size, ingot_model.size, (size_t)ingot_model.nsym * sizeof *t->size);

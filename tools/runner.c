@@ -1,16 +1,14 @@
-/* runner.c: the program `ingot build` puts around a compiled model.
+/* runner.c: the program that `ingot build` puts around a compiled model.
  *
  *   prog [--inputs IN.npz] [--output OUT.npz] [--seed N] [--steps N] [--bench SECONDS] [--selftest]
  *
- * In: arrays by the names of the inputs; those that are missing are made up from the seed, as
- * `ingot run` does. Out: the outputs in an archive, or a few numbers of each on stdout; with
- * --bench one line of JSON with the times of a run. A model with state goes on from one step to the
- * next; made-up inputs differ from step to step, given ones stay. Measured runs go on likewise and
- * begin anew when the state is full. The text of this file travels inside ingot and is compiled
- * together with a table that describes the model (tools/model.h).
- * Archives are read by src/io/zip.h, which the Makefile puts in front of this text, as `ingot
- * run` reads them; written ones are stored. Needs nothing but POSIX. Exit codes are those of ingot.
- */
+ * In: arrays named after inputs; missing ones are generated from the seed, as in `ingot run`. Out:
+ * the outputs in an archive, or a few numbers of each on stdout; with --bench one line of JSON with
+ * run times. A model with state continues from step to step. Generated inputs differ in every step;
+ * given ones stay. Measured runs also continue, and restart when the state is full. ingot contains
+ * the text of this file and compiles it with a table that describes the model (tools/model.h).
+ * src/io/zip.h, which the Makefile puts before this text, reads archives as `ingot run` does;
+ * written archives are uncompressed. Needs only POSIX. Exit codes are those of ingot. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,9 +26,9 @@ typedef struct Run {
   void *arena;
   int64_t *size;
   const void **in;
-  int64_t (*dim)[RANK]; /* of the inputs that are given */
+  int64_t (*dim)[RANK]; /* of the given inputs */
   char *given;
-  char *spare; /* names of arrays that no input has, each with its zero; NULL: none */
+  char *spare; /* names of unused arrays, each with its zero; NULL: none */
   size_t nspare;
   void **out;
   int64_t (*shape)[RANK];
@@ -70,14 +68,13 @@ static int read_file(const char *path, Bytes *b) {
   return bad ? complain(SYSTEM, path, "cannot be read") : OK;
 }
 
-/* What stands behind key in the header of an array. */
+/* The value of a key in the header of an array. */
 static const char *field(const char *head, const char *key) {
   const char *at = strstr(head, key);
   return at ? at + strlen(key) : NULL;
 }
 
-/* The extents in the text of a shape; -1: not as many as the input has, or one that it cannot have.
- */
+/* Parses the extents of a shape; -1: wrong rank, or an extent that the input does not allow. */
 static int read_shape(const Value *v, const char *at, int64_t *dim) {
   int k = 0;
   for (; *at && *at != ')'; at++) {
@@ -85,7 +82,7 @@ static int read_shape(const Value *v, const char *at, int64_t *dim) {
     if (*at < '0' || *at > '9') continue;
     long long d = strtoll(at, &end, 10);
     at = end - 1;
-    if (k >= v->rank || d < 0 || d > v->most[k] || (v->sym[k] < 0 && d != v->base[k])) return -1;
+    if (k >= v->rank || d < 0 || d > v->max[k] || (v->sym[k] < 0 && d != v->base[k])) return -1;
     dim[k++] = d;
   }
   return k == v->rank ? 0 : -1;
@@ -100,10 +97,10 @@ static void print_shape(const char *at) {
     fprintf(stderr, "%s%.*s", n++ ? "x" : "", (int)k, at);
     at += k - 1;
   }
-  if (!n) fputs("of a scalar", stderr);
+  if (!n) fputs("() (a scalar)", stderr);
 }
 
-/* What the array has, as its header says it, and what the input takes. */
+/* Reports the shape of the array and the expected one. */
 static int other_shape(const Value *v, const char *at) {
   fprintf(stderr, "%s: input '%s': the array has shape ", ingot_model.name, v->name);
   print_shape(at);
@@ -111,9 +108,9 @@ static int other_shape(const Value *v, const char *at) {
   for (int k = 0; k < v->rank; k++) {
     int open = v->sym[k] >= 0 && v->coef[k];
     fprintf(stderr, open ? "%s(up to %lld)" : "%s%lld", k ? "x" : "",
-            (long long)(open ? v->most[k] : v->base[k]));
+            (long long)(open ? v->max[k] : v->base[k]));
   }
-  fputs(v->rank ? "\n" : "that of a scalar\n", stderr);
+  fputs(v->rank ? "\n" : "() (a scalar)\n", stderr);
   return BAD;
 }
 
@@ -123,7 +120,7 @@ static int is_kept(int sym) {
   return 0;
 }
 
-/* Sizes that the array tells; whether all arrays agree is seen when all are there. */
+/* Sizes determined by the array; fits compares all arrays later. */
 static void take_sizes(const Value *v, const int64_t *dim, int64_t *size) {
   for (int k = 0; k < v->rank; k++)
     if (v->sym[k] >= 0 && v->sym2[k] < 0 && v->coef[k] && !is_kept(v->sym[k]))
@@ -150,7 +147,7 @@ static void swap(unsigned char *p, size_t n, int size) {
     }
 }
 
-/* One member: an array in the form of .npy. Its memory becomes the input. */
+/* Uses a .npy member as an input, in place. */
 static int use_array(Run *r, int i, const unsigned char *at, size_t n) {
   const Value *v = &ingot_model.in[i];
   char head[4096];
@@ -173,8 +170,8 @@ static int use_array(Run *r, int i, const unsigned char *at, size_t n) {
   if (read_shape(v, shape, dim)) return other_shape(v, shape);
   take_sizes(v, dim, r->size);
   size_t count = elements(v, dim), bytes = count * (size_t)v->size;
-  if (bytes > n - skip - len) return complain(BAD, v->name, "the array is cut short");
-  if (bytes < n - skip - len) return complain(BAD, v->name, "there are bytes behind the array");
+  if (bytes > n - skip - len) return complain(BAD, v->name, "the array is truncated");
+  if (bytes < n - skip - len) return complain(BAD, v->name, "extra bytes follow the array");
   void *data = make(bytes);
   memcpy(data, at + skip + len, bytes);
   if ((type[0] == '>') != is_big_endian() && type[0] != '|' && type[0] != '=')
@@ -184,7 +181,7 @@ static int use_array(Run *r, int i, const unsigned char *at, size_t n) {
   return OK;
 }
 
-/* An array that no input takes. */
+/* Records an array that matches no input. */
 static int keep_spare(Run *r, const char *name) {
   size_t n = strlen(name) + 1;
   r->spare = realloc(r->spare, r->nspare + n);
@@ -194,20 +191,22 @@ static int keep_spare(Run *r, const char *name) {
   return OK;
 }
 
-/* Such arrays are not used; but where an input has none, one of them should have its name. */
+/* Warns about unused arrays. If an input is missing, an unused array is an error, since it is
+ * probably misnamed. */
 static int leave_out(Run *r) {
   int all = 1;
   for (int i = 0; i < ingot_model.nin; i++) all = all && r->given[i];
   if (r->spare && !all) return complain(USAGE, r->spare, "the model has no such input");
   for (const char *s = r->spare; s && s < r->spare + r->nspare; s += strlen(s) + 1)
-    complain(OK, s, "warning: the array is no input of the model: it is not used");
+    complain(OK, s, "warning: the model has no input of this name: the array is not used");
   return OK;
 }
 
 static int use_member(Run *r, Zip *z, ZipMember *m) {
   char name[1024];
   int i = 0;
-  if (m->nname >= sizeof name) return complain(BAD, "the archive", "a name is too long");
+  if (m->nname >= sizeof name)
+    return complain(BAD, "the archive", "the name of an array is too long");
   memcpy(name, m->name, m->nname - 4);
   name[m->nname - 4] = 0;
   while (i < ingot_model.nin && strcmp(ingot_model.in[i].name, name) != 0) i++;
@@ -295,7 +294,7 @@ static void append_entry(Bytes *z, const char *name, const Bytes *data, uint32_t
   append_little(z, 20, 2);    /* version */
   append_little(z, 0x800, 2); /* names are UTF-8 */
   append_little(z, 0, 4);     /* stored; no time */
-  append_little(z, 0x21, 2);  /* the first day of 1980 */
+  append_little(z, 0x21, 2);  /* 1 January 1980 */
   append_little(z, sum, 4);
   append_little(z, (uint32_t)data->n, 4);
   append_little(z, (uint32_t)data->n, 4);
@@ -318,11 +317,11 @@ static int write_outputs(const Run *r, const char *path) {
   for (int i = 0; i < ingot_model.nout; i++) {
     const Value *v = &ingot_model.out[i];
     Bytes a = {NULL, 0, 0};
-    if (v->kind == 'x') return complain(UNSUPPORTED, v->name, "its type cannot be stored in .npz");
+    if (v->kind == 'x') return complain(UNSUPPORTED, v->name, ".npz does not support its type");
     append_array(&a, v, r->shape[i], r->out[i]);
     uint32_t sum = zip_crc(table, a.at, a.n);
     if (z.n + a.n > 0xf0000000u)
-      return complain(UNSUPPORTED, path, "the outputs are larger than an archive");
+      return complain(UNSUPPORTED, path, "the outputs exceed 4 GB, the limit of an archive");
     append_entry(&dir, v->name, &a, sum, (uint32_t)z.n, 0);
     append_entry(&z, v->name, &a, sum, 0, 1);
     append(&z, a.at, a.n);
@@ -342,7 +341,7 @@ static int write_outputs(const Run *r, const char *path) {
   return err ? complain(SYSTEM, path, strerror(err)) : OK;
 }
 
-/* ---- made-up inputs: the numbers of `ingot run --seed` ---- */
+/* ---- generated inputs: the numbers of `ingot run --seed` ---- */
 
 static uint64_t mix(uint64_t x) {
   x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
@@ -404,20 +403,20 @@ static void prepare(Run *r) {
   r->arena = make(m->arena);
   if (m->start) m->start(r->arena, m->threads);
   for (int i = 0; i < m->nin; i++)
-    if (!r->given[i]) r->in[i] = make(elements(&m->in[i], m->in[i].most) * (size_t)m->in[i].size);
+    if (!r->given[i]) r->in[i] = make(elements(&m->in[i], m->in[i].max) * (size_t)m->in[i].size);
   for (int i = 0; i < m->nout; i++) {
-    memcpy(r->shape[i], m->out[i].most, sizeof r->shape[i]);
+    memcpy(r->shape[i], m->out[i].max, sizeof r->shape[i]);
     r->shapes[i] = r->shape[i];
-    r->out[i] = make(elements(&m->out[i], m->out[i].most) * (size_t)m->out[i].size);
+    r->out[i] = make(elements(&m->out[i], m->out[i].max) * (size_t)m->out[i].size);
   }
 }
 
-/* The state is cleared when the arena is made. */
+/* Allocates the arena, or resets the state. */
 static void restart(Run *r) {
   if (ingot_model.reset) ingot_model.reset(r->arena);
 }
 
-/* Do the given arrays fit each other and the state? say: complain if not. */
+/* Do the given arrays fit each other and the state? say: report if not. */
 static int fits(Run *r, int say) {
   const Model *m = &ingot_model;
   for (int i = 0; i < m->nkept; i++)
@@ -441,9 +440,10 @@ static void make_up(Run *r, uint64_t seed) {
     const Value *v = &ingot_model.in[i];
     int64_t dim[RANK];
     if (r->given[i]) continue;
-    for (int k = 0; k < v->rank; k++) { /* beyond that the state is full, and the run will say so */
+    for (int k = 0; k < v->rank;
+         k++) { /* beyond the maximum the state is full; the run reports it */
       dim[k] = extent(v, k, r->size);
-      if (dim[k] > v->most[k]) dim[k] = v->most[k];
+      if (dim[k] > v->max[k]) dim[k] = v->max[k];
     }
     fill(v, (void *)(uintptr_t)r->in[i], elements(v, dim), seed * 1000003 + (uint64_t)i);
   }
@@ -476,8 +476,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Peak memory in KiB. Where Linux tells it, without what the process was before it became this
- * program. */
+/* Peak memory in KiB. On Linux it excludes the process image before exec. */
 static long peak(void) {
   char line[256];
   long kb = -1;
@@ -491,7 +490,7 @@ static long peak(void) {
   return (long)use.ru_maxrss;
 }
 
-/* A run that is measured; from the beginning where the state leaves no other way. */
+/* A measured run; restarts if the state is full. */
 static int run_on(Run *r, double *ms) {
   enum { FULL = 5 };
   if (!fits(r, 0)) restart(r);
@@ -511,14 +510,14 @@ static int run_on(Run *r, double *ms) {
 
 /* ---- kernels ---- */
 
-enum { TIMED = 255 }; /* runs whose kernels are remembered */
+enum { TIMED = 255 }; /* runs whose kernel times are kept */
 
 static struct {
   double last, *ms, *calls; /* of this run, by kernel */
   double *all;              /* ms of TIMED runs */
 } timed;
 
-/* Behind kernel k; -1: a run begins. */
+/* Called after kernel k; -1: a run starts. */
 void ingot_kernel(int k);
 void ingot_kernel(int k) {
   double at = now();
@@ -536,16 +535,7 @@ static void time_kernels(void) {
   timed.all = make(n * TIMED * sizeof *timed.all);
 }
 
-static void keep_kernels(int run) {
-  for (int k = 0; k < ingot_model.kernels && run < TIMED; k++)
-    timed.all[k * TIMED + run] = timed.ms[k];
-}
-
-static void forget_kernels(void) {
-  for (int k = 0; k < ingot_model.kernels; k++) timed.ms[k] = timed.calls[k] = 0;
-}
-
-/* A line for each: median ms, calls of the last run. */
+/* One line per kernel: median ms, calls of the last run. */
 static void show_kernels(int runs) {
   int n = runs < TIMED ? runs : TIMED;
   printf("kernels %d\n", ingot_model.kernels);
@@ -558,21 +548,23 @@ static void show_kernels(int runs) {
   free(timed.all);
 }
 
-/* Three runs to warm up, then as many as fit, but at least five. */
+/* Three warm-up runs, then as many as fit, at least five. */
 static int bench(Run *r, double seconds) {
-  enum { MOST = 1 << 20, LEAST = 5 };
-  double *ms = malloc(MOST * sizeof *ms),
-         start = now(); /* not cleared: pages that are not used do not count */
+  enum { MAX_RUNS = 1 << 20, MIN_RUNS = 5 };
+  double *ms = malloc(MAX_RUNS * sizeof *ms),
+         start = now(); /* not cleared: unused pages do not count */
   int n = 0, bad = 0;
   if (!ms) return complain(SYSTEM, "memory", "there is not enough");
   for (int i = 0; i < 3 && !bad && (i == 0 || now() - start < seconds * 1e3); i++)
     bad = run_on(r, ms);
   start = now();
   if (ingot_model.kernels) time_kernels();
-  while (!bad && n < MOST && (n < LEAST || now() - start < seconds * 1e3)) {
-    forget_kernels();
+  while (!bad && n < MAX_RUNS && (n < MIN_RUNS || now() - start < seconds * 1e3)) {
+    for (int k = 0; k < ingot_model.kernels; k++) timed.ms[k] = timed.calls[k] = 0;
     bad = run_on(r, &ms[n]);
-    keep_kernels(n++);
+    for (int k = 0; k < ingot_model.kernels && n < TIMED; k++)
+      timed.all[k * TIMED + n] = timed.ms[k];
+    n++;
   }
   if (bad) {
     free(ms);
@@ -630,14 +622,14 @@ static int selftest(void) {
   return status ? 1 : OK;
 }
 
-/* " x f32[1,8]"; an extent that inputs decide as the most that it may be. */
+/* " x f32[1,8]"; variable extents show their maximum. */
 static void show_values(const char *what, const Value *v, int n) {
   printf("%s:", what);
   for (int i = 0; i < n; i++) {
     printf("%s %s %c%d[", i ? "," : "", v[i].name, v[i].kind, v[i].size * 8);
     for (int k = 0; k < v[i].rank; k++) {
       int open = v[i].sym[k] >= 0 && v[i].coef[k];
-      printf("%s%s%lld", k ? "," : "", open ? "up to " : "", (long long)v[i].most[k]);
+      printf("%s%s%lld", k ? "," : "", open ? "up to " : "", (long long)v[i].max[k]);
     }
     printf("]");
   }
@@ -646,16 +638,15 @@ static void show_values(const char *what, const Value *v, int n) {
 
 static int help(void) {
   const Model *m = &ingot_model;
-  printf(
-      "usage: %s [--inputs IN.npz] [--output OUT.npz] [--seed N] [--steps N] [--bench SECONDS] "
-      "[--selftest]\n\n"
-      "  --inputs IN.npz   arrays by the names of the inputs; those that are missing are made up\n"
-      "  --output OUT.npz  write the outputs there (default: show a few numbers of each)\n"
-      "  --seed N          of inputs that are made up, and of random operators\n"
-      "  --steps N         so many runs; a model with state goes on from one to the next\n"
-      "  --bench SECONDS   measure runs; one line of JSON\n"
-      "  --selftest        compare with results that were computed when this was built\n\n",
-      m->name);
+  printf("usage: %s [--inputs IN.npz] [--output OUT.npz] [--seed N] [--steps N] [--bench SECONDS] "
+         "[--selftest]\n\n"
+         "  --inputs IN.npz   arrays named after inputs; missing inputs are generated\n"
+         "  --output OUT.npz  write the outputs (default: print a few numbers of each)\n"
+         "  --seed N          seed of generated inputs and random operators\n"
+         "  --steps N         number of runs; state carries over from run to run\n"
+         "  --bench SECONDS   measure runs; print one line of JSON\n"
+         "  --selftest        compare with results computed at build time\n\n",
+         m->name);
   show_values("inputs", m->in, m->nin);
   show_values("outputs", m->out, m->nout);
   return OK;
@@ -675,7 +666,7 @@ static void release(Run *r) {
   free((void *)r->shapes);
 }
 
-/* Whatever the two are called. */
+/* Are they the same file under any name? */
 static int is_same_file(const char *p, const char *q) {
   struct stat a, b;
   return !stat(p, &a) && !stat(q, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
@@ -683,7 +674,7 @@ static int is_same_file(const char *p, const char *q) {
 
 static int execute(Run *r, const char *inputs, const char *output, uint64_t steps, double seconds) {
   if (inputs && output && is_same_file(inputs, output))
-    return complain(USAGE, output, "would be replaced by the output, but is read");
+    return complain(USAGE, output, "is an input and would be replaced by the output");
   int bad = inputs ? read_inputs(r, inputs) : OK;
   if (bad) return bad;
   prepare(r);
@@ -698,7 +689,7 @@ static int execute(Run *r, const char *inputs, const char *output, uint64_t step
   return OK;
 }
 
-/* Nonzero: the text is not a number, all of it. */
+/* Nonzero: the text is not entirely a number. */
 static int take_number(const char *text, double *real, uint64_t *whole) {
   if (!text) return 1;
   char *end;
@@ -732,9 +723,9 @@ int main(int argc, char **argv) {
     else if (!strcmp(word, "--steps"))
       bad = take_number(value, NULL, &steps) || !steps;
     else
-      return complain(USAGE, word, "there is no such option; --help lists them");
-    if (!value) return complain(USAGE, word, "something is missing behind it; see --help");
-    if (bad) return complain(USAGE, word, "expected a number behind it");
+      return complain(USAGE, word, "unknown option; --help lists all");
+    if (!value) return complain(USAGE, word, "expected a value after it; see --help");
+    if (bad) return complain(USAGE, word, "expected a number after it");
   }
   r.size = make((size_t)(m->nsym + 1) * sizeof *r.size);
   if (m->nsym) memcpy(r.size, m->size, (size_t)m->nsym * sizeof *r.size);

@@ -1,22 +1,21 @@
-/* script.c: what a compiled program of the language (docs/language.md) is made of: values.
+/* script.c: runtime of compiled language programs (docs/language.md): values.
  *
- * The text of this file travels inside ingot; what `ingot build PROGRAM.ch` writes stands behind
- * it: one function for each of the program, tables of types, structs and places, and script_main.
- * Nothing of the program is looked up or decoded while it runs.
+ * ingot contains the text of this file. The code that `ingot build PROGRAM.ch` generates follows
+ * it: one C function per function of the program, tables of types, structs and source positions,
+ * and script_main. Nothing is looked up or decoded at run time.
  *
- * A Value is small, or a share of a Box that counts who holds it. Functions here borrow their
- * arguments and give a share, unless they say that they take one. Lists that several hold are
- * copied before they change. What goes wrong is told with the place in the text, as `ingot run`
- * tells it, and ends the program with code 4.
- */
+ * A Value is a scalar or a reference to a counted Box. Functions borrow their arguments and return
+ * a new reference, unless they say that they take an argument. Shared lists are copied before a
+ * change. Errors are reported with the source position, as in `ingot run`, and end the program with
+ * code 4. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/resource.h>
 
-/* In the order of kinds.def, as far as programs that were compiled have them. */
+/* In the order of kinds.def; only the kinds of compiled programs. */
 typedef enum Kind {
-  K_none, /* a variable that holds nothing yet; any type */
+  K_none, /* an uninitialized variable; any type */
   K_null,
   K_int,
   K_float,
@@ -53,7 +52,7 @@ typedef struct Value {
 struct Box {
   uint32_t refs;
   Kind kind;
-  Box *next; /* of those that wait to be freed */
+  Box *next; /* next box to free */
 };
 
 struct Chars {
@@ -79,33 +78,33 @@ typedef struct ValueType ValueType;
 struct ValueType {
   Kind kind;
   const char *text;             /* for messages */
-  const ValueType *const *item; /* of an array one, of a tuple all */
+  const ValueType *const *item; /* one for an array, all for a tuple */
   uint32_t n;
   const Struct *of;
-  int shaped; /* a tensor, of whose shape is known: */
+  int shaped; /* a tensor type with a shape */
   uint32_t rank;
-  const int64_t *dim;      /* -1: not known */
-  const char *const *name; /* of extents that have one; NULL: none has */
+  const int64_t *dim;      /* -1: unknown */
+  const char *const *name; /* names of extents; NULL: none */
 };
 
-/* A place in the text: FILE:LINE:COLUMN, and the line with a caret below it. */
+/* A source position: FILE:LINE:COLUMN, and the line with a caret below it. */
 typedef struct Place {
   const char *where, *line;
 } Place;
 extern const Place script_place[];
 
-/* at: places of the call and of its arguments. Takes the arguments. */
+/* at: positions of the call and of its arguments. Takes the arguments. */
 typedef Value Code(Fn *self, Value *arg, const int *at);
 typedef struct Shape {
   Code *code;
   uint32_t params;
-  const ValueType *const *param; /* NULL: anything */
-  uint32_t with;                 /* variables of functions around it */
+  const ValueType *const *param; /* NULL: any type */
+  uint32_t with;                 /* number of captured variables */
 } Shape;
 struct Fn {
   Box box;
   const Shape *shape;
-  Fn *grad_of; /* it is the gradient of that one; NULL: it is itself */
+  Fn *grad_of; /* the function that it is the gradient of; NULL: none */
   Value with[];
 };
 
@@ -115,24 +114,25 @@ enum { MOST_DEPTH = 6000, BAD_INPUT = 4, BAD_SYSTEM = 5 };
 static const Value null = {K_null, {0}};
 static const char *script_name = "program";
 
-/* ---- tensors and objects: in script_tensor.c; script_lib.c is for programs that have none ---- */
+/* ---- tensors and objects: script_tensor.c, or stubs in script_lib.c ---- */
 
-typedef struct Shown Shown; /* a text that grows */
-typedef struct Sizes Sizes; /* what names of extents stand for in a call */
+typedef struct Shown Shown; /* a growing string */
+typedef struct Sizes Sizes; /* values of the named extents of a call */
 static const char *more_kind(Value d);
-static void more_release(Box *b); /* what it holds; its own memory stays */
+static void more_release(Box *b); /* releases its contents, not its own memory */
 static void more_show(Shown *t, Value d, int at);
-/* These say whether it was theirs; only then *out has the value, and operands were taken. */
+/* These return whether they handled the operands; only then *out is set and the operands are
+ * taken. */
 static int more_binary(char sign, Value x, Value y, int at, Value *out);
 static int more_negate(Value x, int at, Value *out);
-static int more_index(Value v, Value i, int at, int where, Value *out); /* takes i alone */
+static int more_index(Value v, Value i, int at, int where, Value *out); /* takes only i */
 static int more_call(Value f, Value *arg, uint32_t n, const int *at, Value *out);
 static int more_method(Value on, const char *name, Value *arg, uint32_t n, const int *at,
                        Value *out);
 static int more_equal(Value x, Value y, int at, int *same);
-/* A tensor of one element becomes a number, unless a gradient goes through it: 1. */
+/* Converts a tensor of one element to a number and returns 1, unless a gradient needs it. */
 static int more_number(Value *d);
-static int fits_element(Value d, double f); /* the number that a tensor of one element is */
+static int fits_element(Value d, double f); /* value of a tensor of one element */
 static int more_becomes(Value *d, const ValueType *to, int at);
 
 /* ---- errors ---- */
@@ -180,7 +180,7 @@ static void let_go(Value d, Box **waiting) {
   *waiting = d.u.box;
 }
 
-/* Lists in lists are as deep as programs make them: they wait in a chain, not on the stack. */
+/* Nested lists may be deep: they are freed through a chain, without recursion. */
 static void free_box(Box *b) {
   Box *waiting = NULL;
   for (;;) {
@@ -201,7 +201,7 @@ static inline void drop(Value d) {
   if (d.kind >= K_string && !--d.u.box->refs) free_box(d.u.box);
 }
 
-/* The variable holds d from now on, which is taken. */
+/* Assigns d to the variable and takes it. */
 static inline void set(Value *to, Value d) {
   Value old = *to;
   *to = d;
@@ -254,7 +254,7 @@ static Fn *fn_new(const Shape *shape) {
   return f;
 }
 
-/* The list of *d by itself. */
+/* The list of *d, copied if it is shared. */
 static List *own(Value *d) {
   List *l = d->u.list;
   if (l->box.refs == 1) return l;
@@ -265,7 +265,7 @@ static List *own(Value *d) {
   return copy.u.list;
 }
 
-/* ---- as they are shown ---- */
+/* ---- printing ---- */
 
 struct Shown {
   char *at;
@@ -320,7 +320,7 @@ static void put_value(Shown *t, Value d, int depth, int at) {
   }
 }
 
-/* ---- what they are worth ---- */
+/* ---- truth and equality ---- */
 
 static int equal(Value x, Value y, int depth, int at) {
   if (x.kind == K_int && y.kind == K_float) return (double)x.u.i == y.u.f;
@@ -362,7 +362,7 @@ static inline int is_true(Value d) {
   }
 }
 
-/* Of a condition, which is taken. */
+/* Truth of a condition; takes it. */
 static inline int holds(Value d) {
   int yes = is_true(d);
   drop(d);
@@ -451,7 +451,8 @@ static inline Value do_div(Value x, Value y, int at) {
   }
   if (number(y) == 0) script_fail(at, "Division by zero");
   if (x.kind == K_float || y.kind == K_float) return of_float(number(x) / number(y));
-  return of_int(y.u.i == -1 ? (int64_t)(0 - (uint64_t)x.u.i) : x.u.i / y.u.i); /* no trap */
+  return of_int(y.u.i == -1 ? (int64_t)(0 - (uint64_t)x.u.i)
+                            : x.u.i / y.u.i); /* avoids the overflow trap */
 }
 
 static inline Value do_mod(Value x, Value y, int at) {
@@ -500,7 +501,7 @@ static Value cast(Value x, Kind to, const char *name, int at) {
 
 /* ---- lists ---- */
 
-/* An end of a range, which is taken. */
+/* A bound of a range; takes it. */
 static int64_t bound(Value d, int at) {
   if (d.kind == K_float) return truncated(d.u.f);
   if (d.kind != K_int) script_fail(at, "a range goes from number to number, got %s", kind_of(d));
@@ -596,7 +597,7 @@ static Value member(Value v, const char *name, int at) {
   return d;
 }
 
-/* ---- places inside variables ---- */
+/* ---- elements of variables ---- */
 
 static Value *place_element(Value *in, Value i, int at, int where) {
   if (in->kind != K_array) script_fail(at, "Cannot index into %s", kind_of(*in));
@@ -616,7 +617,7 @@ static Value *place_field(Value *in, const char *name, int at) {
   return field_of(*in, name);
 }
 
-/* A variable that holds something. */
+/* Checks that the variable is initialized. */
 static inline Value *held(Value *d, const char *name, int at) {
   if (!d || d->kind == K_none) script_fail(at, "Undefined variable: %s", name);
   return d;
@@ -648,10 +649,10 @@ static void becomes(Value *d, const ValueType *to, int at) {
 
 /* ---- calls ---- */
 
-/* Takes f and the arguments. at: the place of the call, and those of the arguments. */
+/* Takes f and the arguments. at: positions of the call and of the arguments. */
 static Value call(Value f, Value *arg, uint32_t n, const int *at);
 
-/* What is called as on.name(...): a field that holds a function, or a function of an object. */
+/* Calls on.name(...): a field that holds a function, or a method of an object. */
 static Value call_method(Value on, const char *name, Value *arg, uint32_t n, const int *at,
                          int where) {
   Value out;

@@ -1,10 +1,8 @@
-/* script_all.c: what stands in front of a compiled program with tensors, as one text
- * (tools/join.c).
+/* script_all.c: runtime of a compiled program with tensors, as one text (tools/join.c).
  *
- * Values are those of script.c. What tensors, layers, gradients and optimisers do is what src/lang
- * does in `ingot run`, the same text; only where that makes a program of what is looked at
- * (src/lang/force.c) this looks for one that ingot has made before: script_tensor.c.
- */
+ * Values are those of script.c. Tensors, layers, gradients and optimizers use the sources of
+ * src/lang, as `ingot run` does. The difference: where src/lang/force.c compiles a graph,
+ * script_tensor.c looks up one that ingot compiled before. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* script_lib.c: built-in functions of compiled programs without tensors; see script.c.
  *
- * Each borrows its arguments and gives a share of its result. Numbers are those of every engine:
- * functions are those of src/ir/mathlibd.h, whatever C library there is.
- */
+ * Each borrows its arguments and returns a new reference. Elementary functions are those of
+ * src/ir/mathlibd.h, so results do not depend on the C library. */
 
 static void script_main(void);
 
@@ -149,13 +148,13 @@ static Value bi_max(const Value *arg, uint32_t n, int at) {
 static Value bi_tensor_clip_grad(const Value *arg, uint32_t n, int at) {
   const char *name = "tensor_clip_grad";
   const List *l = arg_list(arg[0], name, at);
-  double most = arg_number(arg[1], name, at), sum = 0;
+  double max = arg_number(arg[1], name, at), sum = 0;
   (void)n;
   for (uint64_t i = 0; i < l->n; i++) {
     double x = arg_number(l->at[i], name, at);
     sum += x * x;
   }
-  double norm = sqrt(sum), k = norm > most ? most / norm : 1;
+  double norm = sqrt(sum), k = norm > max ? max / norm : 1;
   Value d = of_list(K_array, l->n);
   for (uint64_t i = 0; i < l->n; i++) d.u.list->at[i] = of_float(number(l->at[i]) * k);
   return d;
@@ -181,12 +180,12 @@ static Value bi_exponential_lr(const Value *arg, uint32_t n, int at) {
 static Value bi_cosine_annealing_lr(const Value *arg, uint32_t n, int at) {
   const char *name = "cosine_annealing_lr";
   const double pi = 3.14159265358979323846;
-  double most = arg_number(arg[0], name, at), least = arg_number(arg[1], name, at);
+  double max = arg_number(arg[0], name, at), min = arg_number(arg[1], name, at);
   double epoch = arg_number(arg[2], name, at), total = arg_number(arg[3], name, at);
   (void)n;
   if (!(total > 0)) script_fail(at, "%s(): the number of epochs is not above 0", name);
   if (epoch > total) epoch = total;
-  return of_float(least + 0.5 * (most - least) * (1 + im_cos(pi * epoch / total)));
+  return of_float(min + 0.5 * (max - min) * (1 + im_cos(pi * epoch / total)));
 }
 
 static Value bi_gpu_available(const Value *arg, uint32_t n, int at) {
@@ -199,7 +198,7 @@ static Value bi_gpu_info(const Value *arg, uint32_t n, int at) {
   return of_text("No GPU available", 16);
 }
 
-/* ---- tensors and objects: there are none ---- */
+/* ---- tensors and objects: stubs ---- */
 
 struct Sizes {
   char none;

@@ -1,10 +1,10 @@
-/* script_main.c: the end of what stands in front of a compiled program; see script.c: calls, push
- * and pop, and where the program begins. */
+/* script_main.c: last part of the runtime before a compiled program, see script.c: calls, push and
+ * pop, and the start of the program. */
 
 /* ---- calls ---- */
 
 static const char *stack_base;
-static int64_t stack_most;
+static int64_t stack_max;
 
 static Value call(Value f, Value *arg, uint32_t n, const int *at) {
   const char here = 0;
@@ -16,8 +16,8 @@ static Value call(Value f, Value *arg, uint32_t n, const int *at) {
   const Shape *s = f.u.fn->shape;
   if (n != s->params)
     script_fail(at[0], "Wrong number of arguments: expected %u, got %u", s->params, n);
-  /* Below 0 where the call is part of main's own frame. */
-  if (stack_base - &here > stack_most) script_fail(at[0], "calls are nested too deeply");
+  /* negative if the call is inlined into main's frame */
+  if (stack_base - &here > stack_max) script_fail(at[0], "calls are nested too deeply");
   Sizes own;
   sizes_begin(&own);
   for (uint32_t i = 0; i < n; i++)
@@ -35,8 +35,8 @@ static List *changed(Value *d, const char *name, int at) {
   return d->u.list;
 }
 
-/* *to: a place, whose array changes; takes v. Half as much room again, so that n pushes move O(n)
- * elements. */
+/* *to: a variable or element that holds the array; takes v. Grows by half, so that n pushes move
+ * O(n) elements. */
 static Value push(Value *to, Value v, int at) {
   List *l = changed(to, "push", at);
   int alone = l->box.refs == 1;
@@ -67,11 +67,11 @@ int main(int argc, char **argv) {
   const char here = 0, *slash = argc ? strrchr(argv[0], '/') : NULL;
   struct rlimit r;
   enum { MARGIN = 256 << 10 };
-  size_t most = (size_t)8 << 20;
+  size_t max = (size_t)8 << 20;
   if (argc) script_name = slash ? slash + 1 : argv[0];
-  if (!getrlimit(RLIMIT_STACK, &r) && r.rlim_cur != RLIM_INFINITY) most = (size_t)r.rlim_cur;
+  if (!getrlimit(RLIMIT_STACK, &r) && r.rlim_cur != RLIM_INFINITY) max = (size_t)r.rlim_cur;
   stack_base = &here;
-  stack_most = (int64_t)(most > 2 * (size_t)MARGIN ? most - MARGIN : most / 2);
+  stack_max = (int64_t)(max > 2 * (size_t)MARGIN ? max - MARGIN : max / 2);
   script_run();
   if (fflush(stdout) || ferror(stdout)) {
     fprintf(stderr, "%s: standard output: %s\n", script_name, strerror(errno));

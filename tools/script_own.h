@@ -1,9 +1,8 @@
-/* script_own.h: what stands for src/lang/lang_value.h in a compiled program with tensors.
+/* script_own.h: replaces src/lang/lang_value.h in a compiled program with tensors.
  *
- * Values are those of script.c, under the names that src/lang knows them by, and an Eval is what a
- * running program has beside its variables. A node of the tree is a place, and what is called
- * there: that is all that messages need.
- */
+ * Values are those of script.c under the names of src/lang. An Eval is the state of a running
+ * program apart from its variables. A node of the syntax tree is a source position and the called
+ * name, which is all that messages need. */
 #ifndef INGOT_SCRIPT_OWN_H
 #define INGOT_SCRIPT_OWN_H
 
@@ -20,7 +19,7 @@ typedef struct LazyTensor LazyTensor;
 typedef struct AutogradMeta AutogradMeta;
 typedef struct Eval Eval;
 typedef struct Ast Ast;
-typedef struct Graph Graph; /* there is none here */
+typedef struct Graph Graph; /* unused here */
 typedef struct Ingot Ingot;
 typedef u32 Val;
 
@@ -52,8 +51,8 @@ static const char *const tok_text[] = {
 
 struct Ast {
   int place;
-  const char *builtin; /* what is called there; NULL: an operator */
-  const Ast *a, *b;    /* what it is applied to, and with what */
+  const char *builtin; /* called function; NULL: an operator */
+  const Ast *a, *b;    /* its operands */
 };
 
 typedef struct Output {
@@ -71,7 +70,7 @@ struct Eval {
   u64 serial, random;
   u32 mark;
   LazyTensor *last_loss;
-  const void *dry, *dims; /* never: see src/lang/dry.h, sizes.c */
+  const void *dry, *dims; /* always NULL: see src/lang/dry.h, sizes.c */
 };
 
 typedef void BuiltinFn(Eval *ev, LangValue *arg, u32 n, LangValue *out);

@@ -1,10 +1,9 @@
-/* script_tensor.c: tensors and objects of compiled programs: what src/lang wants to know of values,
- * what script.c asks of tensors, and the graphs.
+/* script_tensor.c: tensors and objects of compiled programs: the interface between src/lang and
+ * script.c, and the graphs.
  *
- * A tensor that is looked at is computed by a function that ingot has made of the same graph: what
- * it is made of is listed, and the key of the list looked for in a table of the program. Where the
- * table has none, the program ends: nothing here could compute it.
- */
+ * When the program reads a tensor, a function that ingot compiled for the same graph computes it.
+ * The graph is listed, and the key of the list is looked up in a table of the program. If it is
+ * missing, the program ends with an error. */
 
 /* A graph of the program, as C. */
 typedef struct Made {
@@ -17,7 +16,7 @@ extern const Made script_made[];
 extern const uint32_t script_nmade;
 extern const size_t script_arena; /* bytes */
 
-/* A network from a file, for the shapes of its inputs. */
+/* A network from a file, with the shapes of its inputs. */
 typedef struct Port {
   DType dt;
   u32 rank;
@@ -37,7 +36,7 @@ extern const uint32_t script_nplace;
 extern const uint64_t script_seed;
 static void script_main(void);
 
-/* Of operators: what evaluating them takes (src/ir/eval.c). */
+/* Properties of operators (src/ir/eval.c). */
 const OpInfo op_info[OP_COUNT] = {
 #define SC(name, nin, cls, res, flags, text)                                                       \
   {NULL, nin, nin, 1, OK_MAP, OC_NUM, OR_##res, 0, NULL, NULL},
@@ -54,7 +53,7 @@ static void write_out(void *user, const char *at, size_t n) {
 
 static const Output output = {write_out, NULL};
 static Eval eval = {.o = &output, .serial = 1};
-static Ast *nodes; /* by place */
+static Ast *nodes; /* by source position */
 static void *arena_memory;
 
 static Ast *node_of(int at, const char *builtin) {
@@ -63,7 +62,7 @@ static Ast *node_of(int at, const char *builtin) {
   return &nodes[at];
 }
 
-/* ---- what src/lang wants to know ---- */
+/* ---- interface for src/lang ---- */
 
 _Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...) {
   char text[4096];
@@ -165,8 +164,7 @@ i64 size_times(Eval *ev, i64 x, i64 y) {
   return (void)ev, x * y;
 }
 
-/* Everything is known while a program runs: whoever comes here would compute with a made-up number.
- */
+/* Everything is known at run time: going on would use a made-up number. */
 _Noreturn static void not_known(Eval *ev) {
   eval_fail(ev, ev->at, "a size was not known when the program was compiled");
 }
@@ -189,7 +187,7 @@ _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what) {
   eval_fail(ev, at, "%s", what);
 }
 
-/* What must not outlive the process: nothing. */
+/* Nothing must outlive the process. */
 void guard_enter(const Ctx *c) {
   (void)c;
 }
@@ -203,7 +201,7 @@ void guard_drop(const Ctx *c, const char *path, long pid) {
   (void)c, (void)path, (void)pid;
 }
 
-/* ---- what script.c asks ---- */
+/* ---- interface for script.c ---- */
 
 static const char *more_kind(Value d) {
   if (d.kind == K_tensor) return d.u.lazy->raw ? "tensor" : "autograd_tensor";
@@ -374,10 +372,10 @@ static Value builtin(BuiltinFn *fn, const char *name, Value *arg, uint32_t n, in
   return out;
 }
 
-static Value class_new(const char *name, uint32_t most) {
+static Value class_new(const char *name, uint32_t max) {
   LangObject *m = object_new(&eval, OBJ_class);
   m->name = name;
-  model_reserve(&eval, m, most);
+  model_reserve(&eval, m, max);
   return value_object(m);
 }
 
@@ -386,7 +384,7 @@ static void class_add(Value class, Value layer) {
   model_add(class.u.thing, layer.u.thing);
 }
 
-/* kind: an activation and its number, or what has neither. */
+/* kind: an activation with its parameter, or a layer with neither. */
 static void class_plain(Value class, ObjectKind kind, double number) {
   LangObject *t = object_new(&eval, kind);
   t->num[0] = number;
@@ -451,7 +449,7 @@ LangValue net_call(Eval *ev, LangObject *t, LangValue *arg, u32 n) {
   ARG_BAD(ev, "%s: the network was not compiled for these shapes", t->path);
 }
 
-/* ---- what is looked at is computed ---- */
+/* ---- evaluation ---- */
 
 static const Made *find_made(PendingGraph *k) {
   Arena *a = &k->ev->stack;
@@ -477,7 +475,7 @@ static void compute(PendingGraph *k, const Made *made) {
   if (status) ARG_BAD(ev, "what is computed here fails with status %d", status);
   for (u32 i = 0; i < k->nout; i++) {
     LazyTensor *t = k->out[i];
-    if (t->data) /* it was asked for twice */
+    if (t->data) /* it was requested twice */
       free(to[i]);
     else
       t->data = to[i];
@@ -486,8 +484,8 @@ static void compute(PendingGraph *k, const Made *made) {
   }
 }
 
-/* Behind a choice that was not known when the program was compiled, what lies in front of it is a
- * graph by itself: what was made last comes before what it is made of. */
+/* After a branch that was unknown at compile time, the computation before it is a separate graph.
+ * The newest values come first. */
 static void compute_part(PendingGraph *k) {
   for (u32 i = k->all.n; i-- > 0;) {
     LazyTensor *part = k->all.at[i];

@@ -1,10 +1,9 @@
 /* speak.h: the player inside ingot, for machines without a C compiler.
  *
- * In: an opened model that talks, and the arguments of tools/player.c. Out: what that program does.
- * This text stands behind that of the program (build/gen/speak.c), whose tables it fills from the
- * model and whose calls run as bytecode: answers have the same bits, and come slower. The
- * arena of the program holds one number: the positions that are in the cache.
- */
+ * In: an opened language model, and the arguments of tools/player.c. Out: the behaviour of that
+ * program. This text follows that of the program (build/gen/speak.c). It fills the program's tables
+ * from the model and runs the model as bytecode: answers have the same bits but are slower. The
+ * arena of the program holds one number: the positions in the KV cache. */
 #include "ingot.h"
 
 static struct {
@@ -29,7 +28,7 @@ static int speak_call(void *arena, const int64_t *size, uint64_t seed, const voi
 static const char *speak_why(int status) {
   uint32_t n = ingot_message_count(speaking.m);
   (void)status;
-  return n ? ingot_message(speaking.m, n - 1, NULL) : "it fails";
+  return n ? ingot_message(speaking.m, n - 1, NULL) : "the run failed";
 }
 
 static void speak_reset(void *arena) {
@@ -44,10 +43,10 @@ int speak(Ingot *m, int argc, char **argv) {
   IngotStatus status = ingot_speech(m, s);
   if (status) return -(int)status;
   speaking.in = (Value){.name = "ids", .kind = 'i', .size = 4, .rank = 1};
-  speaking.in.most[0] = (int64_t)s->chunk;
+  speaking.in.max[0] = (int64_t)s->chunk;
   speaking.in.coef[0] = 1;
   speaking.out = (Value){.name = "logits", .kind = 'f', .size = 4, .rank = 1};
-  speaking.out.most[0] = (int64_t)s->logits;
+  speaking.out.max[0] = (int64_t)s->logits;
   model = (Model){.name = "ingot play",
                   .nin = 1,
                   .nout = 1,
@@ -80,7 +79,7 @@ int speak(Ingot *m, int argc, char **argv) {
   return player_main(argc, argv);
 }
 
-/* A line that a person types, for `ingot repl`. */
+/* Reads an edited line, for `ingot repl`. */
 char *speak_line(const char *prompt);
 char *speak_line(const char *prompt) {
   static Edit edit;

@@ -1,4 +1,4 @@
-/* status.h: what runs of generated code return. */
+/* status.h: return values of generated code. */
 #ifndef INGOT_BACK_STATUS_H
 #define INGOT_BACK_STATUS_H
 
@@ -6,7 +6,7 @@ enum {
 #define STATUS(name, text) STATUS_##name,
 #include "back/status.def"
 #undef STATUS
-  STATUS_COUNT /* the first that a model requires */
+  STATUS_COUNT /* first status of a require of the model */
 };
 
 static const char *const status_means[STATUS_COUNT] = {

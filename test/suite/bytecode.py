@@ -157,7 +157,7 @@ def refused(env):
         data = bytearray(f.read())
     for what, changed, place in (("cut off", data[:-64], "byte 16: is truncated"), ("changed", data[:-100] + bytes([data[-100] ^ 1]) + data[-99:], "byte 24: is damaged"),
                                  ("newer", data[:8] + b"\7" + data[9:], "byte 8: is bytecode of another version"),
-                                 ("of other tables", data[:12] + bytes([data[12] ^ 1]) + data[13:], "byte 8: is bytecode of another version"), ("short", data[:40], "byte 0: is no bytecode")):
+                                 ("of other tables", data[:12] + bytes([data[12] ^ 1]) + data[13:], "byte 8: is bytecode of another version"), ("short", data[:40], "byte 0: is not bytecode")):
         bad = os.path.join(folder, "bad.igb")
         with open(bad, "wb") as f:
             f.write(changed)
@@ -204,8 +204,8 @@ def forged(env):
     must(["cc", "-std=c99", "-fsanitize=undefined", "-fno-sanitize-recover=all", main, os.path.join(folder, "ingot_vm.c"), "-o", alone], "the machine alone")
     section = lambda i: struct.unpack_from("<QQ", data, 56 + 16 * i)[0]  # noqa: E731
     assert signed(data) == data
-    for at, value, why in ((section(3) + 8, 0xffffffff00000000, "the caller places inputs and outputs"), (section(3) + 16, 64, "the caller places inputs and outputs"),
-                           (section(3) + 32 + 8, 64, "the caller places inputs and outputs"), (32, 16 << 30, "the arena is larger than its buffers")):
+    for at, value, why in ((section(3) + 8, 0xffffffff00000000, "the caller places them"), (section(3) + 16, 64, "the caller places them"),
+                           (section(3) + 32 + 8, 64, "the caller places them"), (32, 16 << 30, "the arena is larger than its buffers")):
         with open(bad, "wb") as f:
             f.write(signed(data[:at] + struct.pack("<Q", value) + data[at + 8:]))
         got = run([env.ingot, "run", bad], 20, memory=1 << 30)
@@ -457,7 +457,7 @@ def board(env):
         model = ",".join(map(str, f.read()))
     with open(path["main.c"], "w") as f:
         f.write('#define INGOT_VM_SINGLE\n#include "ingot_vm.c"\n__attribute__((aligned(64))) static const unsigned char model[] = {' + model + "};\n"
-                "int main(void) { IngotVm vm; return ingot_vm_open(model, sizeof model, &vm) == INGOT_VM_BAD && vm.why[0] == 'a' ? 0 : 1; }\n")
+                "int main(void) { IngotVm vm; return ingot_vm_open(model, sizeof model, &vm) == INGOT_VM_BAD && vm.why[0] == 't' ? 0 : 1; }\n")
     program = os.path.join(folder, "precise")
     must(["gcc", *WARN, "-O1", "-o", program, path["main.c"]], "a machine without double")
     must([program], "a model with functions in double on it")

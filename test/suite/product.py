@@ -105,7 +105,7 @@ def program(w):
     want(b"f32[1,10]" in w.run("./net").out, "no summary of the output")
     told = w.run("./net", "--help").out
     want(b"inputs: image f32[1,1,8,8]\noutputs: probability f32[1,10]\n" in told, f"--help does not tell what the model takes: {told}")
-    for words, why in ((("--input", "x.npz"), "--input: there is no such option"), (("--seed",), "--seed: something is missing"), (("--steps", "x"), "--steps: expected a number")):
+    for words, why in ((("--input", "x.npz"), "--input: unknown option"), (("--seed",), "--seed: expected a value"), (("--steps", "x"), "--steps: expected a number")):
         w.run("./net", *words, code=2, text=why)
     w.run("./net", "--seed", "7", "--output", "a.npz")
     w.run(w.env.ingot, "run", MODEL, "-d", "batch=1", "--march", "native", "--seed", "7", "--output", "b.npz")
@@ -179,7 +179,7 @@ def one_reader(w):
         if not code:
             a, b = (npy.load_npz(w.path(n))["probability"].data for n in ("a.npz", "b.npz"))
             want(all(abs(x - y) < 1e-6 for x, y in zip(a, b)), f"{what}: {a} and {b}")
-    for names, text in ((("other.npy", "image.npy"), "other: warning: the array is no input"), (("other.npy",), "other: the model has no such input")):
+    for names, text in ((("other.npy", "image.npy"), "other: warning: the model has no input of this name"), (("other.npy",), "other: the model has no such input")):
         with open(w.path("in.npz"), "wb") as f:
             f.write(pack(names=names))
         w.run(w.path("one"), "--inputs", "in.npz", code=0 if "warning" in text else 2, text=text)
@@ -190,7 +190,7 @@ def one_reader(w):
     os.symlink("in.npz", w.path("same.npz"))
     with open(w.path("in.npz"), "wb") as f:
         f.write(stored)
-    w.run(w.path("one"), "--inputs", "in.npz", "--output", "same.npz", code=2, text="but is read")
+    w.run(w.path("one"), "--inputs", "in.npz", "--output", "same.npz", code=2, text="would be replaced by the output")
     want(open(w.path("in.npz"), "rb").read() == stored, "the program has overwritten its inputs")
 
 
@@ -203,8 +203,8 @@ def extents(w):
     for shapes, code, text in (([(3,), (3,), ()], 0, "f32[3]"), ([(9,), (2,), ()], 4, "input 'a': dimension 0 is 9, expected 2"),
                                ([(2,), (9,), ()], 4, "input 'a': dimension 0 is 2, expected 9"),
                                ([(10,), (9,), ()], 4, "input 'a': the array has shape 10, expected (up to 9)"),
-                               ([(2,), (2,), (1,)], 4, "input 'c': the array has shape 1, expected that of a scalar"),
-                               ([(), (2,), ()], 4, "input 'a': the array has shape of a scalar, expected (up to 9)")):
+                               ([(2,), (2,), (1,)], 4, "input 'c': the array has shape 1, expected () (a scalar)"),
+                               ([(), (2,), ()], 4, "input 'a': the array has shape () (a scalar), expected (up to 9)")):
         with zipfile.ZipFile(w.path("in.npz"), "w") as z:
             for name, shape in zip("abc", shapes):
                 z.writestr(name + ".npy", npy.encode(npy.Array("f32", shape, [1.0] * (shape[0] if shape else 1))))

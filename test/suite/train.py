@@ -254,7 +254,7 @@ def header(env):
     expect(env, ["compile", path, "--train", "loss=cross_entropy", "-o", path[:-4] + ".c"], 0, "")
     with open(path[:-4] + ".h", encoding="utf-8") as f:
         text = f.read()
-    if "never cleared" in text.partition("};")[2] or "Gives its first contents to the state" not in text or "A run without it takes" not in text:
+    if "never cleared" in text.partition("};")[2] or "Initializes the state" not in text or "A run without it" not in text:
         raise Fail(text[-1500:])
 
 

@@ -166,7 +166,7 @@ def length(env, compiler):
         raise Fail(f"compile: {explain(got)}: {tail(got.text())}")
     with open(path, "rb") as f:
         whole = f.read()
-    for data, says in ((whole, None), (whole[:-1], "the file of weights is"), (whole + b"\0", "the file of weights is"), (whole[:24], "the file")):
+    for data, says in ((whole, None), (whole[:-1], "the weights file is"), (whole + b"\0", "the weights file is"), (whole[:24], "the weights file")):
         with open(path, "wb") as f:
             f.write(data)
         got = run([compiler, "-w", "-c", "-o", "w.o", "w.c"], LIMIT, cwd=folder, merge=True)
@@ -175,7 +175,7 @@ def length(env, compiler):
     with open(path, "wb") as f:
         f.write(whole)
     away = env.scratch("weights", "away " + compiler)
-    for flags, says in (([], "name its folder with -I, or define W_WEIGHTS_FILE"), (["-I", folder], None), ([f'-DW_WEIGHTS_FILE="{path}"'], None)):
+    for flags, says in (([], "pass its folder with -I, or define W_WEIGHTS_FILE"), (["-I", folder], None), ([f'-DW_WEIGHTS_FILE="{path}"'], None)):
         got = run([compiler, "-w", *flags, "-c", "-o", "w.o", source], LIMIT, cwd=away, merge=True)
         if bool(got.rc) != bool(says) or (says and says not in got.out.decode()):
             raise Fail(f"from another folder, {flags}: {explain(got)}: {tail(got.out.decode())}")

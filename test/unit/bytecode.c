@@ -118,7 +118,7 @@ static void endless(Ctx *c, void *arg) {
 /* Memory is that of a run: a file can be looked at that states more than there is. */
 static void enormous(Ctx *c, void *arg) {
   Made *f = arg;
-  CHECK(vm_facts(vm_read(c, f->at, f->n, &c->keep)).arena == (u64)IGB_MOST);
+  CHECK(vm_facts(vm_read(c, f->at, f->n, &c->keep)).arena == (u64)IGB_MAX);
 }
 
 static void changed(const Made *f) {
@@ -132,11 +132,11 @@ static void changed(const Made *f) {
   memcpy(copy.at, f->at, f->n);
   IgbHead *h = (IgbHead *)(void *)copy.at;
   IgbBuf *b = (IgbBuf *)(void *)(copy.at + h->section[IS_buffers].at);
-  h->arena = (u64)IGB_MOST;
+  h->arena = (u64)IGB_MAX;
   hostile_mend(copy.at, copy.n);
   CHECK(ctx_protect(c, enormous, &copy) == ERR_input); /* no buffer uses it */
   for (u64 i = 0; i < h->section[IS_buffers].n; i++)
-    if (b[i].space == IB_weights) b[i] = (IgbBuf){.space = IB_arena, .bytes = (u64)IGB_MOST};
+    if (b[i].space == IB_weights) b[i] = (IgbBuf){.space = IB_arena, .bytes = (u64)IGB_MAX};
   hostile_mend(copy.at, copy.n);
   CHECK(ctx_protect(c, enormous, &copy) == ERR_ok);
   ctx_free(c);

@@ -1,31 +1,31 @@
-/* What the machine needs of ingot where it stands alone: types, tables and the few functions of C
- * that are no more than a line. Takes the place of ir.h and back.h in ingot_vm.c. */
+/* Types, tables and small functions that the standalone machine needs. Replaces ir.h and back.h in
+ * ingot_vm.c. */
 #ifndef VM_ALONE_H
 #define VM_ALONE_H
 
 #include <stdbool.h>
 
-/* string.h need not be there */
+/* string.h may not exist */
 void *memcpy(void *to, const void *from, size_t n);
 void *memset(void *to, int x, size_t n);
 
 #define VM_STANDALONE
 #define VM_NO_TILES
-#ifdef __OPTIMIZE_SIZE__ /* one place that jumps, not one behind each instruction */
+#ifdef __OPTIMIZE_SIZE__ /* one dispatch, not one after each instruction */
 #define VM_SWITCH
 #define VM_SMALL
 #endif
-/* Compilers take an operation of double for one instruction where it is a call, and write functions
- * that have a few out at every place. */
+/* gcc assumes that a double operation is one instruction even if it is a library call, and inlines
+ * functions that use a few. */
 #if defined(VM_SMALL) && defined(__GNUC__) && !defined(__clang__)
 #define VM_NOINLINE __attribute__((noipa))
-/* Leaving a function to call another takes more than a call where many places do. */
+/* Tail calls take more code than calls if a function has many. */
 #pragma GCC optimize("no-optimize-sibling-calls")
 #else
 #define VM_NOINLINE
 #endif
-/* Where an operation of double is a call, its operands are in registers of integers: those of
- * functions, too. */
+/* If double operations are library calls, doubles are in integer registers; pass arguments there,
+ * too. */
 #if defined(VM_SMALL) && defined(__ARM_PCS_VFP) && !(__ARM_FP & 8)
 #define VM_DOUBLE __attribute__((pcs("aapcs")))
 #else
@@ -79,7 +79,7 @@ VM_DOUBLE static double imk_asinf(double t, double z);
 #pragma GCC diagnostic ignored "-Wattributes" /* functions that are inline elsewhere */
 #endif
 
-/* Names that a linker sees. */
+/* Names visible to the linker. */
 #define vm_exec          ingot_vm_exec_
 #define vm_tile          ingot_vm_tile_
 #define vm_begin         ingot_vm_begin_
@@ -200,7 +200,7 @@ void dtype_limits(DType d, Scalar *lo, Scalar *hi);
 #include "ir/mathlib.h"
 
 #if defined(VM_SMALL) && defined(__GNUC__) && !defined(__clang__)
-/* Coefficients as tables: instructions that load each of them are longer than it is. */
+/* Coefficients in tables: instructions that load constants are longer than the constants. */
 VM_DOUBLE VM_NOINLINE static double alone_p4(double x, const double *c) {
   return imk_p4(x, x * x, c[0], c[1], c[2], c[3]);
 }
@@ -224,7 +224,7 @@ VM_DOUBLE VM_NOINLINE static double alone_p5(double rest, double x, const double
 #include "ir/mathlibd.h"
 #include "ir/mathlibs.h"
 
-#ifdef VM_SMALL /* one of two that have the same bits */
+#ifdef VM_SMALL /* one of two with the same bits */
 #define im_expq        im_exps
 #define im_exp_nonposq im_exps
 #define im_exp_p1q(x)  (1.0f + im_exps(x))

@@ -1,9 +1,8 @@
-/* The machine of ingot's bytecode, its verifier, and what is around a run.
+/* The bytecode machine, its verifier, and the functions around a run.
  *
- * In: a model as bytes, arrays, one block of memory. Out: results, or why there are none. The
- * machine, the verifier and the mathematics are those of ingot itself; `ingot vm --emit` puts their
- * texts in place of what is included here, and defines INGOT_VM_TABLES, see igb_tables.
- */
+ * In: a model as bytes, arrays, one block of memory. Out: results, or an error. Machine, verifier
+ * and math functions are those of ingot. `ingot vm --emit` expands the includes and defines
+ * INGOT_VM_TABLES, see igb_tables. */
 #include "vm/ingot_vm.h"
 
 #include "vm/alone.h"
@@ -56,12 +55,12 @@ u32 igb_tables(void) {
   return INGOT_VM_TABLES;
 }
 
-/* ---- around a run ---- */
+/* ---- runs ---- */
 
 typedef char alone_rank_fits[(int)INGOT_VM_RANK == (int)IGB_RANK ? 1 : -1];
 typedef char alone_igb_fits[sizeof(Igb) <= sizeof((IngotVm *)0)->own ? 1 : -1];
 
-typedef struct VmLayout { /* the parts of the block of memory */
+typedef struct VmLayout { /* parts of the block of memory */
   u8 *arena;
   u64 *file;
   VmMem *buf;
@@ -75,7 +74,7 @@ static u64 align64(u64 n) {
   return (n + 63) / 64 * 64;
 }
 
-/* Parts lie at multiples of 64 if the block does. */
+/* Parts are aligned to 64 if the block is. */
 static u64 layout_memory(const Igb *g, u8 *memory, VmLayout *b) {
   u64 file = g->head->arena, buf = file + align64((u64)g->code.slots * 8);
   if (b) {
@@ -96,7 +95,7 @@ static int failed(IngotVm *vm, int code, const char *why) {
 int ingot_vm_open(const void *igb, size_t bytes, IngotVm *vm) {
   Igb g;
   memset(vm, 0, sizeof *vm);
-  if ((uintptr_t)igb % 8) return failed(vm, INGOT_VM_BAD, "is not at a multiple of 8");
+  if ((uintptr_t)igb % 8) return failed(vm, INGOT_VM_BAD, "is not aligned to 8 bytes");
   const char *why = igb_open(igb, bytes, &g, &vm->where);
   if (why) return failed(vm, INGOT_VM_BAD, why);
   memcpy(vm->own, &g, sizeof g);
@@ -129,11 +128,11 @@ int ingot_vm_shape(const IngotVm *vm, uint32_t i, const int64_t *size, int64_t *
   return (int)g->port[i].rank;
 }
 
-int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *least, int64_t *most) {
+int ingot_vm_symbol(const IngotVm *vm, uint32_t i, int64_t *lo, int64_t *hi) {
   const Igb *g = igb_of(vm);
   if (i >= g->nsymbol) return 0;
-  *least = g->symbol[i].lo;
-  *most = g->symbol[i].hi;
+  *lo = g->symbol[i].lo;
+  *hi = g->symbol[i].hi;
   return (int)g->symbol[i].data;
 }
 
@@ -150,12 +149,12 @@ int ingot_vm_reset(IngotVm *vm, void *memory, size_t bytes) {
   return INGOT_VM_OK;
 }
 
-/* Bytes of a port; false: it has no such shape. */
+/* Bytes of a port; false: the shape is out of range. */
 static bool port_bytes(const Igb *g, const IgbPort *p, const i64 *size, u64 *bytes) {
   *bytes = dtype_bytes((DType)p->type);
   for (u32 k = 0; k < p->rank; k++) {
     i64 n = igb_extent(g, &g->dim[p->dim + k], size);
-    if (n < 0 || (n && *bytes > (u64)IGB_MOST / (u64)n)) return false;
+    if (n < 0 || (n && *bytes > (u64)IGB_MAX / (u64)n)) return false;
     *bytes *= (u64)n;
   }
   return true;
@@ -169,7 +168,7 @@ static bool symbols_fit(const Igb *g, const i64 *size, u32 data) {
   return true;
 }
 
-/* The buffers of a run. */
+/* Sets the buffers of a run. */
 static bool give(const Igb *g, const VmLayout *b, const i64 *size, const IngotVmArray *in,
                  const IngotVmArray *out) {
   for (u32 i = 0; i < g->code.nbuf; i++) {
@@ -192,7 +191,7 @@ static bool give(const Igb *g, const VmLayout *b, const i64 *size, const IngotVm
   return true;
 }
 
-/* Sizes that the run has decided so far. */
+/* Reads sizes that the run has determined so far. */
 static void decided(const Igb *g, const Vm *m, i64 *size) {
   for (u32 i = 0; i < g->nsymbol; i++)
     if (g->symbol[i].data && g->symbol[i].slot) size[i] = (i64)m->file[g->symbol[i].slot];
@@ -211,7 +210,7 @@ int ingot_vm_run(IngotVm *vm, void *memory, size_t bytes, int64_t *size, uint64_
                  uint64_t fuel, const IngotVmArray *in, const IngotVmArray *out) {
   const Igb *g = igb_of(vm);
   VmLayout b;
-  bool decides = false; /* of a size, how much room an output needs */
+  bool decides = false; /* a size determines the room of an output */
   vm->why = "";
   vm->why_bytes = 0;
   if (check_memory(vm, memory, bytes)) return INGOT_VM_REFUSED;
@@ -235,7 +234,7 @@ int ingot_vm_run(IngotVm *vm, void *memory, size_t bytes, int64_t *size, uint64_
     vm->why_bytes = g->message[end - VM_NEED].n;
     return INGOT_VM_REFUSED;
   }
-  if (end == VM_NO_FUEL) return failed(vm, INGOT_VM_TIRED, "the run does not end");
+  if (end == VM_NO_FUEL) return failed(vm, INGOT_VM_TIRED, "the run exceeds its fuel");
   decided(g, &m, size);
   if (!outputs_fit(g, size, out)) return failed(vm, INGOT_VM_REFUSED, "an output does not fit");
   if (end == VM_BOUNDS) return failed(vm, INGOT_VM_OUTSIDE, "an index is out of bounds");

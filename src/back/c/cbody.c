@@ -1,34 +1,25 @@
-/* cbody.c: the body of a function: as it stands, or twice where it holds vectors.
+/* cbody.c: function bodies.
  *
- * In: a list of statements: of a kernel, or of the entry. Out: its text. One that holds vectors,
- * registers or unrolled loops is written as prog_legalize makes it: for the target, with C vectors,
- * under #if IG_VECTORS; and for any compiler, with arrays and loops over lanes. What prog_unroll
- * does not write out is left to the second form.
- */
+ * In: the statements of a kernel or of the entry. Out: their text. A body with vectors, registers
+ * or unrolled loops is written twice: for the target with C vectors, under #if IG_VECTORS, and for
+ * any compiler with arrays and loops over lanes. prog_legalize prepares both. What prog_unroll does
+ * not unroll exists only in the second form. */
 #include "back/c/c.h"
 
 #include <inttypes.h>
 
 /* ---- registers ---- */
 
-static u32 number(Emit *e, BufId b) {
-  if (e->by_buf.reg_body[b] != e->b.id) e->by_buf.reg[b] = e->b.nreg++;
-  e->by_buf.reg_body[b] = e->b.id;
-  return e->by_buf.reg[b];
-}
-
-static bool is_new(Emit *e, const StrBuf *name) {
-  u32 *slot = map_put_bytes(&e->b.declared, name->at, name->n);
-  return !(*slot)++;
-}
-
 /* float r0[6][2][16] */
 static void put_array(Emit *e, BufId b, const ExprId *idx, u32 n) {
   const Buf *x = prog_buf(e->p, b);
   StrBuf name = sb_new(e->b.a), *outer = e->t;
-  sb_fmt(&name, "r%u", number(e, b));
-  if (is_new(e, &name)) {
-    u64 bytes = (u64)x->lanes * dtype_bytes(x->dt) * 4; /* narrow floats take four */
+  if (e->by_buf.reg_body[b] != e->b.id) e->by_buf.reg[b] = e->b.nreg++;
+  e->by_buf.reg_body[b] = e->b.id;
+  sb_fmt(&name, "r%u", e->by_buf.reg[b]);
+  u32 *declared = map_put_bytes(&e->b.declared, name.at, name.n);
+  if (!(*declared)++) {
+    u64 bytes = (u64)x->lanes * dtype_bytes(x->dt) * 4; /* narrow floats take four bytes */
     sb_fmt(&e->b.decl, "  %s %s", c_type(x->dt), sb_cstr(&name));
     for (u32 i = 0; i < n; i++) {
       sb_fmt(&e->b.decl, "[%" PRId64 "]", x->dim[i]);
@@ -46,7 +37,7 @@ static void put_array(Emit *e, BufId b, const ExprId *idx, u32 n) {
   }
 }
 
-/* whole: the name that lanes are told apart behind. */
+/* whole: the name without the lane. */
 void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
   const Buf *x = prog_buf(e->p, b);
   if (!c_type(x->dt)) unsupported(e, dtype_info[x->dt].name);
@@ -58,13 +49,13 @@ void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
 
 static void start(Emit *e, BodyMode mode, StmtId owner) {
   e->b = (FuncBody){.mode = mode, .id = ++e->nbodies};
-  e->b.a = owner ? &e->c->scratch : &e->c->keep; /* put_kernel_call empties it behind each kernel */
+  e->b.a = owner ? &e->c->scratch : &e->c->keep; /* put_kernel_call resets it after each kernel */
   if (mode == BM_plain) return;
   e->b.decl = sb_new(e->b.a);
   e->b.declared = map_new(e->b.a);
 }
 
-/* Names of variables, which prog_legalize adds to. */
+/* Room for names of the variables that prog_legalize adds. */
 static void need_names(Emit *e) {
   if (e->p->var.n <= e->var.n) return;
   const char **var = NEWS(&e->c->keep, const char *, 2 * e->p->var.n);
@@ -73,7 +64,7 @@ static void need_names(Emit *e) {
   e->var.n = 2 * e->p->var.n;
 }
 
-/* One kernel at a time is copied, made what its form can say, written, and forgotten. */
+/* Copies one kernel at a time, legalizes and writes the copy, and drops it. */
 static bool put_mode_body(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
   Prog *p = e->p;
   bool vectors = mode == BM_vectors;
@@ -84,7 +75,7 @@ static bool put_mode_body(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
   Caps has = caps_scalars(t);
   StmtId body = kernel_legalize(p, first, t, &has, e->b.a);
   if (body) {
-    if (shared == first) e->shared = body; /* a loop: nothing of it goes in front */
+    if (shared == first) e->shared = body; /* the body is a single loop, nothing precedes it */
     need_names(e);
     e->variant->vec.twice = e->variant->vec.twice || vectors;
     if (vectors && !e->variant->vectors_only) put_template(e, e->t, "#if IG_VECTORS@\n");
@@ -100,7 +91,7 @@ static bool put_mode_body(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
   return body != 0;
 }
 
-/* Leaves in e->b.frame what the larger body takes. */
+/* Leaves the frame of the larger form in e->b.frame. */
 void put_body(Emit *e, StmtId first, StmtId owner) {
   const Target *t = e->o->target;
   if (!prog_is_special(e->p, first)) {
@@ -112,7 +103,7 @@ void put_body(Emit *e, StmtId first, StmtId owner) {
   u64 frame = 0;
   bool twice = t->lanes > 1 && !t->loops && put_mode_body(e, first, BM_vectors, owner);
   if (twice) {
-    if (e->variant->vectors_only) return; /* it is compiled nowhere else */
+    if (e->variant->vectors_only) return; /* never compiled without vectors */
     frame = e->b.frame;
     sb_puts(e->t, "#else\n");
   }

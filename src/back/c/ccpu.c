@@ -1,18 +1,17 @@
-/* ccpu.c: programs that say which CPU features are missing instead of ending with SIGILL.
+/* ccpu.c: programs that name missing CPU features instead of ending with SIGILL.
  *
- * In: the name of a program. Out: two texts of C. The first belongs into a file that is compiled
- * with the flags of the target: a constant with a bit for every feature the C compiler may use
- * there. The second is a file that is compiled without these flags: a constructor that runs before
- * main, compares the constant with the CPU, names what is missing, and ends with exit code 3. Both
- * come from one table, so features have the same bits.
- */
+ * In: the name of a program. Out: two C texts. The first belongs in a file compiled with the flags
+ * of the target: a constant with one bit per feature that the C compiler may use. The second is a
+ * file compiled without these flags: a constructor that runs before main, compares the constant
+ * with the CPU, names missing features, and ends with exit code 3. Both use one table, so the bits
+ * agree. */
 #include "back/c/c.h"
 
 #include <string.h>
 
-/* Features as __builtin_cpu_supports calls them; macros of compilers have them in capitals. Left
- * out are names that older compilers refuse: f16c and lzcnt, which every CPU with avx2 has, and
- * features that only --march NAME of a newer CPU enables (avxvnni, gfni). */
+/* Feature names of __builtin_cpu_supports; the macros have them in capitals. Names that older
+ * compilers refuse are left out: f16c and lzcnt, which every CPU with avx2 has, and features that
+ * only --march NAME of a newer CPU enables (avxvnni, gfni). */
 static const char *const features[] = {"sse3",       "ssse3",        "sse4.1",
                                        "sse4.2",     "popcnt",       "avx",
                                        "avx2",       "fma",          "bmi",

@@ -1,10 +1,9 @@
 /* cemit.c: a planned program as one C99 file and its header.
  *
- * In: a Prog whose buffers have places in the arena, and options. Out: the text of NAME.c and
- * NAME.h. The C file carries the declarations of the header too, so it stands alone. Order of the
- * file: what it is, declarations, supporting functions, weights, kernels, the entry. Output depends
- * on nothing but the input.
- */
+ * In: a Prog whose buffers have offsets in the arena, and options. Out: the text of NAME.c and
+ * NAME.h. The C file repeats the declarations of the header, so it compiles alone. Order: banner,
+ * declarations, support functions, weights, kernels, entry. The output depends only on the
+ * input. */
 #include "back/c/c.h"
 #include "ir/prog_mem.h"
 #include "ir/lexer.h"
@@ -28,17 +27,17 @@ u64 buf_elements(Emit *e, BufId id) {
   const Buf *b = prog_buf(e->p, id);
   u64 n, bytes;
   Sym sym;
-  i64 most[MAX_RANK], lo;
+  i64 max[MAX_RANK], lo;
   if (!mem_stride(e->p, id, &bytes, &sym)) mem_refuse(e->p, id, sym);
-  for (u32 i = 0; i < b->rank; i++) dim_bounds(e->p->dims, b->dim[i], &lo, &most[i]);
-  return bytes && shape_count(most, b->rank, &n) ? n : 0;
+  for (u32 i = 0; i < b->rank; i++) dim_bounds(e->p->dims, b->dim[i], &lo, &max[i]);
+  return bytes && shape_count(max, b->rank, &n) ? n : 0;
 }
 
 u64 buf_bytes(Emit *e, BufId b) {
   return buf_elements(e, b) * dtype_bytes(prog_buf(e->p, b)->dt);
 }
 
-/* Of quantised numbers. */
+/* Scale and zero point of a quantized array. */
 static void put_scale_macros(Emit *e, StrBuf *t, const char *what, u32 i, const Scale *s) {
   if (!s) return;
   put_template(e, t, "#define " MY_CAPS "_%s%u_SCALE ", what, i);
@@ -73,14 +72,14 @@ u64 arena_bytes(const Emit *e) {
   return e->p->arena_bytes + pool_bytes(e);
 }
 
-/* Has the entry a pointer to it? */
+/* Does the entry have a pointer to it? */
 static bool is_pointed_at(const Emit *e, BufId b) {
   const Buf *x = prog_buf(e->p, b);
   return e->by_buf.used[b] && (x->space == BS_const && !x->alias ? e->weights.blob : true);
 }
 
-/* gcc makes vectors of plain loops over exp and its like at -O3: up to 450 bytes more than the
- * bound without this were seen for AVX-512. */
+/* gcc vectorizes plain loops over exp and similar functions at -O3. For AVX-512 that took up to 450
+ * bytes beyond the bound. */
 static u64 functions_frame(const Emit *e) {
   enum { SPILLED = 640 };
   for (u32 op = 0; op < OP_SCALARS; op++)
@@ -89,65 +88,65 @@ static u64 functions_frame(const Emit *e) {
   return 0;
 }
 
-/* With vectors a slot of 16 bytes is taken for every scalar and pointer of the entry and of the
- * largest kernel, and for every operation, as if a compiler kept each result; room for all vectors
- * likewise; and what the deepest chain of supporting functions needs. Of plain loops more is known:
- * see stack_slot() in ckernel.c; pointers take 8 bytes, at calls once more. Constant parts are what
- * supporting functions take, and registers that compilers put aside. */
+/* Upper bound of the stack. With vectors, every scalar and pointer of the entry and of the largest
+ * kernel and every operation counts as a 16-byte slot, as if the compiler kept each result. All
+ * vectors and the deepest chain of support functions are added. For plain loops see stack_slot() in
+ * ckernel.c; pointers take 8 bytes, at calls twice. The constants cover support functions and saved
+ * registers. */
 static u64 stack_bound(Emit *e) {
   const FrameSizes *z = &e->sizes;
   u64 entry = e->p->in.n + e->p->out.n + dim_nsyms(e->p->dims) + 16;
   u64 frames = z->entry_frame + z->kernel_frame;
   for (BufId b = 1; b < e->p->buf.n; b++) entry += is_pointed_at(e, b);
   if (!e->variant->vec.twice && !e->variant->shared_kernels.n)
-    return 512 + 8 * (entry + z->most_params) + z->most_bytes + frames + functions_frame(e);
+    return 512 + 8 * (entry + z->max_params) + z->max_bytes + frames + functions_frame(e);
   if (e->variant->shared_kernels.n) entry += 64 + 2 * e->variant->shared_kernels.args;
   if (checks_cpu(e)) entry += e->p->in.n + 2 * e->p->out.n + dim_nsyms(e->p->dims) + 32;
-  /* a quarter more: clang without optimisation keeps masks and copies of vectors, too */
-  return 1024 + 16 * (entry + z->most_values) + frames + frames / 4 + e->variant->vec.quick_frame;
+  /* a quarter more: clang -O0 also keeps masks and copies of vectors */
+  return 1024 + 16 * (entry + z->max_values) + frames + frames / 4 + e->variant->vec.quick_frame;
 }
 
 u64 ram_bytes(const EmitFacts *f) {
   return f->arena_bytes + f->stack_bytes + f->input_bytes + f->output_bytes;
 }
 
-/* Stack, and with it RAM. clang without optimisation hands vectors that the flags do not name to
- * inlined functions through memory of their own: up to 1.8 times the bound was seen. */
+/* Stack and total RAM. clang -O0 passes vectors that the flags do not enable to inlined functions
+ * through memory; up to 1.8 times the bound was measured. */
 static void put_stack_macros(Emit *e, StrBuf *t, const EmitFacts *facts) {
   bool more = e->variant->dispatched || checks_cpu(e);
   EmitFacts f = *facts;
   for (u32 i = 0; i <= more; i++, f.stack_bytes *= 2) {
     if (more)
-      sb_puts(t, i ? "#else /* every inlined function has a frame */\n"
+      sb_puts(t, i ? "#else /* clang -O0: every inlined function has a frame */\n"
                    : "#if !defined(__clang__) || defined(__OPTIMIZE__)\n");
     put_template(e, t,
                  "#define `_STACK_BYTES %" PRIu64 "\n#define `_RAM_BYTES %" PRIu64
                  " /* arena, stack, inputs %" PRIu64 ", outputs %" PRIu64 "%s */\n",
                  f.stack_bytes, ram_bytes(&f), f.input_bytes, f.output_bytes,
-                 e->next ? " of the entry that has the most" : "");
+                 e->next ? " (maximum over the entries)" : "");
   }
   if (more) sb_puts(t, "#endif\n");
 }
 
-/* Memory, work and target, as macros. */
+/* Macros for memory, work and target. */
 static void put_fact_macros(Emit *e, StrBuf *t, const EmitFacts *facts) {
   const char *file = e->o->weights_file;
-  if (!facts->arena_bytes) sb_puts(t, "/* None is needed, but C has no arrays of 0 bytes. */\n");
+  if (!facts->arena_bytes)
+    sb_puts(t, "/* The model needs no arena; 64 since C has no arrays of 0 bytes. */\n");
   put_template(e, t,
                "#define `_ARENA_BYTES %" PRIu64
                "\n#define `_ARENA_ALIGN 64\n#define `_WEIGHT_BYTES %" PRIu64 "\n",
                facts->arena_bytes ? facts->arena_bytes : 1, facts->weight_bytes);
   if (e->o->weights == WM_file && !e->o->linked) {
-    put_template(
-        e, t, "/* They come from a file where the C file is compiled, see `_WEIGHTS_FILE there: ");
+    put_template(e, t,
+                 "/* Read from a file when the C file is compiled, see `_WEIGHTS_FILE there: ");
     if (file) put_comment(t, file, strlen(file));
     put_template(e, t, file ? " */\n" : "$.bin */\n");
   }
   put_stack_macros(e, t, facts);
   for (Emit *x = e->variant->first; x; x = x->next)
     put_template(x, t, "#define " MY_CAPS "_MULTIPLY_ADDS %.0f\n", x->given->macs);
-  put_template(e, t, "#define `_CODE_BYTES %" PRIu64 " /* roughly; a linker knows */\n",
-               facts->code_bytes);
+  put_template(e, t, "#define `_CODE_BYTES %" PRIu64 " /* estimate */\n", facts->code_bytes);
   if (e->p->threads > 1) put_template(e, t, "#define `_THREADS %u\n", e->p->threads);
   put_template(e, t, "#define `_SELFTEST %d\n", e->given->selftest ? 1 : 0);
   if (e->given->selftest)
@@ -160,7 +159,7 @@ bool is_argument(const Emit *e, Sym s) {
   return dim_syminfo(p->dims, s)->kind == SY_input && s < p->nsym_var && p->sym_var[s];
 }
 
-/* Arrays and sizes that the caller gives or gets, as macros. */
+/* Macros for arrays and sizes of the caller. */
 static void put_interface_macros(Emit *e, StrBuf *t) {
   put_template(e, t, "#define " MY_CAPS "_INPUTS %u\n#define " MY_CAPS "_OUTPUTS %u\n", e->p->in.n,
                e->p->out.n);
@@ -182,8 +181,8 @@ bool any_state(const Emit *e) {
   return false;
 }
 
-/* Does a run look at the state before it uses it? It can where sizes are kept; arrays of fixed
- * sizes may hold anything. */
+/* Does a run check the state before it uses it? Only kept sizes can be checked; arrays of fixed
+ * size may hold anything. */
 static bool checks_state(const Emit *x) {
   for (StmtId i = 1; x->state_init.state && i < x->p->stmt.n; i++) {
     const Stmt *s = prog_stmt(x->p, i);
@@ -192,7 +191,7 @@ static bool checks_state(const Emit *x) {
   return false;
 }
 
-/* The entries, what their statuses mean, and which body it is. */
+/* The entries, NAME_why and NAME_target. */
 static void put_run_declarations(Emit *e, StrBuf *t) {
   bool vectors = e->variant->dispatched || has_vector_guard(e);
   put_statuses(e, t);
@@ -200,20 +199,19 @@ static void put_run_declarations(Emit *e, StrBuf *t) {
   put_template(e, t,
                "/* The text of a status. */\nconst char *$_why(int status);\n%sconst char "
                "*$_target(void);\n",
-               vectors
-                   ? "/* The body that runs, and whose bits it gives: ingot run --march knows the "
-                     "name. It ends in -loops where the compiler\n"
-                     " * has no such vectors and plain loops stand in for them. */\n"
-                   : "/* The body that runs. */\n");
+               vectors ? "/* Name of the variant that runs, as accepted by ingot run --march. It "
+                         "ends in -loops if the compiler has\n"
+                         " * no such vectors and plain loops replace them. */\n"
+                       : "/* Name of the target. */\n");
 }
 
 static void put_selftest_declaration(Emit *e, StrBuf *t) {
   if (e->given->selftest) {
     put_template(
         e, t,
-        "/* Runs the model on built-in data and compares the bits of its outputs: 0 when they "
-        "are as computed by ingot, 3\n"
-        " * when not; otherwise the status of " MINE "_run%s. memory: `_SELFTEST_BYTES, "
+        "/* Runs the model on built-in data and compares the output bits with those of ingot: "
+        "0 if equal, 3 if\n"
+        " * not; otherwise the status of " MINE "_run%s. memory: `_SELFTEST_BYTES, "
         "aligned like the arena. */\n"
         "int $_selftest(void *memory%s);\n",
         e->next ? ", or of another entry" : "",
@@ -233,17 +231,17 @@ void put_declarations(Emit *e, StrBuf *t, const EmitFacts *facts) {
   if (e->o->more) sb_puts(t, e->o->more->macros);
   sb_puts(t, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
   put_run_declarations(e, t);
-  put_profile_declarations(e, t, facts->most_profile);
+  put_profile_declarations(e, t, facts->max_profile);
   put_thread_declarations(e, t);
   put_selftest_declaration(e, t);
   for (Emit *x = e->variant->first; x; x = x->next)
     if (x->state_init.state)
       put_template(
           x, t,
-          "/* %s the state kept in the arena: before the first run, and to begin anew.%s */\n"
+          "/* %s the state in the arena; call it before the first run and to start over.%s */\n"
           "void " MINE "_reset(void *arena);\n",
-          x->state_init.begins ? "Gives its first contents to" : "Clears",
-          checks_state(x) ? "" : " A run without it takes\n * what is there for the state.");
+          x->state_init.initial ? "Initializes" : "Clears",
+          checks_state(x) ? "" : " A run without it\n * uses whatever the arena contains.");
   if (e->o->more) sb_puts(t, e->o->more->declarations);
   sb_puts(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
@@ -280,14 +278,14 @@ static void put_params(Emit *e) {
   sb_cstr(&n->params);
 }
 
-/* Does the shape depend on a symbol that is set while running? */
+/* Does the shape depend on data? */
 static bool is_open(Emit *e, const Buf *b) {
   for (u32 i = 0; i < b->rank; i++)
     if (dim_is_data(e->p->dims, b->dim[i])) return true;
   return false;
 }
 
-/* Sizes are arguments also where only the extent of a buffer names them. */
+/* Sizes are arguments even if only the extent of a buffer names them. */
 static void declare_symbols(Emit *e) {
   Prog *p = e->p;
   bool *used = NEWS(&e->c->scratch, bool, dim_nsyms(p->dims) + 1);
@@ -307,7 +305,7 @@ static void declare_symbols(Emit *e) {
   }
 }
 
-/* The debug profile: an array for every buffer that would lie in the arena. */
+/* Debug mode: one static array per buffer of the arena. */
 static void declare_debug_arrays(Emit *e, StrBuf *t) {
   bool *seen = NEWS(&e->c->scratch, bool, e->p->buf.n);
   for (BufId b = 1; b < e->p->buf.n; b++) {
@@ -316,7 +314,7 @@ static void declare_debug_arrays(Emit *e, StrBuf *t) {
     if (!e->by_buf.used[b] || seen[root] || (r->space != BS_temp && r->space != BS_local)) continue;
     seen[root] = true;
     u64 n = buf_elements(e, root);
-    if (r->space == BS_local && e->p->threads > 1) { /* as far apart as in the arena */
+    if (r->space == BS_local && e->p->threads > 1) { /* per-thread stride as in the arena */
       Sym sym;
       if (!mem_bytes(e->p, root, &n, &sym)) mem_refuse(e->p, root, sym);
       n /= dtype_bytes(r->dt);
@@ -325,14 +323,14 @@ static void declare_debug_arrays(Emit *e, StrBuf *t) {
   }
 }
 
-/* Must the entry make a pointer to it: in the arena, in the file of weights, or a view? */
+/* Does the entry declare a pointer to it: in the arena, in the weights file, or a view? */
 static bool is_declared(const Emit *e, BufId b) {
   const Buf *x = prog_buf(e->p, b);
   return e->by_buf.used[b] &&
          (prog_is_planned(x) || x->alias || (e->weights.blob && x->space == BS_const));
 }
 
-/* Pointers; views may name their roots, which come before them. */
+/* Declares pointers; a view may name its root, which is declared before it. */
 static void declare_buffers(Emit *e, StrBuf *t) {
   const WeightForm *w = &e->weights;
   bool *seen = NEWS(&e->c->scratch, bool, w->pool ? w->pool->w.n : e->p->buf.n);
@@ -363,7 +361,7 @@ static void declare_buffers(Emit *e, StrBuf *t) {
       if (e->o->debug && r->space != BS_state)
         sb_fmt(t, "own%u; ", root);
       else if (!e->p->arena_bytes)
-        sb_puts(t, "arena; "); /* of nothing but empty buffers */
+        sb_puts(t, "arena; "); /* only empty buffers */
       else
         sb_fmt(t, "(a + %" PRIu64 "); ", r->offset);
     }
@@ -384,7 +382,7 @@ void put_out_shapes(Emit *e, const char *form, bool open) {
   }
 }
 
-/* What holds before anything is done: pointers, and whose weights they are. */
+/* Checks of arena, weights pointer and weights header. */
 static void put_entry_checks(Emit *e, StrBuf *t) {
   bool arena = e->p->arena_bytes != 0, given = e->o->weights == WM_pointer;
   if (arena) sb_puts(t, "  unsigned char *const a = arena;\n");
@@ -409,7 +407,7 @@ static void put_entry(Emit *e, Blob *blob) {
   e->sizes.code += head.n;
   put_out_shapes(e, "out%u_shape[%u] = ", true);
   for (BufId b = 1; b < e->p->buf.n; b++) {
-    BufId root = prog_root(e->p, b); /* weights that only views read are weights all the same */
+    BufId root = prog_root(e->p, b); /* weights that only views read also count as used */
     if (e->by_buf.used[b] && prog_buf(e->p, root)->space == BS_const) e->by_buf.used[root] = true;
   }
   if (e->weights.blob) make_blob(e, blob);
@@ -428,7 +426,7 @@ static void put_entry(Emit *e, Blob *blob) {
 
 /* ---- the file ---- */
 
-/* Which compilers take the vectors; those of a file of several bodies ask by themselves. */
+/* Comment on the compilers that support the vectors; variants of one file select by themselves. */
 static void put_flags(Emit *e, StrBuf *t) {
   const Target *mine = e->o->target;
   if (!has_vector_guard(e) || e->variant->dispatched) return;
@@ -453,14 +451,14 @@ void put_banner(Emit *e, StrBuf *t, const char *suffix) {
                               "own, no I/O. */\n");
 }
 
-/* A file of several bodies has functions that not all of them use: no warnings. */
+/* Not every variant uses all functions of the file: disable warnings. */
 void put_warning_pragmas(StrBuf *t) {
   sb_puts(t, "#if defined(__GNUC__)\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
              "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
              "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n#endif\n\n");
 }
 
-/* What is kept for each variable and each buffer while functions are written. */
+/* Tables by variable and by buffer. */
 static void begin_tables(Emit *e) {
   Arena *a = &e->c->keep;
   Prog *p = e->p;
@@ -475,7 +473,7 @@ static void begin_tables(Emit *e) {
   e->by_buf.used = NEWS(a, bool, p->buf.n);
   e->open_out = NEWS(a, bool, p->out.n + 1);
   for (u32 i = 0; i < p->out.n; i++) e->open_out[i] = is_open(e, prog_buf(p, p->out.at[i]));
-  e->by_buf.used[e->state_init.begins] = e->state_init.begins != 0;
+  e->by_buf.used[e->state_init.initial] = e->state_init.initial != 0;
 }
 
 CpuVariant *variant_begin(Ctx *c) {
@@ -489,18 +487,11 @@ CpuVariant *variant_begin(Ctx *c) {
   return all;
 }
 
-/* NAME, or NAME_ENTRY; in capitals. */
+/* The name in capitals. */
 static const char *caps_of(Ctx *c, const char *name) {
   StrBuf t = sb_new(&c->keep);
   sb_upper(&t, name);
   return sb_cstr(&t);
-}
-
-static void join_body(CpuVariant *all, Emit *e) {
-  Emit **at = &all->first;
-  while (*at) at = &(*at)->next;
-  *at = e;
-  all->n++;
 }
 
 Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, WeightPool *pool,
@@ -522,7 +513,10 @@ Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, 
               .state_init.state = has_own_state(p),
               .entry = {none, none, none}};
   e->b.a = &c->keep;
-  join_body(all, e);
+  Emit **at = &all->first;
+  while (*at) at = &(*at)->next;
+  *at = e;
+  all->n++;
   begin_state(e);
   begin_tables(e);
   begin_weights(e, pool);
@@ -535,8 +529,8 @@ Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, 
   return e;
 }
 
-/* Of the text a compiler makes about a sixth; and what stands in every file. Half to twice of what
- * gcc makes of it at -O2 or -Os. */
+/* Estimate: a compiler emits about one byte per six characters, plus a constant per file. Within a
+ * factor of two of gcc -O2 and -Os. */
 static u64 code_bytes(const CpuVariant *body) {
   u64 text = body->vec.text.n;
   for (const Emit *e = body->first; e; e = e->next) text += e->sizes.code;
@@ -575,7 +569,7 @@ EmitFacts facts_of(const CpuVariant *body) {
                  .kernels = body->kernels.word.n,
                  .profile = body->profile.kernel.at,
                  .nprofile = body->profile.kernel.n,
-                 .most_profile = body->profile.kernel.n,
+                 .max_profile = body->profile.kernel.n,
                  .feature = checks_cpu(e) && body->vec.dot4 ? e->o->target->dot4 : ""};
   for (Emit *x = body->first; x; x = x->next) add_entry_facts(&f, x);
   return f;
@@ -596,7 +590,7 @@ u64 emit_size(const Prog *p, const EmitOptions *o) {
   return prog_stored_bytes(p) + code_bytes(body);
 }
 
-/* What a compiler must be told, and what it must not have been told. */
+/* Checks of the compiler's mode, and pragmas. */
 void put_prelude(Emit *e, StrBuf *t) {
   sb_puts(t, "\n#ifdef __cplusplus\n#error \"this file is C, not C++: compile it with a C compiler "
              "(gcc, not g++) and include its header\"\n#else\n"
@@ -626,13 +620,14 @@ static void put_run(Emit *e, StrBuf *t) {
     put_template(e, t, "\nstatic int " MINE "_body@(ig_job@ *job, void *arena%s) {\n", params);
   else
     put_template(e, t, "\n%sint " MINE "_run@(void *arena%s) {\n", inner_linkage(e), params);
-  if (shared && e->variant->n > 1) sb_puts(t, "  (void)job;\n"); /* it may share nothing */
+  if (shared && e->variant->n > 1)
+    sb_puts(t, "  (void)job;\n"); /* it may have no parallel kernel */
   sb_put(t, e->entry.text.at, e->entry.text.n);
   sb_puts(t, "}\n");
   put_thread_entry(e, t);
 }
 
-/* Kernels, the entries, and whatever else of the interface depends on the programs. */
+/* Kernels, entries, and everything else of the interface that depends on the programs. */
 void put_functions(Emit *e, StrBuf *t) {
   const KernelCode *k = &e->variant->kernels;
   put_profile_macro(e, t);

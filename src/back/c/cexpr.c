@@ -1,9 +1,7 @@
-/* cexpr.c: expressions in C.
+/* cexpr.c: data expressions in C.
  *
- * In: expression trees of data. Out: C text with the same value to the bit: integers wrap, casts
- * saturate and narrow floats are rounded after every operation, as eval.c defines. Index arithmetic
- * is in cindex.c.
- */
+ * In: expression trees. Out: C text that is bit-exact with eval.c: integers wrap, casts saturate,
+ * and narrow floats are rounded after every operation. cindex.c writes index arithmetic. */
 #include "back/c/c.h"
 
 #include "ir/prog_mem.h"
@@ -32,8 +30,8 @@ const char *c_storage(DType dt) {
   return c_type(dt);
 }
 
-/* Floats and their bits: functions of crt.def that make one of the other, and what they are told
- * behind it: see eval.c. Of those that saturate unless they are told not to, sat follows. */
+/* Conversions between floats and their bits: functions of crt.def and their extra arguments, see
+ * eval.c. Functions that may saturate also take `sat`. */
 static const struct FloatBits {
   RtSnippet get, put;
   const char *from_bits, *to_bits, *decode, *encode;
@@ -54,7 +52,7 @@ static const struct FloatBits {
 };
 
 void unsupported(Emit *e, const char *what) {
-  fail(e->c, ERR_unsupported, LOC_NONE, "the C back end does not write %s yet", what);
+  fail(e->c, ERR_unsupported, LOC_NONE, "the C back end does not support %s", what);
 }
 
 void put_buf_name(Emit *e, BufId b) {
@@ -92,8 +90,8 @@ void close_paren(Emit *e, Prec mine, Prec at) {
 
 /* ---- constants ---- */
 
-/* The shortest text that reads back as x is not needed, only that it does; NaN and infinity come
- * without a library. */
+/* A literal that reads back as x, not necessarily the shortest. NaN and infinity need no
+ * library. */
 void put_float(StrBuf *t, bool wide, double x) {
   const char *zero = wide ? "0.0" : "0.0f", *one = wide ? "1.0" : "1.0f";
   char s[40];
@@ -124,7 +122,7 @@ static void put_int(Emit *e, DType dt, i64 x) {
 
 /* ---- loads, casts, rounding ---- */
 
-/* Opens a call that makes a float of its bits; the caller closes with what is returned. */
+/* Opens a call that converts bits to a float; the caller closes it with the returned text. */
 static const char *open_from_bits(Emit *e, DType dt) {
   const struct FloatBits *f = &float_bits[dt];
   if (!f->from_bits) unsupported(e, dtype_info[dt].name);
@@ -133,7 +131,7 @@ static const char *open_from_bits(Emit *e, DType dt) {
   return str_text(e->c, str_fmt(e->c, "%s)", f->decode));
 }
 
-/* The bits of a float, as an unsigned integer. */
+/* Opens a call that converts a float to its bits, as an unsigned integer. */
 static const char *open_to_bits(Emit *e, DType dt, bool sat) {
   const struct FloatBits *f = &float_bits[dt];
   if (!f->to_bits) unsupported(e, dtype_info[dt].name);
@@ -142,13 +140,12 @@ static const char *open_to_bits(Emit *e, DType dt, bool sat) {
   return f->encode ? str_text(e->c, str_fmt(e->c, "%s, %d)", f->encode, sat)) : ")";
 }
 
-/* Where nothing is said, values too large for a type saturate unless that has an infinity for them.
- */
+/* Default: overflow saturates, unless the type has an infinity. */
 static bool saturates(DType dt) {
   return dt != DT_f8e5m2;
 }
 
-/* The bits as they lie in memory. */
+/* Opens a conversion to the bits in memory. */
 static const char *open_code(Emit *e, DType dt) {
   if (float_bits[dt].put == RT_encode) sb_puts(e->t, "(uint8_t)");
   return open_to_bits(e, dt, saturates(dt));
@@ -161,7 +158,7 @@ static void put_load(Emit *e, const Expr *x) {
   sb_puts(e->t, end);
 }
 
-/* Opens a call that rounds a float value to dt; the caller closes with what is returned. */
+/* Opens a call that rounds a float to dt; the caller closes it with the returned text. */
 static const char *open_round(Emit *e, DType dt, bool sat) {
   if (dt == DT_f32) {
     sb_puts(e->t, "(float)(");
@@ -176,7 +173,7 @@ static const char *open_round(Emit *e, DType dt, bool sat) {
   return str_text(e->c, str_fmt(e->c, "%s%s", inner, outer));
 }
 
-/* Width-limited integer: wraps to dt. */
+/* Opens a conversion that wraps an integer to dt. */
 static const char *open_wrap(Emit *e, DType dt) {
   u32 bits = dtype_info[dt].bits;
   if (dt == DT_bool) {
@@ -199,7 +196,7 @@ static const char *open_wrap(Emit *e, DType dt) {
   return sb_cstr(&t);
 }
 
-/* What saturates is told the limits; a number without a sign only the upper one. */
+/* Saturating functions take the limits; for unsigned operands only the upper one. */
 static void put_clamped(Emit *e, DType to, ExprId a, RtSnippet n, const char *name) {
   Scalar lo, hi;
   dtype_limits(to, &lo, &hi);
@@ -254,7 +251,7 @@ static void put_cast(Emit *e, const Expr *x) {
   DType from = prog_expr(e->p, x->arg[0])->dt, to = x->dt;
   bool ff = dtype_is_float(from), tf = dtype_is_float(to);
   if (from == to) {
-    put_data(e, x->arg[0], PR_unary); /* nothing is rounded, also where the cast saturates */
+    put_data(e, x->arg[0], PR_unary); /* widening never rounds, even if the cast saturates */
   } else if (to == DT_bool) {
     sb_puts(e->t, "(uint8_t)(");
     put_data(e, x->arg[0], PR_rel);
@@ -292,12 +289,6 @@ static void put_bits(Emit *e, ExprId id) {
   else
     sb_fmt(e->t, "(uint%u_t)(", dtype_bytes(dt) * 8);
   put_data(e, id, PR_any);
-  sb_puts(e->t, end);
-}
-
-static void put_bitcast(Emit *e, const Expr *x) {
-  const char *end = dtype_is_float(x->dt) ? open_from_bits(e, x->dt) : open_wrap(e, x->dt);
-  put_bits(e, x->arg[0]);
   sb_puts(e->t, end);
 }
 
@@ -340,7 +331,7 @@ const char *c_infix(Op op) {
   return sign[op];
 }
 
-/* Functions of crt.def on floats: of double, of float. */
+/* Functions of crt.def on floats: double, float. */
 static const struct FloatCall {
   RtSnippet wide, narrow;
   const char *name;
@@ -356,7 +347,7 @@ static void put_float_call(Emit *e, const Expr *x, bool wide) {
   put_call(e, x, wide ? f->name : str_text(e->c, str_fmt(e->c, "%sf", f->name)));
 }
 
-/* Value of a float operation in f32 or f64; rounding to a narrower type stands around it. */
+/* A float operation in f32 or f64; the caller rounds to a narrower type. */
 static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
   bool sum = x->op == OP_add || x->op == OP_sub;
   if (c_infix(x->op)) {
@@ -461,9 +452,7 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
   sb_puts(e->t, end);
 }
 
-/* Compilers warn of an integer compared with itself; in a merged kernel it may stand beside its
- * copy.
- */
+/* Avoids comparisons of an integer with itself, which fusion creates and compilers warn about. */
 static bool is_with_itself(Emit *e, const Expr *x) {
   return !dtype_is_float(prog_expr(e->p, x->arg[0])->dt) && ex_same(e->p, x->arg[0], x->arg[1]);
 }
@@ -474,7 +463,7 @@ static void put_compare(Emit *e, const Expr *x, Prec at) {
     put_float_call(e, x, wide);
   } else if (is_with_itself(e, x)) {
     sb_puts(e->t, x->op == OP_eq || x->op == OP_le || x->op == OP_ge ? "1" : "0");
-  } else { /* compilers warn of a comparison that is a bare operand of another */
+  } else { /* compilers warn about unparenthesized nested comparisons */
     Prec mine = x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel;
     open_paren(e, mine, at);
     put_data(e, x->arg[0], PR_add);
@@ -491,7 +480,9 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     close_paren(e, PR_unary, at);
   } else if (x->op == OP_bitcast) {
     open_paren(e, PR_unary, at);
-    put_bitcast(e, x);
+    const char *end = dtype_is_float(x->dt) ? open_from_bits(e, x->dt) : open_wrap(e, x->dt);
+    put_bits(e, x->arg[0]);
+    sb_puts(e->t, end);
     close_paren(e, PR_unary, at);
   } else if (x->op == OP_select) {
     open_paren(e, PR_cond, at);
@@ -570,7 +561,7 @@ void put_data(Emit *e, ExprId id, Prec at) {
   case EX_random: put_random(e, x); break;
   case EX_splat: put_data(e, x->arg[0], at); break;
   case EX_shuffle: put_shuffle_lane(e, x, 0); break;
-  default: unsupported(e, "this place of a vector"); break;
+  default: unsupported(e, "a vector expression of this kind"); break;
   }
 }
 

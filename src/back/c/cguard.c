@@ -1,13 +1,12 @@
-/* cguard.c: where the vectors of a body are compiled, and what stands in for them elsewhere.
+/* cguard.c: the choice between vectors and loops in a variant.
  *
- * In: a body of a file, written. Out: the macro IG_VECTORS, by which its text chooses between
- * vectors and loops over lanes; pragmas that tell gcc and clang for x86-64 what functions may use,
- * where the flags do not say it; and what such a body must ask of the CPU before it is entered.
+ * In: a written variant. Out: the macro IG_VECTORS, which selects vectors or loops over lanes;
+ * pragmas that tell gcc and clang for x86-64 which features functions may use; and the CPU test
+ * before target code runs.
  *
- * The loops are the same program with the same weights. Only a sum of products that is rounded once
- * they round twice, for without an instruction it takes ten times as long: they have the bits of
- * --march NAME-loops, see target.h.
- */
+ * The loops compute the same program with the same weights. They round products before adding them,
+ * since FMA in software is ten times slower. Their results equal --march NAME-loops, see
+ * target.h. */
 #include "back/c/c.h"
 
 #include <string.h>
@@ -39,8 +38,8 @@ static bool has_feature(const Target *t, const char *name) {
   return false;
 }
 
-/* Macros of a compiler say what its flags are, not what a function was told; of SSE2, which every
- * x86-64 has, they tell the truth. */
+/* Compiler macros reflect the flags, not the target attribute of a function. Only SSE2 is always
+ * true on x86-64. */
 const char *feature_test(Emit *e, const char *feature) {
   const Target *t = e->o->target;
   if (has_feature(t, feature)) return "1";
@@ -50,7 +49,7 @@ const char *feature_test(Emit *e, const char *feature) {
 
 /* ---- vectors or not ---- */
 
-/* The body for every machine takes any vectors of its width. */
+/* The baseline variant uses any vectors of its width. */
 static void put_any_guard(Emit *e, StrBuf *t) {
   const Target *mine = e->o->target;
   bool first = true;
@@ -67,13 +66,15 @@ bool checks_cpu(const Emit *e) {
   return !e->variant->dispatched && *e->o->target->features && has_vector_guard(e);
 }
 
-/* Not #warning: that is an error of strict compilers where this need not be one. */
+/* Uses a message, since -Werror turns #warning into an error. */
 static void put_message(Emit *e, StrBuf *t) {
   sb_fmt(t,
          "#ifndef INGOT_PORTABLE\n#if defined(__GNUC__) || defined(_MSC_VER)\n#pragma message("
-         "\"%s: this compiler has no vectors for %s: plain loops, several times slower; "
-         "-DINGOT_PORTABLE if that is meant\")\n#else\n#warning \"no vectors for %s: plain "
-         "loops, several times slower; -DINGOT_PORTABLE if that is meant\"\n#endif\n#endif\n",
+         "\"%s: this compiler has no vectors for %s: it uses plain loops, several times slower; "
+         "define INGOT_PORTABLE to silence this message\")\n#else\n#warning \"no vectors for %s: "
+         "plain "
+         "loops, several times slower; define INGOT_PORTABLE to silence this "
+         "message\"\n#endif\n#endif\n",
          e->o->name, e->o->target->name, e->o->target->name);
 }
 
@@ -95,7 +96,7 @@ void put_vector_guard(Emit *e, StrBuf *t) {
   if (checks_cpu(e))
     put_template(e, t,
                  "#elif " GNU " && \\\n    defined(__x86_64__)\n#define IG_VECTORS@ 1\n"
-                 "#define IG_REGION 1 /* functions are told what the flags do not say */\n");
+                 "#define IG_REGION 1 /* functions have a target attribute */\n");
   put_template(e, t, "#else\n#define IG_VECTORS@ 0\n");
   if (!e->variant->dispatched) put_message(e, t);
   sb_puts(t, "#endif\n");
@@ -161,7 +162,7 @@ void put_target_region(Emit *e, StrBuf *t) {
   sb_puts(t, "#define IG_ENTRY static\n#else\n#define IG_ENTRY\n#endif\n");
 }
 
-/* f16c is not asked for: every CPU with avx2 has it, and not every compiler knows the word. */
+/* f16c is not tested: every CPU with avx2 has it, and older compilers do not know the name. */
 void put_cpu_test(StrBuf *t, const char *features, const char *gap) {
   bool first = true;
   for (const char *s = features; *s; s += strcspn(s, ","), s += *s == ',') {
@@ -188,7 +189,7 @@ void put_target_region_end(Emit *e, StrBuf *t) {
   for (Emit *x = e->variant->first; x; x = x->next) put_template(x, t, "#undef " MINE "_run\n");
   if (starts_threads(e)) put_template(e, t, "#undef $_threads_start\n#undef $_threads_stop\n");
   put_part_begin(e, t, 0);
-  sb_puts(t, "\n/* Before anything is entered that this CPU may not know. */\n"
+  sb_puts(t, "\n/* Call before any code that the CPU may not support. */\n"
              "static int ig_can_run(void) {\n  return ");
   put_cpu_test(t, features, " &&\n         ");
   sb_puts(t, ";\n}\n");
@@ -209,7 +210,7 @@ void put_target_region_end(Emit *e, StrBuf *t) {
   sb_puts(t, "#endif\n");
 }
 
-/* ---- which it is ---- */
+/* ---- name of the target ---- */
 
 void put_target_name(Emit *e, StrBuf *t) {
   put_template(e, t, "\nconst char *$_target(void) {\n");

@@ -1,16 +1,14 @@
-/* chelper.c: functions on vectors that a file needs.
+/* chelper.c: vector functions of a file.
  *
- * In: an operation, the type of its elements, and e->b.w, how many a vector has. Out: the name of a
- * function, whose text is in the file once: a row of cvop.def, or a loop over lanes around the
- * scalar code, which compilers turn into vectors where they can.
- */
+ * In: an operation, its element type, and e->b.w, the number of lanes. Out: the name of a function
+ * that is in the file once: a row of cvop.def, or a loop over lanes around scalar code. */
 #include "back/c/c.h"
 
 #include <string.h>
 
 /* ---- types ---- */
 
-/* Of values: narrow floats are computed with as f32, narrow integers and bools as bytes. */
+/* Type that values are computed in: narrow floats as f32, narrow integers and bools as bytes. */
 DType elem_of(DType dt) {
   if (dtype_is_float(dt)) return dt == DT_f64 ? dt : DT_f32;
   if (dtype_info[dt].bits >= 8) return dt;
@@ -39,8 +37,8 @@ const char *vector_type(Emit *e, DType k, bool memory) {
   return sb_cstr(&t);
 }
 
-/* Opens conversions of vectors; the caller closes with what is returned. By factors of two in size:
- * for more at once compilers leave the vector registers. */
+/* Opens conversions of vectors; the caller closes them with the returned text. Each step changes
+ * the size by a factor of two: for larger steps compilers leave the vector registers. */
 const char *open_convert(Emit *e, StrBuf *t, DType from, DType to) {
   StrBuf end = sb_new(e->b.a);
   bool bytes = (from == DT_u8 || from == DT_i8) && (to == DT_i32 || to == DT_f32);
@@ -73,7 +71,7 @@ const char *open_convert(Emit *e, StrBuf *t, DType from, DType to) {
 
 /* ---- functions of the file ---- */
 
-/* Is it to be written? Then the caller appends its text to helper_text. */
+/* Must it still be written? If so, the caller appends its text. */
 bool is_wanted(Emit *e, const char *name) {
   u32 *slot = map_put_bytes(&e->variant->vec.written, name, strlen(name));
   return !(*slot)++;
@@ -107,8 +105,7 @@ static const struct VecHelper *find_row(const Emit *e, const char *name, DType k
   return NULL;
 }
 
-/* Instructions of x86 for vectors of so many bits: how they begin, of which type integers are, what
- * they need. */
+/* x86 intrinsics by vector width: prefix, integer type, required features. */
 static const struct X86 {
   u32 bits;
   const char *prefix, *type, *feature;
@@ -117,7 +114,7 @@ static const struct X86 {
            {512, "_mm512", "512i", "AVX512F"},
            {0, "", "", ""}};
 
-/* A vector of so many times as many elements. */
+/* A vector with `times` as many lanes. */
 static const char *longer_type(Emit *e, DType k, u32 times) {
   e->b.w *= times;
   const char *t = vector_type(e, k, false);
@@ -125,7 +122,7 @@ static const char *longer_type(Emit *e, DType k, u32 times) {
   return t;
 }
 
-/* What stands at $ and this letter. */
+/* Expands the mark $ and this letter. */
 static void put_letter(Emit *e, StrBuf *t, char letter, DType k, const char *loop) {
   u32 bytes = dtype_bytes(k);
   const struct X86 *m = x86;
@@ -194,7 +191,7 @@ static void put_row(Emit *e, StrBuf *t, const char *s, DType k, const char *loop
   }
 }
 
-/* NULL: none of that width. loop: the operation lane by lane, if the rows of that name have it. */
+/* NULL: no row of that width. loop: the operation lane by lane, for rows that use $L. */
 const char *need_vector(Emit *e, const char *what, DType k, const char *loop) {
   const struct VecHelper *row = find_row(e, what, k);
   StrBuf n = sb_new(e->b.a);
@@ -209,7 +206,7 @@ const char *need_vector(Emit *e, const char *what, DType k, const char *loop) {
 
 /* ---- loops over lanes ---- */
 
-/* Names of operands in the scalar text of an operation: e->hole. */
+/* The scalar text of an operation, with these names as operands: see e->hole. */
 void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name) {
   Expr op = *x;
   ExprId arg[3];
@@ -273,7 +270,7 @@ const char *need_narrow(Emit *e, DType dt, bool store) {
     e->var.at[e->hole[0]] = "a.at[z]";
     put_stored(e, dt, ex_new(e->p, &x));
     sb_puts(&t, ";\n}\n");
-  } else { /* the bits, converted */
+  } else { /* convert the bits */
     DType bits = dtype_bytes(dt) == 2 ? DT_u16 : DT_u8;
     static const char *const lane[3] = {"p[z]", NULL, NULL};
     Expr op = {.kind = EX_op, .op = OP_bitcast, .dt = dt, .narg = 1};

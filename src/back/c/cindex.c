@@ -1,9 +1,7 @@
 /* cindex.c: addresses and index arithmetic in C.
  *
- * In: expression trees that count something and are known to stay in range. Out: plain C in
- * ptrdiff_t; variables of loops that are written out become numbers. Numbers inside of an address
- * are collected at its end.
- */
+ * In: index expressions that are known to stay in range. Out: plain C in ptrdiff_t; variables of
+ * unrolled loops become constants. Constants of an address are collected at its end. */
 #include "back/c/c.h"
 
 #include <inttypes.h>
@@ -27,7 +25,7 @@ static void put_idx_call(Emit *e, const Expr *x, RtSnippet n, const char *name) 
   sb_puts(e->t, ")");
 }
 
-/* Unrolling has folded what it made known. */
+/* Unrolling has already folded constants. */
 bool fold_int(Emit *e, ExprId id, i64 *value) {
   const Expr *x = prog_expr(e->p, id);
   if (x->kind != EX_const || x->lanes != 1 || (x->dt != DT_i64 && x->dt != DT_bool)) return false;
@@ -35,7 +33,7 @@ bool fold_int(Emit *e, ExprId id, i64 *value) {
   return true;
 }
 
-/* x + 0 and x * 1, which writing out loops leaves behind: only x is written. */
+/* Writes only x for x + 0 and x * 1, which unrolling produces. */
 static bool put_idx_same(Emit *e, const Expr *x, Prec at) {
   i64 k;
   if (e->b.mode != BM_vectors || x->narg != 2) return false;
@@ -87,7 +85,7 @@ void put_dim(Emit *e, Dim d) {
     put_idx(e, ex_dim(e->p, d), PR_unary);
 }
 
-/* The number that stands in a sum of index arithmetic; *rest: is anything else there? */
+/* The constant term of a sum; *rest: are there other terms? */
 static i64 number_in(Emit *e, ExprId id, bool *rest) {
   const Expr *x = prog_expr(e->p, id);
   bool other[2] = {false, false};
@@ -102,7 +100,7 @@ static i64 number_in(Emit *e, ExprId id, bool *rest) {
   return 0;
 }
 
-/* Index arithmetic without that number. */
+/* Index arithmetic without the constant term. */
 static void put_rest(Emit *e, ExprId id, Prec at) {
   const Expr *x = prog_expr(e->p, id);
   bool left, right;
@@ -132,9 +130,8 @@ static void put_rest(Emit *e, ExprId id, Prec at) {
   }
 }
 
-/* What all numbers of an address sum up to, in elements; 0 where they stay in their places. Loads
- * of rows that are written out then differ by a number only, and compilers keep one pointer for
- * all. */
+/* The sum of all constants of an address in elements; 0 if they stay in place. Unrolled loads then
+ * differ by a constant only, and compilers keep one pointer for all. */
 static i64 place_of_numbers(Emit *e, const Buf *x, const ExprId *idx, u32 n) {
   i64 sum = 0;
   bool rest;
@@ -146,8 +143,8 @@ static i64 place_of_numbers(Emit *e, const Buf *x, const ExprId *idx, u32 n) {
   return sum;
 }
 
-/* Row-major address, by Horner's rule: ((i * d1 + j) * d2 + k). Where loops are written out its
- * numbers are summed up behind it (offset). */
+/* Row-major address by Horner's rule: ((i * d1 + j) * d2 + k). In unrolled code constants are added
+ * at the end. */
 void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   const Buf *x = prog_buf(e->p, b);
   if (x->space == BS_reg) {

@@ -1,32 +1,31 @@
 /* ckernel.c: kernels as C functions.
  *
  * In: a kernel statement. Out: a call, and a static function unless an equal one was written
- * before. The function takes every buffer it touches and every variable from outside as a
- * parameter. Parameters are named by what they are, not by tensors, since nodes with the same
- * shapes and operations share a function: x is read, w a constant, b one along a single axis, y
- * is written, s scratch. The comment in front says what they are where it is called first.
+ * before. Every buffer and every outer variable becomes a parameter. Parameters are named by role,
+ * not by tensor, since nodes with equal shapes and operations share a function: x is read, w is
+ * constant, b is constant with one axis, y is written, s is scratch. The comment before the
+ * function describes the first call.
  *
- * How much stack a kernel may take is counted here, and not in a pass: it is what C compilers make
- * of this text, without optimisation too. LLVM states no such bound.
- */
+ * The stack bound is counted here, not in a pass, since it depends on what C compilers make of this
+ * text, also without optimization. The LLVM back end states no bound. */
 #include "back/c/c.h"
 #include "ir/prog_mem.h"
 
 #include <inttypes.h>
 
-/* A kernel on its way to a function. */
+/* A kernel that becomes a function. */
 typedef struct Uses {
   KernelParams takes;
-  const u32 *sets; /* by variable: `id` if it sets it */
+  const u32 *sets; /* by variable: equals `id` if the kernel assigns it */
   u32 id;
-  u32 size;  /* variables and operations: room they could take on the stack */
-  u32 bytes; /* the same of plain loops, as compilers do it */
+  u32 size;  /* variables and operations: each may take a stack slot */
+  u32 bytes; /* stack bytes of plain loops */
 } Uses;
 
-/* Without optimisation gcc and clang give a place to every variable, and keep what is not needed at
- * once across calls and choices; what they add and multiply stays in registers, or is put aside
- * when those run out. Loops of narrow numbers become vectors at -O3, several for each of these.
- * Twice the most that was seen, more or less. */
+/* Stack bytes of an operation. Without optimization gcc and clang store every variable, and keep
+ * values across calls and branches; sums and products stay in registers or spill. Loops of narrow
+ * integers are vectorized at -O3 and need several vectors each. About twice the measured
+ * maximum. */
 static u32 stack_slot(const Expr *x) {
   bool simple = x->op == OP_add || x->op == OP_sub || x->op == OP_mul;
   if (x->kind != EX_op) return x->kind == EX_load ? 4 : 0;
@@ -40,7 +39,7 @@ static void count_expr(Uses *u, ExprVisit x) {
   }
 }
 
-/* Comparisons of a require are at once branched on and take no room. */
+/* Comparisons of a require are branched on at once and take no slot. */
 static void count_block(Prog *p, Uses *u, StmtId first, StmtId handed) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
@@ -62,7 +61,7 @@ static bool sets_var(const Uses *u, u32 i) {
   return u->sets[u->takes.var.at[i]] == u->id;
 }
 
-/* What a buffer is to the function; known once its body is. */
+/* The role of a buffer; known after its body is written. */
 static char role(Emit *e, BufId id) {
   const Buf *b = prog_buf(e->p, id);
   if (b->space == BS_local) return 's';
@@ -93,20 +92,20 @@ static void put_params(Emit *e, StrBuf *t, const Uses *u) {
     const Buf *b = prog_buf(e->p, u->takes.buf.at[i]);
     const char *type = c_storage(b->dt);
     if (!type)
-      fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no type for %s",
+      fail(e->c, ERR_unsupported, LOC_NONE, "the C back end does not support buffers of type %s",
            dtype_info[b->dt].name);
     sb_fmt(t, "%s%s%s *%s", comma, e->by_buf.written[u->takes.buf.at[i]] ? "" : "const ", type,
            shared[i] ? "" : "restrict ");
     put_param_mark(t, i);
   }
   for (u32 i = 0; i < u->takes.var.n;
-       i++, comma = ", ") /* one that the kernel sets comes by address */
+       i++, comma = ", ") /* a variable that the kernel assigns is passed by address */
     sb_fmt(t, "%s%s %sa%u", comma, c_type(prog_var(e->p, u->takes.var.at[i])->dt),
            sets_var(u, i) ? "*" : "", i);
   if (u->takes.random) sb_fmt(t, "%suint64_t seed", comma);
 }
 
-/* How threads get a buffer, and what they make of it: of scratch each has its own. */
+/* Passes a buffer to the threads; scratch has one copy per thread. */
 static void send_buf(Emit *e, StrBuf *share, StrBuf *part, u32 i, BufId b, const char *name) {
   const char *way = e->by_buf.written[b] ? "out" : "in";
   BufId root = prog_root(e->p, b);
@@ -122,8 +121,8 @@ static void send_buf(Emit *e, StrBuf *share, StrBuf *part, u32 i, BufId b, const
            c_storage(prog_buf(e->p, b)->dt), i, bytes);
 }
 
-/* A function that asks threads to run the kernel, and the case by which they do. Variables travel
- * as one of three kinds of numbers. params: of the kernel without its range. */
+/* Writes a function that hands the kernel to the threads, and the switch case that runs it.
+ * Variables are passed as one of three number types. params: of the kernel without its range. */
 static void put_share(Emit *e, const Uses *u, u32 number, const StrBuf *params,
                       const char *const *name) {
   SharedKernels *k = &e->variant->shared_kernels;
@@ -155,7 +154,7 @@ static void put_share(Emit *e, const Uses *u, u32 number, const StrBuf *params,
   k->n++;
 }
 
-/* What the parameters are where the kernel is called first, for the reader. */
+/* Comment with the parameters of the first call. */
 static void put_shapes(Emit *e, const Uses *u, const char *const *name) {
   for (u32 i = 0; i < u->takes.buf.n; i++) {
     const Buf *b = prog_buf(e->p, u->takes.buf.at[i]);
@@ -172,8 +171,7 @@ static void put_shapes(Emit *e, const Uses *u, const char *const *name) {
   }
 }
 
-/* Inside the function parameters have names of their own; returns those of the variables outside.
- */
+/* Names the parameters inside the function. Returns the outer names of the variables. */
 static const char **name_params(Emit *e, const Uses *u) {
   const char **outside = NEWS(&e->c->scratch, const char *, u->takes.var.n + 1);
   for (u32 i = 0; i < u->takes.var.n; i++) {
@@ -189,12 +187,7 @@ static const char **name_params(Emit *e, const Uses *u) {
   return outside;
 }
 
-static void unname_params(Emit *e, const Uses *u, const char *const *outside) {
-  for (u32 i = 0; i < u->takes.var.n; i++) e->var.at[u->takes.var.at[i]] = outside[i];
-  for (u32 i = 0; i < u->takes.buf.n; i++) e->by_buf.param[u->takes.buf.at[i]] = 0;
-}
-
-/* A function that is being written: marks stand for names (cname.c). */
+/* A function being written: marks stand for names (cname.c). */
 typedef struct Function {
   StrBuf params, text;
   LocalNames names;
@@ -227,7 +220,8 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   e->t = outer;
   e->indent = indent;
   e->names = outer_names;
-  unname_params(e, u, outside);
+  for (u32 i = 0; i < u->takes.var.n; i++) e->var.at[u->takes.var.at[i]] = outside[i];
+  for (u32 i = 0; i < u->takes.buf.n; i++) e->by_buf.param[u->takes.buf.at[i]] = 0;
   return f;
 }
 
@@ -242,8 +236,7 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   sb_puts(&e->variant->kernels.text, "/* ");
   put_label(&e->variant->kernels.text, str_text(e->c, s->label), str_len(e->c, s->label));
   put_shapes(e, u, f->param);
-  /* ig_run_range calls all shared kernels: inside it compilers forget what the parameters promise
-   */
+  /* ig_run_range calls all parallel kernels: inlined there, they lose restrict */
   sb_fmt(&head, "%s%s%svoid ", kernel_linkage(e),
          f->shared                ? "__attribute__((noinline)) "
          : s->flags & KF_noinline ? "IG_NOINLINE "
@@ -263,13 +256,14 @@ static void put_function(Emit *e, const Stmt *s, const Uses *u, const Function *
   if (f->shared) put_share(e, u, number, &params, f->param);
 }
 
-/* The number of the function, which is written unless there is an equal one. */
+/* Returns the number of the function, and writes it unless an equal one exists. */
 static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   Function f = make_function(e, id, s, u);
   StrBuf key = sb_new(&e->c->scratch);
   sb_put(&key, f.params.at, f.params.n);
   sb_put(&key, f.text.at, f.text.n);
-  for (u32 i = 0; f.shared && i < u->takes.buf.n; i++) { /* threads step by their sizes */
+  for (u32 i = 0; f.shared && i < u->takes.buf.n;
+       i++) { /* thread strides of scratch depend on its size */
     u64 bytes = 0;
     Sym sym;
     BufId root = prog_root(e->p, u->takes.buf.at[i]);
@@ -285,12 +279,12 @@ static u32 write_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) {
   return number;
 }
 
-/* What the kernel could take of the stack, and its call of the code: its text quotes names. */
+/* Counts the kernel's stack and its call; its text is counted without quoted names. */
 static void count_kernel(FrameSizes *z, const Uses *u) {
   u32 params = u->takes.buf.n + u->takes.var.n;
-  if (u->size + params > z->most_values) z->most_values = u->size + params;
-  if (params > z->most_params) z->most_params = params;
-  if (u->bytes + 8 * params > z->most_bytes) z->most_bytes = u->bytes + 8 * params;
+  if (u->size + params > z->max_values) z->max_values = u->size + params;
+  if (params > z->max_params) z->max_params = params;
+  if (u->bytes + 8 * params > z->max_bytes) z->max_bytes = u->bytes + 8 * params;
   z->code += 64 + 24 * (u64)params;
 }
 
@@ -300,7 +294,7 @@ void put_kernel_call(Emit *e, StmtId id) {
   Mark m = arena_mark(&e->c->scratch);
   bool shared = is_shared(e, &s);
   const char *comma = shared ? ", " : "";
-  StmtId handed = shared ? s.body : 0; /* how far that loop goes threads are told */
+  StmtId handed = shared ? s.body : 0; /* the threads get the range of this loop */
   Uses u = {.takes = kernel_params(e->p, s.body, handed, &e->marked, &e->c->scratch)};
   u.sets = e->marked.sets;
   u.id = e->marked.n;

@@ -1,18 +1,16 @@
 /* cmath.c: functions of quick.def on vectors.
  *
- * In: an operation of a program that says `math fast` or `math fused`, and the vector being
- * written. Out: the name of a function of such vectors, whose text goes to the file. Method: the
- * steps of the function, each the operation that the extension has for vectors, or a function of
- * cvop.def: the same operations in the same order as for one float, hence the same bits;
- * imk_pow2 rounds once either way.
- */
+ * In: an operation of a program with `math fast` or `math fused`, and the current vector width.
+ * Out: the name of a function on such vectors; its text goes to the file. Each step is a vector
+ * operator or a function of cvop.def. The operations and their order equal the scalar ones, hence
+ * the same bits; imk_pow2 rounds once in both. */
 #include "back/c/c.h"
 
 #include "ir/quick.h"
 
-enum { VALUES = 64 }; /* that such a function keeps on the stack where it is not inlined */
+enum { VALUES = 64 }; /* stack values of a function that is not inlined */
 
-/* The function that an operation is, where it is one. */
+/* Requests the helper function of an operation, if it needs one. */
 static void need_operation(Emit *e, QuickOp op) {
   const char *name = op == QO_const ? "imk_all" : quick_function(op);
   if (!name || !need_vector(e, name, DT_f32, NULL)) return;
@@ -21,7 +19,7 @@ static void need_operation(Emit *e, QuickOp op) {
   if (op == QO_farcos) e->variant->math[OP_cos][MM_f] = true;
 }
 
-/* A function, after those that it needs. */
+/* Writes a function after the functions it calls. */
 static void put_function(Emit *e, const char *name) {
   u32 w = e->b.w;
   StrBuf key = sb_new(e->b.a), suffix = sb_new(e->b.a);
@@ -31,7 +29,8 @@ static void put_function(Emit *e, const char *name) {
   if (!is_wanted(e, sb_cstr(&key)) || !quick_find(&q, name)) return;
   for (u32 i = 0; i < q.n; i++)
     if (q.step[i].op == QO_call) put_function(e, q.step[i].text);
-  for (u32 op = 0; op < QO_COUNT; op++) /* not by steps, whose order is the compiler's */
+  for (u32 op = 0; op < QO_COUNT;
+       op++) /* in a fixed order: that of the steps depends on the compiler */
     if (quick_has(&q, (QuickOp)op)) need_operation(e, (QuickOp)op);
   put_template(e, &suffix, "x%u@", w);
   quick_write(&e->variant->vec.text, &q,

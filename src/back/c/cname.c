@@ -1,19 +1,17 @@
-/* cname.c: names in the C.
+/* cname.c: names in the generated C.
  *
- * In: labels of kernels and names of the program's variables, which may be anything. Out:
- * identifiers: letters, digits and underscores, short, never a word of the language or of a
- * compiler, unique where they are seen.
+ * In: labels of kernels and names of the program's variables, which may be any bytes. Out: short
+ * unique identifiers that are not reserved by the language or a compiler.
  *
- * Kernels whose text is equal are one function, whatever their loops are called and whether an
- * operand is a weight. So inside a kernel marks stand for such names, numbered as they come, and
- * the names take their place when the function is written: a mark is a control character, which C
- * text never has, a number, and MARK_END.
- */
+ * Kernels with equal text share one function, independent of loop names and of operands being
+ * weights. Inside a kernel, numbered marks therefore stand for such names and are replaced when the
+ * function is written. A mark is a control character, which C text never contains, a number, and
+ * MARK_END. */
 #include "back/c/c.h"
 
 #include <string.h>
 
-/* Of words of C. */
+/* Is it a letter of an identifier? */
 static bool is_letter(char ch) {
   return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
 }
@@ -47,8 +45,8 @@ static bool is_one_of(const char *name, const char *const *list, u32 n) {
   return false;
 }
 
-/* What the program calls it, without numbers that made it unique there; "" if that is nothing
- * for C: too long, not of small letters, a word of C or a macro of some compiler. */
+/* The name in the program without its numeric suffix. "" if C cannot use it: too long, not lower
+ * case, a keyword or a macro of some compiler. */
 static void base_name(Emit *e, VarId v, char base[BASE]) {
   static const char *const words[] = {"if",  "do",  "for", "int", "asm", "sun",
                                       "arm", "sgi", "vax", "job", "to",  "at"};
@@ -61,7 +59,7 @@ static void base_name(Emit *e, VarId v, char base[BASE]) {
   if (is_one_of(base, words, sizeof words / sizeof *words)) base[0] = 0;
 }
 
-/* Parameters are x, w, b, y and s, with numbers behind them from the second on; lanes are z. */
+/* Parameters are x, w, b, y and s, numbered from the second on; z is the lane. */
 static bool is_param(const char *name) {
   static const char *const own[] = {"x", "w", "b", "y", "s", "z"};
   return is_one_of(name, own, sizeof own / sizeof *own);
@@ -98,7 +96,7 @@ void name_end(Emit *e) {
 }
 
 const char *name_let(Emit *e, VarId v) {
-  /* followed by a number these are other things, here or in compilers */
+  /* with a number these are used elsewhere in the file or by compilers */
   static const char *const own[] = {"a", "h", "i", "j", "m", "n", "q",
                                     "r", "s", "t", "w", "y", "in"};
   char base[BASE];

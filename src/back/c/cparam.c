@@ -1,13 +1,12 @@
-/* cparam.c: the interface of a generated file as its callers see it.
+/* cparam.c: the interface of a generated file for its callers.
  *
- * In: a written program. Out: the parameters of NAME_run with names, their prototype with a comment
- * on each, the enum of statuses, and macros that carry names. A parameter is named after the input,
- * output or size of the model: ASCII letters in lower case, digits and single underscores, at most
- * NAME_LENGTH characters. Other characters become underscores, a name without letters becomes in0,
- * out0 or n0. Words that C, C++, Rust, common headers or the generated texts use (reserved.def,
- * kind param) get the suffix _in, _out or _size, names that are already taken a number. Bodies of
- * functions keep their own names (c.h), so no macro around the file can change what they mean.
- */
+ * In: a written program. Out: the parameters of NAME_run with names, its prototype with a comment
+ * on each, the enum of statuses, and macros with names. A parameter is named after the input,
+ * output or size of the model, in lower-case ASCII letters, digits and single underscores, at most
+ * NAME_LENGTH characters. Other characters become underscores. A name without letters becomes in0,
+ * out0 or n0. Names reserved by C, C++, Rust, common headers or generated text (reserved.def, kind
+ * param) get the suffix _in, _out or _size; duplicates get a number. Function bodies use their own
+ * names (c.h), so macros of the includer cannot change them. */
 #include "back/c/c.h"
 #include "back/status.h"
 #include "ir/lexer.h"
@@ -17,7 +16,7 @@
 
 enum { NAME_LENGTH = 48, LINE = 120 };
 
-/* How the kinds of parameters are told apart. */
+/* Name and suffix by kind of parameter. */
 static const struct {
   const char *word, *suffix;
 } kinds[] = {[PK_weights] = {"weight_file", ""}, [PK_size] = {"n", "_size"},
@@ -47,13 +46,13 @@ static void put_word(StrBuf *t, const char *s) {
 
 static bool is_reserved(Emit *e, const char *word) {
   size_t n = strlen(word);
-  StrBuf own = sb_new(&e->c->scratch); /* functions of the file itself */
+  StrBuf own = sb_new(&e->c->scratch); /* functions of the file */
   put_word(&own, e->o->name);
   return is_reserved_name(e->c, "param", word) || (n > 2 && !strcmp(word + n - 2, "_t")) ||
          (own.n && !strncmp(word, sb_cstr(&own), own.n) && word[own.n] == '_');
 }
 
-/* used: names of parameters -> the last number tried after them. */
+/* used: names of parameters -> last number tried */
 static bool is_used(const Map *used, const char *name) {
   return map_get_bytes(used, name, strlen(name)) != NULL;
 }
@@ -62,7 +61,7 @@ static const char *shape_of(Emit *e, const char *name) {
   return str_text(e->c, str_fmt(e->c, "%s_shape", name));
 }
 
-/* shaped: the parameter after it is its shape. */
+/* shaped: the next parameter is its shape. */
 static const char *param_name(Emit *e, Map *used, const EmitParam *x, bool shaped) {
   StrBuf t = sb_new(&e->c->keep);
   const char *word = kinds[x->kind].word, *model = str_text(e->c, model_name(e, x));
@@ -129,7 +128,7 @@ void put_statuses(Emit *e, StrBuf *t) {
 #undef STATUS
   };
   put_template(e, t,
-               "/* What functions of this file return. $_why has the text of each. */\n"
+               "/* Return values. $_why returns the text of each. */\n"
                "enum $_status {\n");
   for (u32 i = 0; i < STATUS_COUNT; i++) {
     StrBuf upper = sb_new(&e->c->scratch);
@@ -137,7 +136,7 @@ void put_statuses(Emit *e, StrBuf *t) {
     put_template(e, t, "  `_%s%s = %u, /* %s */\n", i ? "ERR_" : "", i ? sb_cstr(&upper) : "OK", i,
                  status_means[i]);
   }
-  /* the CPU's status is the last that is added */
+  /* the CPU's status is added last */
   u32 cpu = checks_cpu(e) ? cpu_status(e) : 0, end = STATUS_COUNT + e->variant->why.text.n;
   if (cpu)
     put_template(e, t, "  `_ERR_CPU = %u, /* this CPU lacks instructions that the code needs */\n",
@@ -190,7 +189,7 @@ static void put_param_comment(Emit *e, StrBuf *t, const EmitParam *x, int width)
     sb_fmt(t, "%" PRId64 " to %" PRId64, s->lo, s->hi);
     break;
   }
-  case PK_seed: sb_puts(t, "of random numbers"); break;
+  case PK_seed: sb_puts(t, "seed of random numbers"); break;
   case PK_in:
   case PK_out: put_array_comment(e, t, x); break;
   case PK_shape: sb_fmt(t, "receives %u extents", port(e, x)->rank);

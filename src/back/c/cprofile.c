@@ -1,18 +1,16 @@
-/* cprofile.c: a file that tells when each of its kernels has ended.
+/* cprofile.c: profiling calls in a generated file.
  *
  * In: the kernels of the entry, one by one while it is written. Out: a call of the macro
- * NAME_PROFILE behind each, their names for NAME_kernel_name, and what each does, for whoever
- * measures: multiply-adds and bytes. Nothing is stored in the file: what is measured is kept by the
- * caller, whose function the macro calls. Kernels of a loop are counted once; how often they run
- * only the caller sees.
- */
+ * NAME_PROFILE after each, their names for NAME_kernel_name, and the multiply-adds and bytes of
+ * each. The file stores nothing; the caller's function keeps the measurements. A kernel in a loop
+ * is counted once; only the caller sees how often it runs. */
 #include "back/c/c.h"
 
 #include <string.h>
 
 enum { NAME_CHARS = 500 };
 
-/* The number of the kernel; a new one is described. */
+/* The number of the kernel; describes a new one. */
 static u32 number_of(Emit *e, StmtId id) {
   u32 *slot = map_put_bytes(&e->variant->profile.at, &id, sizeof id);
   if (*slot) return *slot - 1;
@@ -47,13 +45,13 @@ void put_profile_declarations(Emit *e, StrBuf *t, u32 kernels) {
   if (e->o->profile)
     put_template(
         e, t,
-        "/* To be written by the caller, who measures: $_run calls it with -1 when it begins "
-        "and behind every kernel with\n"
-        " * its number, 0 to `_KERNELS - 1, in the thread that has called $_run. A macro "
+        "/* Defined by the caller. $_run calls it with -1 at the start and after "
+        "every kernel with\n"
+        " * its number, 0 to `_KERNELS - 1, in the thread that called $_run. A macro "
         "`_PROFILE(kernel) that is\n"
-        " * defined where $.c is compiled takes its place. */\n"
+        " * defined when $.c is compiled replaces it. */\n"
         "#define `_KERNELS %u\nvoid $_profile(int kernel);\n"
-        "/* What it computes: values of the model. */\nconst char *$_kernel_name(int "
+        "/* Names of the model's values that a kernel computes. */\nconst char *$_kernel_name(int "
         "kernel);\n",
         kernels);
 }

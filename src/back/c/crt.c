@@ -1,5 +1,5 @@
-/* crt.c: supporting C of a generated file: the suffix of its names, which snippets of crt.def, and
- * which functions of ir/mathlib*.h. */
+/* crt.c: support code of a generated file: suffixes of names, snippets of crt.def, and functions of
+ * ir/mathlib*.h. */
 #include "back/c/c.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ const char *math_name(Ctx *c, Op op, MathMode part) {
   return str_text(c, str_fmt(c, "%s%s", op == OP_round ? "rint" : op_info[op].name, suffix[part]));
 }
 
-/* What is asked of the compiler's flags, functions of a target need not ask. */
+/* Functions with a target attribute need no test of the flags. */
 static const char *fma_test(Emit *e) {
   const char *test = feature_test(e, "FMA");
   if (e->variant->vectors_only || strcmp(test, "1") != 0) return test;
@@ -72,17 +72,17 @@ void put_math(Emit *e, StrBuf *out) {
   if (names.n) mathlib_write(out, sb_cstr(&names), e->marks[0], fma_test(e));
 }
 
-/* Letters, digits and a few marks; anything else could end the comment or mean something to a
- * reader's terminal. */
+/* Keeps letters, digits and a few marks: other characters could end the comment or control a
+ * terminal. */
 enum { COMMENT_NAME = 200, COMMENT_LINE = 90 };
 
-static void put_safe(StrBuf *t, const char *text, size_t most, size_t line) {
+static void put_safe(StrBuf *t, const char *text, size_t max, size_t line) {
   size_t column = 0;
-  for (size_t i = 0; i < most; i++, column++) {
+  for (size_t i = 0; i < max; i++, column++) {
     char ch = text[i];
     bool fine = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
                 (ch && strchr(" _.:-,()[]+=", ch)) || (ch == '/' && (i == 0 || text[i - 1] != '*'));
-    if (ch == '/' && i + 1 < most && (text[i + 1] == '*' || text[i + 1] == '/')) fine = false;
+    if (ch == '/' && i + 1 < max && (text[i + 1] == '*' || text[i + 1] == '/')) fine = false;
     if (line && ch == ' ' && column > line) {
       sb_puts(t, "\n *");
       column = 0;
@@ -105,7 +105,7 @@ void put_label(StrBuf *t, const char *text, size_t n) {
   put_safe(t, text, n, COMMENT_LINE);
 }
 
-/* C99 promises 4095 characters of a line, four of which may be one of the text. */
+/* C99 guarantees 4095 characters per line; a character may become four. */
 Str short_text(Ctx *c, Str s) {
   enum { MOST = 800, KEPT = 700 };
   if (str_len(c, s) <= MOST) return s;
@@ -115,7 +115,7 @@ Str short_text(Ctx *c, Str s) {
   return str_intern(c, t.at, t.n);
 }
 
-/* Three octal digits cannot swallow what follows; no question mark means no trigraph. */
+/* Three octal digits cannot absorb the next character; escaping '?' avoids trigraphs. */
 void emit_string(StrBuf *t, const char *text, size_t n) {
   sb_puts(t, "\"");
   for (size_t i = 0; i < n; i++) {

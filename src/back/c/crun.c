@@ -1,9 +1,8 @@
-/* crun.c: what callers that know a model only at run time need.
+/* crun.c: support for callers that know a model only at run time.
  *
- * NAME_call, a function of fixed type around the entry (engine c, and the runner of
- * tools/runner.c); NAME_facts, what such a caller must agree with; and the table with which that
- * runner knows the model.
- */
+ * Writes NAME_call, an entry with the same signature for every model (engine c and tools/runner.c);
+ * NAME_facts, lines that such a caller compares; and the table that describes the model to the
+ * runner. */
 #include "back/c/c.h"
 
 #include <inttypes.h>
@@ -13,7 +12,7 @@
   "(void *arena, const int64_t *size, uint64_t seed, const void *const *in, void *const *out,\n"   \
   "               int64_t *const *shape)"
 
-/* Shapes that follow from the sizes of the inputs; the entry itself writes those it finds out. */
+/* Shapes that depend on input sizes only; the entry writes those that depend on data. */
 static void put_shapes(Emit *e, StrBuf *t) {
   for (Sym s = 0; s < dim_nsyms(e->p->dims); s++)
     if (dim_syminfo(e->p->dims, s)->kind == SY_input)
@@ -44,7 +43,7 @@ static u64 weights_hash(const Prog *p, u64 hash) {
   return hash;
 }
 
-/* "avx2-loops" is what the file for avx2 is where there are no such vectors. */
+/* "avx2-loops": the file for avx2, compiled without these vectors. */
 static Str target_line(Ctx *c, const char *march) {
   const char *end = strstr(march, "-loops");
   return str_fmt(c, "target %.*s", (int)(end ? (size_t)(end - march) : strlen(march)), march);
@@ -119,8 +118,7 @@ static void put_value(const Prog *p, StrBuf *t, const Buf *b, u32 limit) {
               : dtype_is_float(b->dt)  ? 'f'
               : dtype_is_signed(b->dt) ? 'i'
                                        : 'u';
-  StrBuf most = sb_new(&p->c->scratch), base = sb_new(&p->c->scratch),
-         coef = sb_new(&p->c->scratch);
+  StrBuf max = sb_new(&p->c->scratch), base = sb_new(&p->c->scratch), coef = sb_new(&p->c->scratch);
   StrBuf syms = sb_new(&p->c->scratch), coef2 = sb_new(&p->c->scratch),
          syms2 = sb_new(&p->c->scratch);
   for (u32 k = 0; k < b->rank; k++) {
@@ -129,7 +127,7 @@ static void put_value(const Prog *p, StrBuf *t, const Buf *b, u32 limit) {
     DimTerms f = dim_terms(p->dims, b->dim[k]);
     bool linear = (f.n == 1 || f.n == 2) && prog_caller_knows(p, f.sym[0]) &&
                   prog_caller_knows(p, f.sym[f.n - 1]);
-    sb_fmt(&most, "%" PRId64 ",", hi);
+    sb_fmt(&max, "%" PRId64 ",", hi);
     sb_fmt(&base, "%" PRId64 ",", linear ? f.k0 : hi);
     sb_fmt(&coef, "%" PRId64 ",", linear ? f.coef[0] : 0);
     sb_fmt(&syms, "%d,", linear ? (int)f.sym[0] : -1);
@@ -140,14 +138,14 @@ static void put_value(const Prog *p, StrBuf *t, const Buf *b, u32 limit) {
   emit_string(t, str_text(p->c, b->name), str_len(p->c, b->name));
   sb_fmt(t, ", '%c', %u, %u, %u, %u, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}, {%s0}},\n",
          known ? kind : 'x', size,
-         b->dt == DT_bf16 ? 14 /* made-up elements are below 2 */
+         b->dt == DT_bf16 ? 14 /* generated elements are below 2 */
          : bits > 1       ? bits - 1
                           : 1,
-         limit, b->rank, sb_cstr(&most), sb_cstr(&base), sb_cstr(&coef), sb_cstr(&syms),
+         limit, b->rank, sb_cstr(&max), sb_cstr(&base), sb_cstr(&coef), sb_cstr(&syms),
          sb_cstr(&coef2), sb_cstr(&syms2));
 }
 
-/* Sizes that are kept with the state; how many there are. */
+/* Writes the sizes that are kept with the state. Returns their number. */
 static u32 put_kept_sizes(const Prog *p, StrBuf *t) {
   u32 n = 0;
   Sym sym;
@@ -166,7 +164,7 @@ void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts fa
                  StrBuf *out) {
   u64 test_bytes = facts.selftest_bytes;
   bool state = prog_has_state(p);
-  StrBuf filled = sb_new(&p->c->scratch), *t = &filled; /* $ stands for the name */
+  StrBuf filled = sb_new(&p->c->scratch), *t = &filled; /* $ is the name */
   sb_puts(t, "\nextern int $_call" CALL_PARAMS ";\nextern const char *$_why(int status);\n");
   if (test_bytes) sb_puts(t, "extern int $_selftest(void *memory);\n");
   if (state) sb_puts(t, "extern void $_reset(void *arena);\n");
@@ -180,7 +178,8 @@ void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts fa
     for (u32 i = 0; i < n; i++) {
       const Buf *b = prog_buf(p, is_out ? p->out.at[i] : p->in.at[i]);
       if (b->rank > 8)
-        fail(p->c, ERR_unsupported, LOC_NONE, "a program is built only for up to 8 dimensions");
+        fail(p->c, ERR_unsupported, LOC_NONE,
+             "building a program supports at most 8 dimensions per input or output");
       put_value(p, out, b, is_out ? 0 : limit[i]);
     }
     sb_puts(out, "  {0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}}};\n");

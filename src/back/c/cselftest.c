@@ -1,12 +1,10 @@
 /* cselftest.c: the self-test of a generated file.
  *
- * In: the sizes of a test run and the hash of its outputs, computed as bytecode when the file
- * is made. Out: NAME_selftest, which fills the inputs by the same formula, runs the model and
- * compares. selftest_fill and the C text are two spellings of one formula, as are selftest_hash and
- * the text: the hash (FNV-1a, 64 bits) goes over element counts and the bit patterns of the
- * elements, lowest byte first, so it does not depend on the byte order of the machine; every NaN
- * counts as the same one.
- */
+ * In: the sizes of a test run and the hash of its outputs, computed by the VM when the file is
+ * generated. Out: NAME_selftest, which fills the inputs with the same formula, runs the model and
+ * compares hashes. selftest_fill and selftest_hash must match the C text. The hash is 64-bit FNV-1a
+ * over element counts and bit patterns, lowest byte first, so it does not depend on the byte order.
+ * All NaN hash alike. */
 #include "back/c/c.h"
 
 #include <inttypes.h>
@@ -25,11 +23,11 @@ typedef struct Recipe {
   const char *fill; /* C expression of an element from the word w */
   u32 low, mask;    /* narrow floats: code = low | w >> 16 & mask */
   u32 inf;          /* narrow floats: magnitudes above it are NaN; 0: nan is the only code */
-  u32 nan;          /* code every NaN is replaced by; 0: there is none */
+  u32 nan;          /* code that replaces every NaN; 0: none */
 } Recipe;
 
-/* Floats are multiples of 1/128 in -1..1, narrow ones some codes around a quarter; integers are
- * small enough to be indices, 8- and 16-bit ones cover a byte, as quantised data do. */
+/* Floats are multiples of 1/128 in -1..1; narrow floats are codes around a quarter. Integers are
+ * small enough for indices; 8-bit and 16-bit integers cover a byte, as quantized data does. */
 static const Recipe recipes[DT_COUNT] = {
     [DT_f32] = {"(float)((int)(w >> 24) - 128) * 0.0078125f", 0, 0, 0, 0},
     [DT_f64] = {"(double)((int)(w >> 24) - 128) * 0.0078125", 0, 0, 0, 0},
@@ -56,7 +54,7 @@ static const Recipe recipes[DT_COUNT] = {
     [DT_bool] = {"(uint8_t)(w >> 31)", 0, 0, 0, 0},
 };
 
-enum { LIMIT = 10 }; /* of integers that are no indices */
+enum { LIMIT = 10 }; /* of integers that are not indices */
 
 static i64 test_int(DType dt, u32 w, u32 limit) {
   u32 bits = dtype_info[dt].bits;
@@ -128,12 +126,12 @@ u64 selftest_hash(Tensor *const *out, u32 n) {
 static u64 place(Ctx *c, u64 *at, u64 bytes) {
   u64 here = *at, room;
   if (!size_align(bytes, 64, &room) || !size_add(*at, room, at))
-    fail(c, ERR_unsupported, LOC_NONE, "the self-test needs too much memory");
+    fail(c, ERR_unsupported, LOC_NONE, "the size of the self-test's memory overflows 64 bits");
   return here;
 }
 
-/* Memory of the self-test: the arena, inputs and outputs one behind the other. Writes the pointers
- * to these, if there is a text. */
+/* Memory of the self-test: arena, inputs and outputs, consecutively. Writes the pointers if t is
+ * set. */
 static u64 place_all(Emit *e, StrBuf *t) {
   u64 at = 0;
   place(e->c, &at, arena_bytes(e));
@@ -169,7 +167,7 @@ static void put_helpers(Emit *e, StrBuf *t) {
     bool wanted;
     const char *text;
   } helper[] = {
-      {fills, "\n/* Element i of an input of the self-test is made from this word. */\n"
+      {fills, "\n/* Pseudo-random word from which element i of a self-test input is made. */\n"
               "static uint32_t ig_test_word@(uint32_t input, size_t i) {\n"
               "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
               "  w = (w ^ w >> 15) * 739982445u;\n  w = (w ^ w >> 12) * 695872825u;\n"
@@ -260,7 +258,7 @@ static void put_test(Emit *e, StrBuf *t) {
   sb_fmt(t, "  return hash == UINT64_C(0x%016" PRIx64 ") ? 0 : 3;\n}\n", st->hash);
 }
 
-/* One for all entries: those after the first are tested if it is right. */
+/* Tests all entries in order and stops at the first failure. */
 void put_selftest(Emit *e, StrBuf *t) {
   bool pointer = e->o->weights == WM_pointer;
   put_helpers(e, t);

@@ -1,13 +1,10 @@
-/* csplit.c: one file that compilers can take in parts, side by side.
+/* csplit.c: one file that can be compiled in parts, in parallel.
  *
- * In: a body whose kernels are being written, and into how many parts. Out: macros around every
- * kernel and around the rest. Compiled as it is the file is what it would be without them. With
- * -DNAME_PART=k only the kernels of part k are compiled, with names that the other parts can link;
- * part 0 also has weights, entry and all that callers know. A kernel goes to the part that has the
- * least text so far; the first begins with what the rest of the file is worth. -DNAME_PARTS=n makes
- * fewer parts of them. Parts are weighed by their text, which only this back end has; lkernel.c
- * of LLVM fills its units likewise, by their expressions.
- */
+ * In: a variant while its kernels are written, and the number of parts. Out: macros around every
+ * kernel and around the rest. Without -D options the file compiles as a whole. With -DNAME_PART=k
+ * only the kernels of part k are compiled, with external linkage; part 0 also has weights, entry
+ * and the exported functions. A kernel goes to the part with the least text so far; part 0 starts
+ * with the estimated size of the rest. -DNAME_PARTS=n makes fewer parts. */
 #include "back/c/c.h"
 
 bool has_parts(const Emit *e) {
@@ -35,10 +32,11 @@ const char *kernel_linkage(const Emit *e) {
 void put_split(Emit *e, StrBuf *t) {
   if (!has_parts(e)) return;
   put_template(e, t,
-               "#ifdef `_PART /* one of 0 to %u: that part of the kernels; 0 has the rest too */\n"
-               "#ifndef `_PARTS /* fewer than those */\n#define `_PARTS %u\n#endif\n"
+               "#ifdef `_PART /* 0 to %u: compile only this part of the kernels; part 0 has the "
+               "rest too */\n"
+               "#ifndef `_PARTS /* number of parts */\n#define `_PARTS %u\n#endif\n"
                "#if `_PART < 0 || `_PART >= `_PARTS\n"
-               "#error \"`_PART is a number from 0 to `_PARTS - 1\"\n#endif\n"
+               "#error \"`_PART must be a number from 0 to `_PARTS - 1\"\n#endif\n"
                "#define INGOT_IN(part) (`_PART == (part) %% `_PARTS)\n"
                "#if defined(__GNUC__) && !defined(__TINYC__)\n"
                "#define INGOT_KERNEL __attribute__((visibility(\"hidden\")))\n"

@@ -1,15 +1,14 @@
-/* cstate.c: what a generated model keeps from run to run, and how it begins.
+/* cstate.c: state of a generated model, and its initial values.
  *
- * In: the states of a program. Out: NAME_reset, which clears them. States that do not begin with
- * zeros are mostly zeros all the same, as a cache is that holds a few positions: what is not zero
- * is one constant beside the weights, and is copied to its places.
- */
+ * In: the states of a program. Out: NAME_reset, which initializes them. Initial states are mostly
+ * zeros, such as a KV cache with a few positions. Nonzero pieces are stored in one constant next to
+ * the weights and copied. */
 #include "back/c/c.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { GRAIN = 64 }; /* bytes that are looked at together */
+enum { GRAIN = 64 }; /* granularity of pieces in bytes */
 
 static bool is_zero(const u8 *at, u64 n) {
   for (u64 i = 0; i < n; i++)
@@ -17,7 +16,7 @@ static bool is_zero(const u8 *at, u64 n) {
   return true;
 }
 
-/* The pieces of a state that are not zero, in whole grains; neighbours are one. */
+/* The nonzero pieces of a state, in multiples of GRAIN; adjacent ones are merged. */
 static void add_pieces(Emit *e, const Buf *x, StrBuf *all) {
   const u8 *data = x->data->data;
   u64 bytes = tensor_bytes(x->data);
@@ -55,11 +54,11 @@ void begin_state(Emit *e) {
   if (!all.n) return;
   if (e->o->weights == WM_pointer)
     fail(e->c, ERR_unsupported, LOC_NONE,
-         "a state that begins with other than zeros lies with the weights: not with "
+         "initial state other than zeros is stored with the weights, which excludes "
          "--weights=pointer");
   i64 n = (i64)all.n;
   Tensor *t = tensor_wrap(&e->c->keep, DT_u8, &n, 1, all.at);
-  e->state_init.begins = prog_add_const(e->p, t, str_of(e->c, "what the state begins with"));
+  e->state_init.initial = prog_add_const(e->p, t, str_of(e->c, "initial state"));
 }
 
 static void put_pieces(Emit *e, StrBuf *t) {
@@ -74,11 +73,11 @@ static void put_pieces(Emit *e, StrBuf *t) {
   }
   sb_puts(t, "};\n  const unsigned char *const from = ");
   if (e->weights.blob) {
-    put_template(e, t, "$_weights_file + %" PRIu64, e->weights.place[e->state_init.begins]);
+    put_template(e, t, "$_weights_file + %" PRIu64, e->weights.place[e->state_init.initial]);
   } else {
     StrBuf *outer = e->t;
     e->t = t;
-    put_buf_name(e, e->state_init.begins);
+    put_buf_name(e, e->state_init.initial);
     e->t = outer;
   }
   sb_fmt(t,
@@ -96,6 +95,6 @@ void put_reset(Emit *e, StrBuf *t) {
            buf_bytes(e, b));
     put_trailing_comment(e, t, x->name);
   }
-  if (e->state_init.begins) put_pieces(e, t);
+  if (e->state_init.initial) put_pieces(e, t);
   sb_puts(t, "}\n");
 }

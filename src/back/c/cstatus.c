@@ -1,16 +1,15 @@
-/* cstatus.c: what the statuses of a generated model mean.
+/* cstatus.c: meanings of the statuses of a generated model.
  *
  * In: the requires of the program, one by one while the entry is written. Out: a status for each
- * (the same message, the same status), and the function NAME_why, which gives the text of a status.
- * The texts stand one behind the other in constant arrays of characters: there are no pointers to
- * relocate, and no string is longer than C99 promises to take.
- */
+ * distinct message, and NAME_why, which returns the text of a status. The texts are stored
+ * consecutively in constant char arrays: no pointers need relocation, and no string exceeds the
+ * limit of C99. */
 #include "back/c/c.h"
 #include "back/status.h"
 
 #include <string.h>
 
-enum { MOST_CHARS = 3000 };
+enum { MAX_CHARS = 3000 };
 
 u32 status_add(Emit *e, Loc loc, Str message) {
   StrBuf t = sb_new(&e->c->scratch);
@@ -43,7 +42,7 @@ void put_string_lookup(StrBuf *t, const char *number, const char *const *line, u
   for (u32 i = 0; i < n; narrays++) {
     u32 first = i;
     sb_fmt(t, "  static const char %s%u[] =", number, narrays);
-    for (size_t chars = 0; i < n && (i == first || chars < MOST_CHARS); i++) {
+    for (size_t chars = 0; i < n && (i == first || chars < MAX_CHARS); i++) {
       sb_puts(t, "\n    ");
       emit_string(t, line[i], strlen(line[i]));
       if (i + 1 < n) sb_puts(t, " \"\\0\"");

@@ -72,14 +72,7 @@ static void put_while(Emit *e, const Stmt *s) {
   put_line(e, "}");
 }
 
-/* Of a vector, in a register: it is not loaded again at each use. */
-static void put_pin(Emit *e, const Stmt *s) {
-  if (!(s->flags & SF_pin) || e->b.mode != BM_vectors) return;
-  put_line(e, "IG_PIN(%s);", e->var.at[s->var]);
-  e->variant->vec.pins = true;
-}
-
-/* Behind the first vector that it loads. */
+/* Follows the first vector load of the loop body. */
 static void put_prefetch(Emit *e, const Stmt *s) {
   if (!(s->flags & SF_prefetch) || e->b.mode != BM_vectors) return;
   for (ExprVisit w = ex_visit(e->p, s->a); ex_next(&w);) {
@@ -116,7 +109,10 @@ static void put_assign(Emit *e, const Stmt *s) {
   sb_fmt(e->t, "%s = ", e->var.at[s->var]);
   put_expr(e, s->a);
   sb_puts(e->t, ";\n");
-  put_pin(e, s);
+  if (s->flags & SF_pin && e->b.mode == BM_vectors) { /* not reloaded at each use */
+    put_line(e, "IG_PIN(%s);", e->var.at[s->var]);
+    e->variant->vec.pins = true;
+  }
   put_prefetch(e, s);
 }
 
@@ -140,7 +136,7 @@ static void put_store(Emit *e, const Stmt *s) {
   sb_puts(e->t, ";\n");
 }
 
-/* What the sizes that are given or computed, and those of the state, must satisfy. */
+/* A condition on sizes, computed or given, or on the state. */
 static void put_require(Emit *e, const Stmt *s) {
   begin_line(e);
   sb_puts(e->t, "if (!(");
@@ -155,7 +151,7 @@ static void put_require(Emit *e, const Stmt *s) {
   sb_puts(e->t, " */\n");
 }
 
-/* Parameters of kernels are variables, which it can be said of. */
+/* Only kernel parameters are C variables, so only they can be operands of the asm. */
 static void put_fence(Emit *e, const Stmt *s) {
   if (e->b.mode != BM_vectors || !e->by_buf.param[s->buf]) return;
   begin_line(e);

@@ -1,18 +1,15 @@
-/* cthread.c: a run that several threads share.
+/* cthread.c: runs on several threads.
  *
- * In: the kernels of the program that are one parallel loop, each after its function was written.
- * Out: what hands them out. The caller of NAME_run walks the program; where it comes to such a
- * kernel it leaves a job: the kernel, its arguments, and for each thread a range of chunks. Every
- * thread, the caller among them, takes chunks from its own range and then from the others', and the
- * caller goes on when all are done. So nobody waits for a thread that is late: its chunks are taken
- * by others. Which thread computes what changes no bit of it. Of few chunks only as many threads
- * look for one, for each that looks makes the lines it looks at travel; what all wait for, what all
- * write and what each takes from lie in lines of their own for the same reason.
+ * In: the kernels that are one parallel loop, each after its function was written. Out: the
+ * scheduler. The caller of NAME_run executes the program. At a parallel kernel it publishes a job:
+ * the kernel, its arguments, and one range of chunks per thread. Every thread, including the
+ * caller, takes chunks from its own range, then steals from others. The caller continues when all
+ * chunks are done, so a late thread delays nothing: others take its chunks. Results do not depend
+ * on the distribution. At most as many threads as chunks look for work, since each look moves cache
+ * lines. For the same reason turn, done and each range have their own cache line.
  *
- * Threads are those of POSIX, started by NAME_threads_start and kept in the arena, or OpenMP's. One
- * that waits spins for a while, then gives way, then sleeps. Without threads NAME_run does all of
- * it alone.
- */
+ * Threads are POSIX threads, started by NAME_threads_start and kept in the arena, or OpenMP's. A
+ * waiting thread spins, then yields, then sleeps. Without threads NAME_run does all the work. */
 #include "back/c/c.h"
 
 #include "ir/prog_mem.h"
@@ -25,7 +22,7 @@ bool is_shared(Emit *e, const Stmt *kernel) {
   return prog_parallel_nest(e->p, kernel->body).n;
 }
 
-/* Iterations of the loops from number i on. */
+/* Trip count of the loops from number i on. */
 static ExprId trips_from(Prog *p, const ParallelNest *c, u32 i) {
   ExprId n = ex_int(p, 1);
   for (; i < c->n; i++) n = ex_op2(p, OP_mul, n, loop_trip_expr(p, prog_stmt(p, c->at[i])));
@@ -43,7 +40,7 @@ ExprId shared_count(Emit *e, const Stmt *kernel) {
   return trips_from(e->p, &c, 0);
 }
 
-/* Iterations from .. to - 1 of the loops, counted as one. */
+/* Iterations from .. to - 1 of the collapsed loops. */
 void put_shared(Emit *e, StmtId first) {
   ParallelNest c = prog_parallel_nest(e->p, first);
   put_line(e, "for (ptrdiff_t at = from; at < to; at++) {");
@@ -72,8 +69,8 @@ void put_shared(Emit *e, StmtId first) {
 
 /* ---- the pool ---- */
 
-/* Room for the pool in the arena, behind everything else. Sizes of POSIX's objects are not known
- * here: the file checks that they fit. */
+/* Size of the pool at the end of the arena. The sizes of POSIX objects are unknown here; the
+ * generated file checks that they fit. */
 u64 pool_bytes(const Emit *e) {
   u64 n = 1024 + 192 * (u64)e->p->threads + 8 * (u64)e->variant->shared_kernels.args;
   return e->variant->shared_kernels.n ? (n + 63) / 64 * 64 : 0;
@@ -83,24 +80,24 @@ static const char pool_types[] =
     "typedef union ig_arg@ {\n"
     "  const void *in;\n  void *out;\n  int64_t i;\n  uint64_t u;\n  double d;\n} ig_arg@;\n\n"
     "/* A kernel to run: iterations 0 .. count - 1, chunk by chunk. */\n"
-    "typedef struct ig_job@ {\n  struct ig_pool@ *pool; /* NULL: nobody helps */\n"
+    "typedef struct ig_job@ {\n  struct ig_pool@ *pool; /* NULL: no other threads */\n"
     "  unsigned kernel;\n  ptrdiff_t chunk, count;\n  ig_arg@ a[IG_ARGS@];\n} ig_job@;\n\n"
-    "/* Chunks that a thread takes first, those not taken yet: the first below, the end above bit "
-    "32. */\n"
+    "/* Chunks of a thread that are not taken yet: the first in the low, the end in the high "
+    "32 bits. */\n"
     "typedef struct ig_range@ {\n  uint64_t left;\n  unsigned char pad[56];\n} ig_range@;\n\n"
     "typedef struct ig_worker_arg@ {\n  struct ig_pool@ *pool;\n  unsigned w;\n} "
     "ig_worker_arg@;\n\n"
     "typedef struct ig_pool@ {\n  ig_range@ range[IG_THREADS@];\n"
-    "  unsigned turn, stop; /* jobs so far, and below bit 8 threads that help with this one */\n"
+    "  unsigned turn, stop; /* number of jobs; low 8 bits: threads for this job */\n"
     "  unsigned char pad0[64 - 2 * sizeof(unsigned)];\n"
-    "  unsigned done; /* chunks of this job */\n"
+    "  unsigned done; /* finished chunks of this job */\n"
     "  unsigned char pad1[64 - sizeof(unsigned)];\n  ig_job@ job;\n";
 
 static const char pool_take[] =
     "\n#if defined(__x86_64__) || defined(__i386__)\n#define IG_PAUSE() __builtin_ia32_pause()\n"
     "#elif defined(__aarch64__)\n#define IG_PAUSE() __asm__ volatile(\"yield\")\n"
     "#else\n#define IG_PAUSE() ((void)0)\n#endif\n\n"
-    "/* A chunk that is now ours: from our own range, or the end of another's; -1: none is left. "
+    "/* Takes a chunk from the start of its own range or the end of another's; -1: none left. "
     "*/\n"
     "static int64_t ig_take_chunk@(ig_pool@ *p, unsigned w, unsigned threads) {\n"
     "  for (unsigned k = 0; k < threads; k++) {\n"
@@ -111,7 +108,7 @@ static const char pool_take[] =
     "      if (__atomic_compare_exchange_n(left, &x, y, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))\n"
     "        return (int64_t)(k ? y >> 32 : (uint32_t)x);\n"
     "    }\n  }\n  return -1;\n}\n\n"
-    "/* Chunks of the job while there are any. It stays as it is until all are counted as done. "
+    "/* Runs chunks while there are any. The job does not change before all are counted as done. "
     "*/\n"
     "static void ig_run_chunks@(ig_pool@ *p, unsigned w, unsigned threads) {\n"
     "  unsigned n = 0;\n"
@@ -139,11 +136,11 @@ static const char pool_take[] =
     "  for (unsigned k = 0; __atomic_load_n(&p->done, __ATOMIC_ACQUIRE) != (unsigned)n; k++) {\n"
     "    if (k < IG_SPIN@)\n      IG_PAUSE();\n    else\n      IG_YIELD();\n  }\n}\n";
 
-/* Threads of POSIX. A thread counts itself asleep before it looks at turn for the last time, and
- * the caller advances turn before it looks for sleepers: one of them sees the other. */
+/* POSIX threads. A thread increments `asleep` before its last look at `turn`. The caller advances
+ * `turn` before it reads `asleep`. So one of them sees the other. */
 static const char posix_pool[] =
     "  unsigned workers, started, active, asleep;\n"
-    "  uint64_t sign; /* of a pool whose threads run */\n"
+    "  uint64_t sign; /* magic number while threads run */\n"
     "  pthread_mutex_t lock;\n  pthread_cond_t wake;\n"
     "  pthread_t thread[IG_THREADS@];\n  ig_worker_arg@ seat[IG_THREADS@];\n} ig_pool@;\n\n"
     "#define IG_YIELD() sched_yield()\n\n"
@@ -162,7 +159,7 @@ static const char posix_worker[] =
     "    pthread_cond_wait(&p->wake, &p->lock);\n"
     "  __atomic_fetch_sub(&p->asleep, 1, __ATOMIC_SEQ_CST);\n"
     "  pthread_mutex_unlock(&p->lock);\n}\n\n"
-    "/* Between runs a thread sleeps soon, inside a run late. */\n"
+    "/* Yields before it sleeps during a run, sleeps at once between runs. */\n"
     "static void *ig_worker@(void *seat) {\n"
     "  ig_pool@ *const p = ((ig_worker_arg@ *)seat)->pool;\n"
     "  const unsigned w = ((ig_worker_arg@ *)seat)->w;\n"
@@ -175,7 +172,7 @@ static const char posix_worker[] =
     "      else if (k < IG_SPIN@ + IG_YIELDS@ && __atomic_load_n(&p->active, __ATOMIC_RELAXED))\n"
     "        sched_yield();\n"
     "      else\n        ig_sleep@(p, turn);\n    }\n  }\n  return NULL;\n}\n\n"
-    "/* The pool of an arena, if its threads run. */\n"
+    "/* The pool of an arena; NULL if its threads are not started. */\n"
     "static ig_pool@ *ig_pool_of@(void *arena) {\n"
     "  if (!arena || (uintptr_t)arena % 64) return NULL;\n"
     "  ig_pool@ *const p = (ig_pool@ *)(void *)((unsigned char *)arena + IG_POOL@);\n"
@@ -233,7 +230,7 @@ void put_thread_headers(Emit *e, StrBuf *t) {
                           : "#include <pthread.h>\n\n");
 }
 
-/* Behind the kernels, in front of the entry. */
+/* Placed between kernels and entry. */
 void put_threads(Emit *e, StrBuf *t) {
   const SharedKernels *k = &e->variant->shared_kernels;
   if (!k->n) return;
@@ -248,7 +245,7 @@ void put_threads(Emit *e, StrBuf *t) {
   put_template(
       e, t,
       "\ntypedef char ig_pool_fits@[sizeof(ig_pool@) <= IG_POOL_BYTES@ ? 1 : -1];\n"
-      "\n/* Iterations from .. to - 1 of the job, by thread w. */\n"
+      "\n/* Runs iterations from .. to - 1 of the job on thread w. */\n"
       "static void ig_run_range@(const ig_job@ *j, unsigned w, ptrdiff_t from, ptrdiff_t to) {\n"
       "  (void)w;\n  switch (j->kernel) {\n");
   sb_put(t, k->cases.at, k->cases.n);
@@ -258,7 +255,7 @@ void put_threads(Emit *e, StrBuf *t) {
   sb_put(t, k->shares.at, k->shares.n);
 }
 
-/* NAME_run around the body of the entry. */
+/* NAME_run, which calls the entry's body. */
 void put_thread_entry(Emit *e, StrBuf *t) {
   const char *params = sb_cstr(&e->entry.params), *args = sb_cstr(&e->entry.args);
   const char *mine = inner_linkage(e);
@@ -301,7 +298,7 @@ void put_thread_start(Emit *e, StrBuf *t) {
     put_template_text(e, t, posix_stop);
   } else {
     put_template(e, t,
-                 "\n/* Nothing in this model is worth sharing out. */\n"
+                 "\n/* No kernel of this model is worth running on several threads. */\n"
                  "%sint $_threads_start@(void *arena, int threads) {\n  (void)threads;\n"
                  "  return arena && (uintptr_t)arena %% 64 == 0;\n}\n"
                  "\n%svoid $_threads_stop@(void *arena) {\n  (void)arena;\n}\n",
@@ -312,15 +309,16 @@ void put_thread_start(Emit *e, StrBuf *t) {
 void put_thread_declarations(Emit *e, StrBuf *t) {
   const char *name = e->o->name;
   if (e->p->threads < 2 || e->o->openmp) return;
-  sb_fmt(t,
-         "/* Starts threads that help with the runs in this arena, so that there are `threads` "
-         "with the caller's, at most\n"
-         " * %u. Returns how many there are; 0: the arena is NULL or not aligned. Once before the "
-         "first run; an arena whose\n"
-         " * threads were not started must be zero, and is run by the caller alone, with the same "
-         "bits. */\n"
-         "int %s_threads_start(void *arena, int threads);\n"
-         "/* Ends them. Before the memory of the arena is given back. */\n"
-         "void %s_threads_stop(void *arena);\n",
-         e->p->threads, name, name);
+  sb_fmt(
+      t,
+      "/* Starts threads for runs in this arena, so that `threads` work including the caller, "
+      "at most\n"
+      " * %u. Returns their number; 0: the arena is NULL or not aligned. Call it once before the "
+      "first run. An arena\n"
+      " * without started threads must be zeroed; the caller then runs alone, with the same "
+      "bits. */\n"
+      "int %s_threads_start(void *arena, int threads);\n"
+      "/* Stops them. Call it before the arena is freed. */\n"
+      "void %s_threads_stop(void *arena);\n",
+      e->p->threads, name, name);
 }

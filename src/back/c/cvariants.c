@@ -1,18 +1,16 @@
-/* cvariants.c: a file of one body, or of several for CPUs that differ.
+/* cvariants.c: a file with one variant, or with several for different CPUs.
  *
- * In: the programs of a file, made for one target or for several. Out: one C file and its header.
- * Each program is written as cemit.c does it; those for one target are a body, and share kernels.
- * Of several bodies each has its name as the suffix of every name of its own; gcc and clang are
- * told by pragmas what its functions may use, so that the file needs no flags. What callers know
- * are functions that go to the body this CPU runs: the last one whose features it has. The
- * compiler's library found those out before the program began, and asking it is a load and a test:
- * nothing is stored here. Weights with the same bytes are written once.
+ * In: the programs of a file, compiled for one or several targets. Out: one C file and its header.
+ * cemit.c writes each program; programs for one target form a variant and share kernels. In a file
+ * with several variants, names carry the variant's name as suffix. Pragmas tell gcc and clang which
+ * features its functions may use, so the file needs no flags. Exported functions dispatch to the
+ * last variant whose features the CPU has. The compiler's runtime detects features before main, so
+ * the test is a load and a compare; the file stores nothing. Equal weights are written once.
  *
- * A program in which sums of products of bytes occur is written twice, if some CPUs of its target
- * have an instruction for them: the second time for a target that has it.
+ * If some CPUs of a target have a 4-way int8 dot product and the program uses it, the program is
+ * written a second time for a target with that instruction.
  *
- * All bodies keep their state at the same places, and a CPU always takes the same one.
- */
+ * All variants keep their state at the same offsets, and a CPU always selects the same one. */
 #include "back/c/c.h"
 
 #include <inttypes.h>
@@ -20,20 +18,20 @@
 
 enum { MAX_VARIANTS = 16 };
 
-/* A body of the file. */
+/* One variant of the file. */
 typedef struct FileVariant {
   Emit *e; /* its first program */
   const char *name;
-  const char *features; /* that its functions are told; "": no more than the flags give */
-  bool dot4;            /* the second of two from one program */
+  const char *features; /* target features of its functions; "": only those of the flags */
+  bool dot4;            /* copy of a variant with 4-way dot products */
   Target target;
   EmitOptions o;
 } FileVariant;
 
-/* What kind of file it is. */
+/* Kind of file. */
 typedef struct FileKind {
-  bool bodies; /* several */
-  bool pooled; /* several programs, whose weights are looked at together */
+  bool several; /* several variants */
+  bool pooled;  /* several programs that share a weight pool */
 } FileKind;
 
 typedef struct OutFile {
@@ -44,7 +42,8 @@ typedef struct OutFile {
   FileVariant part[2 * MAX_VARIANTS];
 } OutFile;
 
-/* Bodies that this compiler takes: IG_HAS_avx2. __builtin_cpu_supports knows AVX-VNNI in gcc. */
+/* Variants that this compiler supports: IG_HAS_avx2. Only gcc's __builtin_cpu_supports knows
+ * AVX-VNNI. */
 static void put_has_macros(OutFile *m, StrBuf *t) {
   for (u32 i = 1; i < m->npart; i++) {
     const FileVariant *part = &m->part[i];
@@ -62,7 +61,7 @@ static void put_has_macros(OutFile *m, StrBuf *t) {
 /* ---- weights ---- */
 
 static void mark_weights(OutFile *m) {
-  Weight *w = m->pool.w.at; /* NULL: there are none */
+  Weight *w = m->pool.w.at; /* NULL: no weights */
   for (u32 i = 0; w && i < m->npart; i++) {
     for (Emit *e = m->part[i].dot4 ? NULL : m->part[i].e; e; e = e->next)
       for (BufId b = 1; b < e->p->buf.n; b++) {
@@ -86,7 +85,7 @@ static void put_pool(OutFile *m, StrBuf *t) {
   for (u32 i = 0; !e->weights.blob && i < m->pool.w.n; i++) {
     const Weight *w = &m->pool.w.at[i];
     if (!w->users) continue;
-    const char *gap = "#if "; /* or all bodies have it */
+    const char *gap = "#if "; /* used by some variants only */
     for (u32 k = 1; !(w->users & 1) && k < m->npart; k++)
       if (w->users >> k & 1) {
         sb_fmt(t, "%sIG_HAS_%s", gap, m->part[k].name);
@@ -98,7 +97,7 @@ static void put_pool(OutFile *m, StrBuf *t) {
   }
 }
 
-/* ---- bodies ---- */
+/* ---- variants ---- */
 
 /* NAME, or NAME_ENTRY. */
 static const char *own_name(const Emit *e) {
@@ -106,7 +105,7 @@ static const char *own_name(const Emit *e) {
 }
 
 static void put_variant(StrBuf *t, FileVariant *part, bool above) {
-  sb_fmt(t, "\n/* ---- the body %s ---- */\n\n", part->name);
+  sb_fmt(t, "\n/* ---- variant %s ---- */\n\n", part->name);
   if (above) sb_fmt(t, "#if IG_HAS_%s\n", part->name);
   if (*part->features) put_target_push(t, part->features);
   put_support(part->e, t);
@@ -117,8 +116,8 @@ static void put_variant(StrBuf *t, FileVariant *part, bool above) {
 
 static void put_cpu_dispatch(OutFile *m, StrBuf *t) {
   put_template(m->part[0].e, t,
-               "\n/* ---- which body ---- */\n\n"
-               "/* -D`_BODY=%s, say, takes that one without asking what the CPU is. */\nenum {",
+               "\n/* ---- CPU dispatch ---- */\n\n"
+               "/* -D`_BODY=NAME selects a variant without testing the CPU, such as %s. */\nenum {",
                m->part[m->npart - 1].name);
   for (u32 i = 0; i < m->npart; i++) sb_fmt(t, "%sig_variant_%s", i ? ", " : " ", m->part[i].name);
   put_template(
@@ -135,8 +134,7 @@ static void put_cpu_dispatch(OutFile *m, StrBuf *t) {
   sb_fmt(t, "  return ig_variant_%s;\n#endif\n}\n", m->part[0].name);
 }
 
-/* A function that callers know: type with a blank or star behind it. name: NAME, or that of the
- * entry. */
+/* An exported function: type ends with a blank or star. name: NAME, or NAME_ENTRY. */
 static void put_dispatcher(OutFile *m, StrBuf *t, const char *name, const char *type,
                            const char *function, const char *params, const char *args) {
   bool returns = strcmp(type, "void ") != 0;
@@ -152,7 +150,7 @@ static void put_dispatcher(OutFile *m, StrBuf *t, const char *name, const char *
   sb_puts(t, "  }\n}\n");
 }
 
-/* NAME_target: of a body that is there twice, the target that gives the same bits. */
+/* NAME_target: a copy with dot products has the name of its target, which gives the same bits. */
 static void put_name(OutFile *m, StrBuf *t) {
   const char *first = m->part[0].name;
   sb_fmt(t, "\nconst char *%s_target(void) {\n  switch (ig_variant()) {\n", m->o->name);
@@ -193,28 +191,23 @@ static void put_dispatchers(OutFile *m, StrBuf *t) {
 
 /* ---- the file ---- */
 
-/* The next buffer that is kept from run to run; the number of buffers: none. */
+/* The next state buffer; p->buf.n: none. */
 static BufId next_state(const Prog *p, BufId b) {
   while (b < p->buf.n && prog_buf(p, b)->space != BS_state) b++;
   return b;
 }
 
-/* A caller must not notice which body runs. */
+/* Callers must not notice which variant runs. */
 static void check_same_interface(OutFile *m, Emit *first, Emit *other, const char *name) {
   const Prog *p = first->p, *q = other->p;
   if (strcmp(sb_cstr(&first->entry.params), sb_cstr(&other->entry.params)) != 0)
-    fail(m->c, ERR_unsupported, LOC_NONE, "the body %s takes other arguments than the others",
+    fail(m->c, ERR_unsupported, LOC_NONE, "variant %s has other arguments than the first variant",
          name);
   for (BufId b = next_state(p, 1), d = next_state(q, 1); b < p->buf.n || d < q->buf.n;
        b = next_state(p, b + 1), d = next_state(q, d + 1))
     if (b >= p->buf.n || d >= q->buf.n || prog_buf(p, b)->offset != prog_buf(q, d)->offset)
-      fail(m->c, ERR_unsupported, LOC_NONE, "the body %s keeps its state at other places", name);
-}
-
-static void check_variants(OutFile *m) {
-  for (u32 i = 1; i < m->npart; i++)
-    for (Emit *x = m->part[0].e, *y = m->part[i].e; x && y; x = x->next, y = y->next)
-      check_same_interface(m, x, y, m->part[i].name);
+      fail(m->c, ERR_unsupported, LOC_NONE,
+           "variant %s keeps its state at other offsets than the first variant", name);
 }
 
 static u64 larger(u64 a, u64 b) {
@@ -231,27 +224,27 @@ static EmitFacts facts_of_all(OutFile *m) {
     all.selftest_bytes = larger(all.selftest_bytes, f.selftest_bytes);
     all.stack_bytes = larger(all.stack_bytes, f.stack_bytes);
     all.kernels += f.kernels;
-    all.most_profile = (u32)larger(all.most_profile, f.nprofile);
+    all.max_profile = (u32)larger(all.max_profile, f.nprofile);
     if (!i || target_is_here(&m->part[i].target)) {
       all.profile = f.profile;
       all.nprofile = f.nprofile;
     }
     all.code_bytes += f.code_bytes;
-    all.input_bytes = f.input_bytes; /* they are the same for all */
+    all.input_bytes = f.input_bytes; /* equal in all variants */
     all.output_bytes = f.output_bytes;
   }
-  /* of the function in front: the arguments once more, and what is asked of the CPU */
-  u64 most = 0;
+  /* frame of the dispatcher: the arguments again, and the CPU test */
+  u64 max_args = 0;
   for (const Emit *x = m->part[0].e; x; x = x->next)
-    most = larger(most, x->p->in.n + 2 * (u64)x->p->out.n + dim_nsyms(x->p->dims));
-  if (m->npart > 1) all.stack_bytes += 16 * (most + 32);
+    max_args = larger(max_args, x->p->in.n + 2 * (u64)x->p->out.n + dim_nsyms(x->p->dims));
+  if (m->npart > 1) all.stack_bytes += 16 * (max_args + 32);
   all.params = list_params(m->part[0].e);
   const WeightForm *w = &m->part[0].e->weights;
   if (w->pool) all.weight_bytes = w->blob ? w->bytes : pool_bytes_used(m) + table_bytes(m->o);
   return all;
 }
 
-/* One form for all bodies. */
+/* One form for all variants. */
 static WeightMode weight_form(const EmitVariant *body, u32 n, const EmitOptions *o) {
   u64 bytes = 0;
   if (o->weights != WM_auto) return o->weights;
@@ -271,17 +264,17 @@ static Emit *add_variant(OutFile *m, const EmitVariant *body, WeightMode weights
   part->features = number ? part->target.features : "";
   part->o.target = &part->target;
   part->o.weights = weights;
-  all->dispatched = kind.bodies;
+  all->dispatched = kind.several;
   all->vectors_only = number > 0;
-  const char *suffix = kind.bodies ? str_text(m->c, str_fmt(m->c, "_%s", part->name)) : "";
+  const char *suffix = kind.several ? str_text(m->c, str_fmt(m->c, "_%s", part->name)) : "";
   for (u32 i = 0; i < body->n; i++)
     emit_begin(all, &body->entry[i], &part->o, kind.pooled ? &m->pool : NULL, suffix, blob);
   part->e = all->first;
   return part->e;
 }
 
-/* In front of all bodies. Inside a region of a target headers would be taken for that target alone.
- */
+/* Text before all variants. Headers included inside a target region would be compiled for that
+ * target. */
 static void put_head(OutFile *m, StrBuf *t) {
   Emit *first = m->part[0].e, *threaded = first;
   bool intrinsics = false, several = m->npart > 1;
@@ -309,13 +302,14 @@ EmitFacts emit_variants(const EmitVariant *body, u32 n, const EmitOptions *o, St
   Ctx *c = body[0].entry[0].p->c;
   OutFile *m = NEW(&c->keep, OutFile);
   const Prog *progs[MAX_VARIANTS];
-  FileKind kind = {.bodies = n > 1, .pooled = n > 1 || body[0].n > 1};
-  bool beside = o->weights == WM_file || o->weights == WM_pointer;
+  FileKind kind = {.several = n > 1, .pooled = n > 1 || body[0].n > 1};
+  bool in_blob = o->weights == WM_file || o->weights == WM_pointer;
   if (!n || n > MAX_VARIANTS)
-    fail(c, ERR_unsupported, LOC_NONE, "%u bodies; there are 1 to %d", n, MAX_VARIANTS);
+    fail(c, ERR_unsupported, LOC_NONE, "%u variants (--march); 1 to %d are supported", n,
+         MAX_VARIANTS);
   *m = (OutFile){.c = c, .o = o, .pool = {.at = map_new(&c->keep)}};
   WeightMode weights = weight_form(body, n, o);
-  if (kind.pooled && beside) begin_blob(blob);
+  if (kind.pooled && in_blob) begin_blob(blob);
   for (u32 i = 0; i < n; i++) {
     progs[i] = body[i].entry[0].p;
     Emit *e = add_variant(m, &body[i], weights, kind, false, blob);
@@ -323,27 +317,29 @@ EmitFacts emit_variants(const EmitVariant *body, u32 n, const EmitOptions *o, St
       add_variant(m, &body[i], weights, kind, true, blob);
   }
   Emit *first = m->part[0].e;
-  if (kind.pooled && beside) end_blob(first, blob);
+  if (kind.pooled && in_blob) end_blob(first, blob);
   if (kind.pooled) mark_weights(m);
-  check_variants(m);
+  for (u32 i = 1; i < m->npart; i++)
+    for (Emit *x = m->part[0].e, *y = m->part[i].e; x && y; x = x->next, y = y->next)
+      check_same_interface(m, x, y, m->part[i].name);
   EmitFacts facts = facts_of_all(m);
   put_banner(first, h_text, ".h");
   put_declarations(first, h_text, &facts);
   put_banner(first, c_text, ".c");
   put_declarations(first, c_text, &facts);
   put_head(m, c_text);
-  for (u32 i = 0; kind.bodies && i < m->npart; i++) put_variant(c_text, &m->part[i], i > 0);
-  if (!kind.bodies) put_functions(first, c_text);
+  for (u32 i = 0; kind.several && i < m->npart; i++) put_variant(c_text, &m->part[i], i > 0);
+  if (!kind.several) put_functions(first, c_text);
   put_part_begin(first, c_text, 0);
-  if (kind.bodies) put_cpu_dispatch(m, c_text);
-  if (kind.bodies) put_dispatchers(m, c_text);
+  if (kind.several) put_cpu_dispatch(m, c_text);
+  if (kind.several) put_dispatchers(m, c_text);
   if (o->caller) put_caller(first, c_text, progs, n, facts.arena_bytes);
   if (o->more) {
     if (o->more->ntable) put_table(first, c_text);
     sb_puts(c_text, o->more->code);
   }
   put_part_end(first, c_text);
-  /* a compiler for C++ has been told all that it needs to know */
+  /* a C++ compiler needs nothing after the declarations */
   sb_puts(c_text, "\n#endif\n");
   return facts;
 }

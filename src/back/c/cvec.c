@@ -1,9 +1,8 @@
-/* cvec.c: vectors for any compiler: arrays, and loops over z, the lane.
+/* cvec.c: vectors for any compiler: arrays, and loops over the lane z.
  *
- * In: statements whose values have lanes, as prog_legalize leaves them for no machine in
- * particular: shuffles and reductions stand alone, on what has a name. Out: C without vectors,
- * which compilers may find again. Vectors of the target are in cvop.c.
- */
+ * In: statements with lanes, legalized for no target: operands of shuffles and reductions are
+ * variables. Out: C without vectors, which compilers may vectorize again. cvop.c writes vectors of
+ * the target. */
 #include "back/c/c.h"
 
 static void put_lane(Emit *e, ExprId id, u32 k) {

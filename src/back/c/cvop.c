@@ -1,13 +1,10 @@
-/* cvop.c: operations on C vectors, with the bits that eval.c gives.
+/* cvop.c: operations on C vectors, bit-exact with eval.c.
  *
- * In: expressions with lanes, as prog_legalize makes them for the target. Out: expressions of GNU
- * vector types. What the extension says by itself is written plainly: arithmetic, comparisons,
- * bits, conversions. Everything else is a function of the file: choices by masks, and for
- * operations that no operator stands for (exp, saturating casts, narrow floats) a loop over lanes
- * around the scalar code, which compilers turn into vectors where they can. A bool is a byte in
- * each lane; between a comparison and a choice it stays a mask, as wide as the elements that it
- * chooses.
- */
+ * In: expressions with lanes, legalized for the target. Out: expressions of GNU vector types.
+ * Arithmetic, comparisons, bit operations and conversions use operators. Everything else is a
+ * function of the file: selects by mask, and loops over lanes around scalar code (exp, saturating
+ * casts, narrow floats), which compilers vectorize if they can. A bool is a byte per lane. Between
+ * a comparison and a select it stays a mask as wide as the selected elements. */
 #include "back/c/c.h"
 
 #include <inttypes.h>
@@ -38,7 +35,7 @@ static bool is_mask_op(const Expr *x) {
                                                             : bits_text(x->op) || x->op == OP_not);
 }
 
-/* A comparison: all bits of a lane, as wide as the operands. */
+/* A comparison: a mask as wide as the operands. */
 static void put_comparison(Emit *e, const Expr *x, DType k) {
   sb_fmt(e->t, "(%s)(", mine(e, signed_of(dtype_bytes(k))));
   if (x->op == OP_isnan) {
@@ -52,7 +49,7 @@ static void put_comparison(Emit *e, const Expr *x, DType k) {
   sb_puts(e->t, ")");
 }
 
-/* A vector of bools as a mask of elements of so many bytes: -1 or 0. */
+/* A vector of bools as a mask of elements of this size: -1 or 0. */
 static void put_mask(Emit *e, ExprId id, u32 bytes) {
   Expr x = *prog_expr(e->p, id);
   if (!is_mask_op(&x)) {
@@ -89,12 +86,7 @@ static bool is_convertible(DType from, DType to, bool sat) {
   return full && is_full(to) && (!sat || from == DT_bool);
 }
 
-/* A number that is known to fit, without its fraction. */
-static bool is_small(const Expr *x, DType from) {
-  return x->small && from == DT_f32 && x->dt == DT_i32;
-}
-
-/* Numbers that become bytes, and those that are made of these; false: x is something else. */
+/* Casts to bytes and requantization; false: x is something else. */
 static bool put_bytes(Emit *e, const Expr *x) {
   i64 k;
   DType as;
@@ -125,7 +117,7 @@ static bool put_bytes(Emit *e, const Expr *x) {
   return true;
 }
 
-/* Part of a vector of bytes as floats; false: x is something else. */
+/* Part of a byte vector as floats; false: x is something else. */
 static bool put_part(Emit *e, const Expr *x) {
   i64 k;
   u32 q;
@@ -141,12 +133,12 @@ static bool put_part(Emit *e, const Expr *x) {
 static void put_cast(Emit *e, const Expr *x, Prec at) {
   DType from = prog_expr(e->p, x->arg[0])->dt, to = x->dt;
   if (from == to || (to == DT_f32 && dtype_is_float(from) && from != DT_f64)) {
-    put_data(e, x->arg[0], at); /* narrow floats are kept as f32 */
+    put_data(e, x->arg[0], at); /* narrow floats are held as f32 */
   } else if (from == DT_f32 && to == DT_f16) {
     need_narrow(e, to, false);
     need_narrow(e, to, true);
     put_call(e, x, need_vector(e, "round_f16", DT_f32, NULL));
-  } else if (is_convertible(from, to, x->sat) || is_small(x, from)) {
+  } else if (is_convertible(from, to, x->sat) || (x->small && from == DT_f32 && to == DT_i32)) {
     const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
     put_data(e, x->arg[0], PR_any);
     sb_puts(e->t, end);
@@ -166,8 +158,8 @@ static void put_select(Emit *e, const Expr *x) {
   sb_puts(e->t, ")");
 }
 
-/* How C says an operation on floats, or on integers: as an operator, or by a function of cvop.def.
- * Integers wrap: they are computed with unsigned. */
+/* C form of an operation: an operator, or a function of cvop.def. Integers wrap, so they are
+ * computed as unsigned. */
 typedef struct VecOp {
   const char *sign;
   Prec prec;
@@ -196,7 +188,7 @@ static const VecOp int_ops[OP_SCALARS] = {
     [OP_psign] = {NULL, PR_any, "psign"},
 };
 
-/* By a function of cvop.def; false: none says it. */
+/* Calls a function of cvop.def; false: there is none. */
 static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   bool loop = x->op == OP_fma || x->op == OP_sqrt;
   const char *f = x->low ? need_vector(e, "dot_i8x4_low", k, NULL) : NULL;
@@ -204,7 +196,7 @@ static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   if (!f) return false;
   if (x->op == OP_dot_i8x4 || x->op == OP_dot_i16x2) {
     e->variant->vec.dot4 = true;
-    e->b.frame += e->b.w * 32; /* of what it holds, without optimisation: operands and steps */
+    e->b.frame += e->b.w * 32; /* its operands and steps, without optimization */
   }
   put_call(e, x, f);
   return true;
@@ -246,7 +238,7 @@ static void put_wrapped(Emit *e, const Expr *x, const char *op) {
   sb_puts(e->t, ")");
 }
 
-/* By the same number of bits in every lane. */
+/* A shift by the same amount in every lane. */
 static bool put_shift(Emit *e, const Expr *x) {
   DType k = elem_of(x->dt);
   bool left = x->op == OP_shl;
@@ -342,7 +334,7 @@ static void put_address(Emit *e, BufId b, const ExprId *idx, u32 n) {
   put_element(e, b, idx, n, 1);
 }
 
-/* bits: of halves, as numbers of 16 bits. */
+/* bits: load f16 as u16. */
 static void put_load(Emit *e, const Expr *x, Prec at, bool bits) {
   if (!dtype_is_narrow_float(x->dt) || bits) {
     open_paren(e, PR_unary, at);
@@ -356,7 +348,7 @@ static void put_load(Emit *e, const Expr *x, Prec at, bool bits) {
   }
 }
 
-/* What is stored as a half, before it is rounded: the function that stores it does that. */
+/* A value to be stored as f16, before rounding; the store function rounds. */
 static ExprId unrounded(Emit *e, DType to, ExprId id) {
   const Expr *x = prog_expr(e->p, id);
   bool rounds = dtype_is_half(to) && x->kind == EX_op && x->op == OP_cast;
@@ -405,7 +397,7 @@ static void put_shuffle(Emit *e, const Expr *x) {
 static void put_splat(Emit *e, const Expr *x) {
   DType k = elem_of(x->dt);
   const Expr *of = prog_expr(e->p, x->arg[0]);
-  if (of->kind == EX_const && !of->imm.i) { /* no bit is set */
+  if (of->kind == EX_const && !of->imm.i) { /* all bits zero */
     sb_fmt(e->t, "(%s){0}", mine(e, k));
     return;
   }
@@ -424,7 +416,7 @@ void put_vector(Emit *e, ExprId id, Prec at) {
   case EX_splat: put_splat(e, x); break;
   case EX_shuffle: put_shuffle(e, x); break;
   case EX_op: put_op(e, x, at); break;
-  default: unsupported(e, "this place of a vector");
+  default: unsupported(e, "a vector expression of this kind");
   }
 }
 
@@ -438,15 +430,15 @@ void put_vectors(Emit *e, StrBuf *out) {
                "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})\n"
                "#endif\n");
   if (e->variant->vec.fences)
-    sb_puts(out, "/* loads through p that stand behind this are not done before it */\n"
+    sb_puts(out, "/* loads through p after this fence are not moved before it */\n"
                  "#define IG_FENCE(p) __asm__ __volatile__(\"\" : \"+r\"(p))\n"
                  "#if defined(__clang__)\n"
-                 "#define IG_FENCE_SPILL(p) IG_FENCE(p) /* gcc leaves these where they are */\n"
+                 "#define IG_FENCE_SPILL(p) IG_FENCE(p) /* only clang moves them and spills */\n"
                  "#else\n"
                  "#define IG_FENCE_SPILL(p) ((void)0)\n"
                  "#endif\n");
   if (e->variant->vec.pins)
-    sb_puts(out, "/* v is in a register and not loaded again at each use */\n"
+    sb_puts(out, "/* keeps v in a register, so that it is not reloaded at each use */\n"
                  "#if defined(__x86_64__) || defined(__i386__)\n"
                  "#define IG_PIN(v) __asm__(\"\" : \"+v\"(v))\n"
                  "#elif defined(__aarch64__)\n"
@@ -454,11 +446,11 @@ void put_vectors(Emit *e, StrBuf *out) {
                  "#else\n#define IG_PIN(v) (void)0\n#endif\n");
   if (e->variant->vec.prefetches)
     sb_puts(out,
-            "/* memory n bytes behind p, which is read soon */\n"
+            "/* prefetches the cache line n bytes after p */\n"
             "#define IG_PREFETCH(p, n) __builtin_prefetch((const void *)((uintptr_t)(p) + (n)), "
             "0, 2)\n");
   if (e->variant->vec.prefetches_at)
-    sb_puts(out, "/* element i of p, which may lie behind its end, is read soon */\n"
+    sb_puts(out, "/* prefetches element i of p, which may be past its end */\n"
                  "#define IG_PREFETCH_AT(p, i) __builtin_prefetch((const void *)((uintptr_t)(p) + "
                  "sizeof *(p) * (uintptr_t)(i)))\n");
   for (DType k = 0; k < DT_COUNT; k++)

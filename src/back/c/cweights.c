@@ -1,11 +1,10 @@
 /* cweights.c: weights in the C file.
  *
- * Small models: one literal per element, right on any machine. Larger ones: the bytes as a string
- * inside a union with an array of the element type, which compilers read a hundred times faster;
- * the bytes are little-endian, so such a file refuses to compile on big-endian machines. Or the
- * same bytes in a file of their own, each tensor at a multiple of 64 behind a header of 64 bytes:
- * "INGOTWTS", length, hash.
- */
+ * Small models: one literal per element, correct on any machine. Larger models: the bytes as a
+ * string in a union with an array of the element type, which compilers read a hundred times faster.
+ * The bytes are little-endian, so such a file refuses to compile on big-endian machines. A weights
+ * file holds the same bytes: a header of 64 bytes ("INGOTWTS", length, hash), then the tensors,
+ * each aligned to 64. */
 #include "back/c/c.h"
 
 #include <inttypes.h>
@@ -43,7 +42,7 @@ static void put_literals(StrBuf *t, u32 number, const Tensor *x) {
   sb_puts(t, x->n ? "};\n" : "0};\n");
 }
 
-/* Octal escapes of at most three digits cannot swallow what follows. */
+/* Octal escapes of three digits cannot absorb the next character. */
 static void put_bytes(const void *bytes, size_t n, Sink *to) {
   static const char digit[] = "01234567";
   const u8 *at = bytes;
@@ -91,7 +90,7 @@ bool weight_is_string(const Emit *e, const Tensor *d) {
   return e->weights.text && tensor_bytes(d) >= 64;
 }
 
-/* The number of these bytes. */
+/* The number of these bytes in the pool. */
 static u32 pool_add(Arena *a, WeightPool *pool, const Buf *x) {
   u64 bytes = tensor_bytes(x->data);
   u32 *slot = map_put(&pool->at, hash_bytes(x->data->data, bytes) + bytes);
@@ -120,7 +119,7 @@ void begin_weights(Emit *e, WeightPool *pool) {
         pool && prog_buf(e->p, b)->data ? pool_add(a, pool, prog_buf(e->p, b)) : b;
 }
 
-/* ---- weights in a file of their own ---- */
+/* ---- weights file ---- */
 
 enum { BLOB_ALIGN = 64 };
 
@@ -135,7 +134,7 @@ static void blob_put(Blob *blob, const void *at, u64 n) {
   blob->n += n;
 }
 
-/* The header is known at the end. */
+/* end_blob fills in the header. */
 void begin_blob(Blob *blob) {
   blob_put(blob, zeros, BLOB_ALIGN);
 }
@@ -173,28 +172,28 @@ void end_blob(Emit *e, Blob *blob) {
   blob->piece.at[0].at = head;
 }
 
-/* A file of another length is refused while compiling: what is missing at its end would be read
- * from whatever lies behind. The assembler of clang knows lengths only when it lays out sections,
- * where nothing but moving backwards is an error; it shows the line, comment and all. */
+/* Refuses a weights file of another length at compile time; a shorter one would be read past its
+ * end. clang's assembler knows lengths only at section layout, where its only error is a backward
+ * .org. It shows the line with its comment. */
 static void put_length_check(Emit *e, StrBuf *t) {
   u64 n = e->weights.bytes;
   put_template(
       e, t,
       "#ifdef __clang__\n"
       "#define IG_WEIGHTS_LENGTH \".org $_weights_file + %" PRIu64
-      " /* the file of weights is longer than %" PRIu64 " bytes */\\n\" \\\n"
+      " /* the weights file is longer than %" PRIu64 " bytes */\\n\" \\\n"
       "  \".org .L$_end + (.L$_end - $_weights_file) - %" PRIu64
-      " /* the file of weights is shorter than %" PRIu64 " bytes */\\n\"\n"
+      " /* the weights file is shorter than %" PRIu64 " bytes */\\n\"\n"
       "#else\n"
       "#define IG_WEIGHTS_LENGTH \".ifeq .L$_end - $_weights_file\\n.error \\\"\" IG_WEIGHTS_HINT "
       "\"\\\"\\n.else\\n\" \\\n"
-      "  \".if .L$_end - $_weights_file - %" PRIu64
-      "\\n.error \\\"the file of weights is not %" PRIu64 " bytes long\\\"\\n.endif\\n.endif\\n\"\n"
+      "  \".if .L$_end - $_weights_file - %" PRIu64 "\\n.error \\\"the weights file is not %" PRIu64
+      " bytes long\\\"\\n.endif\\n.endif\\n\"\n"
       "#endif\n",
       n, n, n, n, n, n);
 }
 
-/* The assembler looks for the file where the compiler runs, unless the macro says more. */
+/* The assembler searches the working folder of the compiler, unless the macro has a path. */
 static void put_incbin(Emit *e, StrBuf *t) {
   const char *file = e->o->weights_file;
   StrBuf own = sb_new(&e->c->scratch);
@@ -202,13 +201,14 @@ static void put_incbin(Emit *e, StrBuf *t) {
   if (!file) file = sb_cstr(&own);
   for (const char *s = file; *s; s++)
     if ((u8)*s < 0x20 || *s == '"' || *s == '\\')
-      fail(e->c, ERR_usage, LOC_NONE, "an assembler takes no weight file of that name");
+      fail(e->c, ERR_usage, LOC_NONE,
+           "the name of the weights file has a character that assemblers do not accept");
   put_template(
       e, t,
-      "#if !defined(__GNUC__)\n#error \"the weights come from a file by .incbin: a GNU "
+      "#if !defined(__GNUC__)\n#error \"the weights are included with .incbin: a GNU "
       "assembler is needed; see --weights=pointer\"\n#endif\n"
-      "/* The assembler looks in the folder in which the compiler runs, then in those of -I. */\n"
-      "#define IG_WEIGHTS_HINT \"if the file of weights is not found, name its folder with -I, or "
+      "/* The assembler searches the working folder of the compiler, then those of -I. */\n"
+      "#define IG_WEIGHTS_HINT \"if the weights file is not found, pass its folder with -I, or "
       "define `_WEIGHTS_FILE as its path in quotes\"\n"
       "#ifndef `_WEIGHTS_FILE\n"
       "#define `_WEIGHTS_FILE ");
@@ -265,7 +265,7 @@ static void put_string(Emit *e, StrBuf *t, const void *at, u64 n) {
 
 void put_weight(Emit *e, StrBuf *t, const Tensor *d, u32 number, Str name) {
   if (!c_storage(d->dt))
-    fail(e->c, ERR_unsupported, LOC_NONE, "the C back end has no constants of type %s",
+    fail(e->c, ERR_unsupported, LOC_NONE, "the C back end does not support constants of type %s",
          dtype_info[d->dt].name);
   put_trailing_comment(e, t, name);
   if (!weight_is_string(e, d)) {

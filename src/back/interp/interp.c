@@ -1,29 +1,27 @@
-/* interp.c: executes a program as it stands: the oracle for lowering and for every other engine.
+/* interp.c: executes a program literally: the oracle for lowering and for every other engine.
  *
- * In: a checked program and one tensor per input. Out: one tensor per output.
- * Method: a walk over statements and expressions in which every operation is scalar_eval. Every
- * index is checked against the actual extents: a violation is a fault of the compiler and ends the
- * run. Flags of loops (parallel, unroll) mean nothing here. It is slow and stays obvious; what runs
- * a model fast is vm/.
- */
+ * In: a checked program and one tensor per input. Out: one tensor per output. Method: visits
+ * statements and expressions and evaluates every operation with scalar_eval. Every index is checked
+ * against the actual extents; a violation is a compiler bug and ends the run. Loop flags (parallel,
+ * unroll) are ignored. It is slow and simple; vm/ is the fast engine. */
 #include "back/back.h"
 
 #include <string.h>
 #include "ir/prog_mem.h"
 
 typedef struct Run Run;   /* one execution of a program */
-typedef struct View View; /* a buffer while running */
+typedef struct View View; /* a buffer at run time */
 
-/* dim, stride, n and data hold while `ready`; those of a buffer whose dimensions depend on data are
- * computed again at the first use after one of the symbols was set. */
+/* dim, stride, n and data are valid while `ready`. If dimensions depend on data, they are
+ * recomputed at the first use after a symbol was set. */
 struct View {
   u8 *data;
-  BufId root;  /* buffer whose memory this is */
-  BufId other; /* of a root: its last view; of a view: the one before; 0: none */
-  u32 input;   /* of one given by the caller: its place there */
-  bool fixed;  /* never changes while running */
-  u32 ready;   /* Run.set when it was made so; 0: it is not */
-  u32 size;    /* bytes of one element, all lanes */
+  BufId root;  /* buffer that owns the memory */
+  BufId other; /* root: its last view; view: the previous one; 0: none */
+  u32 input;   /* of a caller's array: its index */
+  bool fixed;  /* does not change during a run */
+  u32 ready;   /* Run.set when computed; 0: not computed */
+  u32 size;    /* bytes of an element with all lanes */
   u32 rank;
   u64 n;             /* elements */
   i64 *dim, *stride; /* rank entries; strides in elements */
@@ -38,7 +36,7 @@ struct Run {
   Ctx *c;
   Prog *p;
   InterpOptions o;
-  Arena *a;    /* temporary memory of this run */
+  Arena *a;    /* temporary memory */
   Arena *keep; /* results */
   Tensor *const *in;
   View *view;   /* by buffer */
@@ -46,10 +44,10 @@ struct Run {
   Scalar **var; /* by variable: its lanes */
   i64 *env;     /* by symbol */
   u8 *base;     /* the arena of a planned program */
-  BufId *owner; /* by byte of it: root that was stored there last; NULL: nobody watches */
+  BufId *owner; /* by byte of the arena: root of the last store; NULL: not watched */
   u64 steps;    /* iterations so far */
-  u32 set;      /* 1 + how often a symbol was set: views that depend on data are made anew */
-  Loc loc;      /* of the statement that runs, for messages */
+  u32 set;      /* 1 + number of symbol assignments; invalidates views that depend on data */
+  Loc loc;      /* current statement, for messages */
 };
 
 /* ---- buffers ---- */
@@ -68,7 +66,7 @@ static void shape(Run *r, BufId b) {
   }
 }
 
-/* Memory for at least n bytes; it grows twofold, so that a loop that appends stays linear. */
+/* Memory for at least n bytes. It doubles, so that appending in a loop is linear. */
 static void reserve(Mem *m, u64 n, Arena *a) {
   if (m->data && n <= m->cap) return;
   u64 cap = m->cap * 2 > n ? m->cap * 2 : n;
@@ -78,7 +76,7 @@ static void reserve(Mem *m, u64 n, Arena *a) {
   m->cap = cap;
 }
 
-/* Extents that depend on symbols set while running are compared when the array is first used. */
+/* Extents that depend on symbols set during the run are checked at the first use. */
 static void check_input(Run *r, BufId b) {
   const View *v = &r->view[b];
   u32 pos = v->input;
@@ -114,7 +112,7 @@ static View *view_get(Run *r, BufId b) {
   return v;
 }
 
-/* Memory that somebody else owns, used in place when its alignment allows. */
+/* Memory of a caller, used in place if it is aligned. */
 static void borrow(Run *r, BufId b, const Tensor *t) {
   Mem *m = &r->mem[b];
   u32 align = dtype_bytes(t->dt);
@@ -138,7 +136,7 @@ InterpState *interp_state(Prog *p, Arena *a) {
   return s;
 }
 
-/* State has memory of its own, so that it outlives the run. */
+/* State has its own memory, since it outlives the run. */
 static void add_state(Run *r) {
   Prog *p = r->p;
   const InterpState *s = r->o.state ? r->o.state : interp_state(p, r->a);
@@ -149,7 +147,7 @@ static void add_state(Run *r) {
   }
 }
 
-/* One block for everything that has a place, filled with what no program should read. */
+/* One block for all planned buffers, filled with a pattern that no program should read. */
 static void add_arena(Run *r) {
   Prog *p = r->p;
   r->base = arena_array(r->a, 1, p->arena_bytes ? p->arena_bytes : 1);
@@ -230,8 +228,9 @@ static _Noreturn void out_of_bounds(Run *r, BufId b, u32 axis, i64 index, u32 la
        (long long)r->view[b].dim[axis]);
 }
 
-/* Keeps account of whose data lie in the arena. A vector may reach into lanes behind the last
- * channel, which nobody stores and no result depends on; but some lane of it must be there. */
+/* Tracks which buffer owns each byte of the arena. A vector may include lanes after the last
+ * channel that were never stored, since no result depends on them. At least one lane must be
+ * valid. */
 static void watch(Run *r, BufId b, const u8 *at, u32 bytes, bool store) {
   BufId root = r->view[b].root;
   const Buf *bp = prog_buf(r->p, root);
@@ -243,11 +242,12 @@ static void watch(Run *r, BufId b, const u8 *at, u32 bytes, bool store) {
     mine += owner[i] == root;
   }
   if (mine == bytes || (bytes > size && mine)) return;
-  fail(r->c, ERR_system, r->loc, "interp: %s is read where %s", show(r->c, prog_buf(r->p, b)->name),
-       *owner ? "another buffer has been written" : "nothing has been written");
+  fail(r->c, ERR_system, r->loc, "interp: a read of %s finds %s",
+       show(r->c, prog_buf(r->p, b)->name),
+       *owner ? "data of another buffer" : "memory that was never written");
 }
 
-/* Address of an element; lanes: how many elements along the last axis belong to the access. */
+/* Address of an element; lanes: number of elements along the last axis. */
 static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes, bool store) {
   i64 at[MAX_RANK];
   u32 rank = r->view[b].rank;
@@ -393,7 +393,9 @@ static void exec(Run *r, StmtId first);
 
 static void count_step(Run *r) {
   if (r->o.max_steps && r->steps++ == r->o.max_steps)
-    fail(r->c, ERR_unsupported, r->loc, "more than %llu steps", (unsigned long long)r->o.max_steps);
+    fail(r->c, ERR_unsupported, r->loc,
+         "the run takes more than %llu loop iterations, the limit of --max-steps",
+         (unsigned long long)r->o.max_steps);
 }
 
 static void loop(Run *r, const Stmt *s) {

@@ -1,9 +1,8 @@
-/* find_llvm.c: finds LLVM.
+/* find_llvm.c: finds and loads libLLVM.
  *
- * Out: a table of functions of the newest libLLVM from 14 to 19 that the loader finds, or the one
- * that INGOT_LLVM names. It is looked for when it is needed, so that ingot starts, and is built,
- * where there is none; and it stays in the process, as its own tables do.
- */
+ * Out: a table of functions of the newest libLLVM from 14 to 19 that the loader finds, or of the
+ * one that INGOT_LLVM names. It is loaded on first use, so ingot builds and starts without it. It
+ * is never unloaded. */
 #include "back/llvm/llvm.h"
 
 #include <dlfcn.h>
@@ -62,14 +61,14 @@ const Llvm *llvm_load(Ctx *c) {
   const char *named = getenv("INGOT_LLVM");
   l->handle = open_any(&l->version);
   if (!l->handle && named && *named)
-    fail(c, ERR_unsupported, LOC_NONE, "INGOT_LLVM=%s: there is no such LLVM (%d to %d)", named,
-         OLDEST, NEWEST);
+    fail(c, ERR_unsupported, LOC_NONE, "INGOT_LLVM=%s: no such library; expected LLVM %d to %d",
+         named, OLDEST, NEWEST);
   if (!l->handle)
-    fail(c, ERR_unsupported, LOC_NONE, "LLVM %d to %d is needed, and no libLLVM is installed here",
+    fail(c, ERR_unsupported, LOC_NONE, "this needs LLVM %d to %d, but libLLVM was not found",
          OLDEST, NEWEST);
   const char *missing = find_all(l);
   if (missing)
-    fail(c, ERR_unsupported, LOC_NONE, "this LLVM has no function %s: versions %d to %d do",
+    fail(c, ERR_unsupported, LOC_NONE, "this LLVM lacks the function %s; versions %d to %d have it",
          missing, OLDEST, NEWEST);
   return l;
 }
@@ -83,8 +82,7 @@ u32 llvm_version(void) {
 
 Jit *jit_make(const Prog *p, const LlvmOptions *o) {
   (void)o;
-  fail(p->c, ERR_unsupported, LOC_NONE,
-       "LLVM is not part of this build, which was made with LLVM=0");
+  fail(p->c, ERR_unsupported, LOC_NONE, "this ingot was built without LLVM (LLVM=0)");
 }
 
 void jit_end(Jit *j) {

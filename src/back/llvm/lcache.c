@@ -1,17 +1,16 @@
-/* lcache.c: compiled code in a file, for the next time.
+/* lcache.c: cache of compiled code.
  *
- * A file is named by a hash of everything that its code depends on: the program, the machine, the
- * versions. In it are a mark, the number of objects, then of each its size and its bytes, and a
- * hash of all that. One that is cut off or changed is taken for none. The hash is not a signature,
- * so `take` refuses files that other users can write to.
- */
+ * A file is named by a hash of everything its code depends on: program, machine, versions. It holds
+ * a magic string, the number of objects, each object's size and bytes, and a hash of all that. A
+ * damaged file is ignored. The hash is not a signature, so `take` refuses files that other users
+ * can write to. */
 #include "back/llvm/llvm.h"
 
 #include <string.h>
 
 static const char mark[16] = "ingot objects 1";
 
-/* Two hashes of 64 bits: one alone meets another too easily. */
+/* Two 64-bit hashes, to make collisions unlikely. */
 static void name_file(Gen *g) {
   StrBuf key = program_key(g);
   u64 first = hash_bytes(key.at, key.n);

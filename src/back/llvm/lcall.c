@@ -1,10 +1,9 @@
-/* lcall.c: what is left to functions of ingot itself: those of eval.c.
+/* lcall.c: operations done by functions of eval.c.
  *
- * In: an operation, a conversion, a random number, of one lane or several. Out: a call for each
- * lane of the one function that llvm_runtime_call is, with numbers as 64 bits: floats as double. So
- * every operator has the bits of the interpreter, whatever else is written in instructions. Object
- * files for others have no such function and are refused by name.
- */
+ * In: an operation, conversion or random number, with one or more lanes. Out: one call of
+ * llvm_runtime_call per lane, with all numbers as 64 bits and floats as double. So every operator
+ * has the bits of the interpreter. Object files cannot call it; they refuse such operations by
+ * name. */
 #include "back/llvm/llvm.h"
 
 #include <string.h>
@@ -21,7 +20,7 @@ static u64 bits_of(Scalar x, DType dt) {
   return bits;
 }
 
-/* Bits of the code, from the lowest: kind 4, operator 8, types 8 each, flag 4, math 4. */
+/* Fields of code from the lowest bit: kind 4, operator 8, types 8 each, flag 4, math 4. */
 u64 llvm_runtime_call(u64 code, u64 a, u64 b, u64 c) {
   Op op = (Op)(code >> 4 & 255);
   DType from = (DType)(code >> 12 & 255), to = (DType)(code >> 20 & 255);
@@ -85,7 +84,7 @@ static LVal call_one(Gen *g, RuntimeCall f, const LVal *arg, u32 n) {
 LVal gen_call(Gen *g, RuntimeCall f, const LVal *arg, u32 n, u32 lanes) {
   if (g->o->object)
     fail(g->c, ERR_unsupported, g->c->here,
-         "object code through LLVM has no function for %s: build it through C", name_of(f));
+         "LLVM object code does not support %s; build it without --backend llvm", name_of(f));
   if (lanes == 1) return call_one(g, f, arg, n);
   LVal all = NULL, one[3];
   for (u32 i = 0; i < lanes; i++) {

@@ -1,4 +1,4 @@
-/* lcast.c: conversions between element types, with the bits that scalar_cast of eval.c gives. */
+/* lcast.c: conversions between element types, bit-exact with scalar_cast of eval.c. */
 #include "back/llvm/llvm.h"
 
 LVal wrap_int(Gen *g, DType dt, LVal x, u32 lanes) {
@@ -9,7 +9,7 @@ LVal wrap_int(Gen *g, DType dt, LVal x, u32 lanes) {
   return lv_bin(g, LLVMAShr, lv_bin(g, LLVMShl, x, by), by);
 }
 
-/* To another number of bits: with the sign of its type, or without its upper bits. */
+/* Extends by the sign of its type, or truncates. */
 static LVal resize(Gen *g, DType from, DType to, LVal x, u32 lanes) {
   LType t = lt_value(g, to, lanes);
   u32 a = lt_bits(from), b = lt_bits(to);
@@ -18,14 +18,14 @@ static LVal resize(Gen *g, DType from, DType to, LVal x, u32 lanes) {
   return wrap_int(g, to, x, lanes);
 }
 
-/* Truncates; NaN gives 0; stops at the ends of an integer of so many bits. */
+/* Truncates and saturates to an integer of this width; NaN gives 0. */
 static LVal to_int(Gen *g, LVal x, bool wide, bool is_signed, u32 bits, u32 lanes) {
   double lo = is_signed ? -(double)((u64)1 << (bits - 1)) : 0;
   double top = bits == 64 && !is_signed ? 0x1p64 : (double)((u64)1 << (bits - is_signed));
   LType t = lt_lanes(g, lt_int(g, bits), lanes);
-  LVal zero = lv_real(g, wide, lanes, 0), least = lv_real(g, wide, lanes, lo);
+  LVal zero = lv_real(g, wide, lanes, 0), min = lv_real(g, wide, lanes, lo);
   LVal over = lv_fcmp(g, LLVMRealOGE, x, lv_real(g, wide, lanes, top));
-  LVal under = lv_fcmp(g, LLVMRealOLE, x, least);
+  LVal under = lv_fcmp(g, LLVMRealOLE, x, min);
   LVal out = lv_bin(g, LLVMOr, lv_fcmp(g, LLVMRealUNO, x, x), lv_bin(g, LLVMOr, over, under));
   LVal r = lv_cast(g, is_signed ? LLVMFPToSI : LLVMFPToUI, lv_select(g, out, zero, x), t);
   i64 hi = is_signed ? (i64)(((u64)1 << (bits - 1)) - 1) : -1;
@@ -34,14 +34,14 @@ static LVal to_int(Gen *g, LVal x, bool wide, bool is_signed, u32 bits, u32 lane
   return lv_select(g, under, lv_int(g, bits, lanes, (i64)((u64)1 << (bits - 1))), r);
 }
 
-/* Narrow integers do not come here saturated: see prog_expand.c. */
+/* prog_expand.c has replaced saturating casts to narrow integers. */
 static LVal float_to_int(Gen *g, const Expr *e, DType from, LVal x) {
   DType to = e->dt;
   bool wide = from == DT_f64, is_signed = dtype_is_signed(to);
   u32 bits = dtype_info[to].bits, lanes = e->lanes;
   if (e->small && to == DT_i32) return lv_cast(g, LLVMFPToSI, x, lt_value(g, to, lanes));
   if (e->sat) return to_int(g, x, wide, is_signed, bits, lanes);
-  if (to == DT_u64) { /* numbers below zero wrap as those of i64 do */
+  if (to == DT_u64) { /* negative numbers wrap like i64 */
     LVal minus = to_int(g, x, wide, true, 64, lanes), plus = to_int(g, x, wide, false, 64, lanes);
     LVal below = lv_fcmp(g, LLVMRealOLT, x, lv_real(g, wide, lanes, 0));
     return lv_select(g, below, minus, plus);

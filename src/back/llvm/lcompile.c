@@ -1,8 +1,7 @@
-/* lcompile.c: modules of LLVM as object code, several at a time.
+/* lcompile.c: compiles LLVM modules to object code in parallel.
  *
- * In: units that hold functions. Out: an object file of each, in memory. A unit has a context of
- * its own, so that threads share nothing; there are as many threads as cores.
- */
+ * In: units that hold functions. Out: an object file of each, in memory. Each unit has its own LLVM
+ * context, so threads share nothing. There are as many threads as cores. */
 #include "back/llvm/llvm.h"
 
 #include <dlfcn.h>
@@ -14,9 +13,9 @@
 
 /* ---- machines ---- */
 
-/* Names of LLVM's targets by the beginning of a triple. */
+/* LLVM targets by prefix of the triple. */
 static const struct {
-  const char *begins, *name, *holds;
+  const char *begins, *name, *pin;
 } targets[] = {
     {"x86_64", "X86", "=v,0"},      {"i386", "X86", "=v,0"},       {"i686", "X86", "=v,0"},
     {"aarch64", "AArch64", "=w,0"}, {"arm64", "AArch64", "=w,0"},  {"thumb", "ARM", NULL},
@@ -26,17 +25,18 @@ static const struct {
 static u32 find_target(Gen *g, const char *triple) {
   u32 i = 0, n = sizeof targets / sizeof *targets;
   while (i < n && strncmp(triple, targets[i].begins, strlen(targets[i].begins))) i++;
-  if (i == n) fail(g->c, ERR_unsupported, LOC_NONE, "ingot knows no target of LLVM for %s", triple);
+  if (i == n)
+    fail(g->c, ERR_unsupported, LOC_NONE, "no LLVM target is known for the triple %s", triple);
   return i;
 }
 
-/* What LLVM calls the machine, or the name of a compiler for it, begins with a triple that has the
- * vectors. */
+/* Checks that the triple, or the name of a compiler for it, starts with an architecture that has
+ * the vectors. */
 static void need_vectors(Gen *g, const char *name) {
   const Target *t = g->o->target;
   const char *triple = *t->llvm ? t->llvm : t->cross;
   if (t->loops || !*triple || !strcmp(targets[find_target(g, triple)].name, name)) return;
-  fail(g->c, ERR_unsupported, LOC_NONE, "%s is no machine with the vectors of %s", g->triple,
+  fail(g->c, ERR_unsupported, LOC_NONE, "%s does not have the vectors of %s (--march)", g->triple,
        t->name);
 }
 
@@ -62,7 +62,7 @@ static const char *keep(Gen *g, char *text) {
   return copy;
 }
 
-/* The part of "TRIPLE,CPU,FEATURES" up to the next comma; the last one is all that is left. */
+/* The part of "TRIPLE,CPU,FEATURES" up to the next comma; last: the rest. */
 static const char *next_part(Ctx *c, const char **at, bool last) {
   size_t n = last ? strlen(*at) : strcspn(*at, ",");
   const char *part = str_text(c, str_intern(c, *at, n));
@@ -74,8 +74,8 @@ static bool begins(const char *s, const char *with) {
   return !strncmp(s, with, strlen(with));
 }
 
-/* LLVM rounds, and widens halves, by functions where the machine has no instructions, which objects
- * have nobody to link them with. dot4 and its like are instructions of x86, by their names. */
+/* Without instructions for rounding or f16, LLVM calls library functions that objects cannot link
+ * to. dot_i8x4 and similar are x86 intrinsics by name. */
 static void detect_features(Gen *g) {
   u32 lanes = g->o->target->lanes;
   bool x86 = begins(g->triple, "x86_64"), avx2 = has_feature(g, "avx2");
@@ -92,7 +92,7 @@ static void detect_features(Gen *g) {
   if (x86 && bytes) g->has.registers |= CAP_maddubs | CAP_psign | (vnni ? CAP_dot_i8x4 : 0);
 }
 
-/* NULL: this machine; "": this one, but not its CPU; else TRIPLE,CPU,FEATURES. */
+/* NULL: this machine; "": this architecture with a generic CPU; otherwise TRIPLE,CPU,FEATURES. */
 void machine_find(Gen *g, const char *machine) {
   bool here = !machine || !*machine || *machine == ',';
   const char *rest = machine ? machine : "";
@@ -101,7 +101,7 @@ void machine_find(Gen *g, const char *machine) {
   u32 i = find_target(g, g->triple);
   need_vectors(g, targets[i].name);
   set_up(g, targets[i].name);
-  g->holds = targets[i].holds;
+  g->pin_constraint = targets[i].pin;
   g->cpu = machine ? next_part(g->c, &rest, false) : keep(g, g->l->LLVMGetHostCPUName());
   g->features = machine ? next_part(g->c, &rest, true) : keep(g, g->l->LLVMGetHostCPUFeatures());
   char *why = NULL;
@@ -110,34 +110,29 @@ void machine_find(Gen *g, const char *machine) {
   detect_features(g);
 }
 
-static LLVMTargetMachineRef new_machine(Gen *g) {
-  return g->l->LLVMCreateTargetMachine(g->machine, g->triple, g->cpu, g->features,
-                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
-}
-
 /* ---- units ---- */
 
-/* Of programs with vectors the loops are as they shall be: LLVM cleans up, and moves what does not
- * change out of them. To unroll them once more, as the usual passes do, takes five times as long
- * and makes no network faster. Plain loops take the usual ones. */
+/* Loops of vector programs are already tiled and unrolled: LLVM only cleans up and hoists. Its
+ * default passes would unroll again, which takes five times as long and makes no network faster.
+ * Plain loops use the default passes. */
 #define USUAL_PASSES "default<O2>"
 #define VECTOR_PASSES(combine)                                                                     \
   "always-inline,function(sroa,early-cse," combine ",simplifycfg,loop-simplify,lcssa,"             \
   "loop-mssa(loop-rotate,licm),gvn," combine ",simplifycfg)"
 
-/* From 18 on LLVM ends the process where a second look of instcombine would find more to do, unless
- * it is told that this is no error. */
+/* From version 18 on, LLVM aborts if instcombine does not reach a fixpoint, unless an option
+ * disables the check. */
 static const char *passes_of(const Gen *g) {
   if (g->o->target->lanes == 1) return USUAL_PASSES;
   return g->l->version < 18 ? VECTOR_PASSES("instcombine")
                             : VECTOR_PASSES("instcombine<no-verify-fixpoint>");
 }
 
-/* Without this LLVM ends the process at an error. */
-static void on_diagnostic(LLVMDiagnosticInfoRef said, void *arg) {
+/* Without a handler LLVM exits the process on errors. */
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *arg) {
   LlvmUnit *u = arg;
-  if (u->l->LLVMGetDiagInfoSeverity(said) == LLVMDSError && !u->why)
-    u->why = u->l->LLVMGetDiagInfoDescription(said);
+  if (u->l->LLVMGetDiagInfoSeverity(info) == LLVMDSError && !u->why)
+    u->why = u->l->LLVMGetDiagInfoDescription(info);
 }
 
 void units_begin(Gen *g, u32 n) {
@@ -145,7 +140,9 @@ void units_begin(Gen *g, u32 n) {
   g->nunits = n;
   for (u32 i = 0; i < n; i++) {
     LlvmUnit *u = &g->units[i];
-    u->machine = new_machine(g);
+    u->machine =
+        g->l->LLVMCreateTargetMachine(g->machine, g->triple, g->cpu, g->features,
+                                      LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
     u->passes = passes_of(g);
     u->context = g->l->LLVMContextCreate();
     u->l = g->l;
@@ -176,7 +173,7 @@ void units_end(Gen *g) {
 
 typedef struct CompilePool {
   Gen *g;
-  atomic_uint next; /* unit that nobody has taken */
+  atomic_uint next; /* next unit to compile */
 } CompilePool;
 
 static char *verify(const Llvm *l, LlvmUnit *u) {
@@ -186,7 +183,7 @@ static char *verify(const Llvm *l, LlvmUnit *u) {
   return NULL;
 }
 
-/* Only LLVM is called: contexts of ingot are of one thread. */
+/* Calls only LLVM: a Ctx belongs to one thread. */
 static void compile(const Llvm *l, LlvmUnit *u) {
   char *why = verify(l, u);
   u->why = why;
@@ -204,9 +201,9 @@ static void compile(const Llvm *l, LlvmUnit *u) {
 }
 
 static void *worker(void *arg) {
-  CompilePool *crew = arg;
-  for (u32 i; (i = atomic_fetch_add(&crew->next, 1)) < crew->g->nunits;)
-    compile(crew->g->l, &crew->g->units[i]);
+  CompilePool *pool = arg;
+  for (u32 i; (i = atomic_fetch_add(&pool->next, 1)) < pool->g->nunits;)
+    compile(pool->g->l, &pool->g->units[i]);
   return NULL;
 }
 
@@ -216,22 +213,22 @@ static u32 cores(void) {
 }
 
 u32 units_wanted(u32 kernels) {
-  u32 most = cores() * 2, n = (kernels + 3) / 4;
-  return n < 1 ? 1 : n > most ? most : n;
+  u32 max = cores() * 2, n = (kernels + 3) / 4;
+  return n < 1 ? 1 : n > max ? max : n;
 }
 
 static void report_errors(Gen *g) {
   for (u32 i = 0; i < g->nunits; i++)
     if (g->units[i].why)
-      bug(g->c, LOC_NONE, "LLVM refuses the code of a model: %.400s", g->units[i].why);
+      bug(g->c, LOC_NONE, "LLVM rejects the generated code: %.400s", g->units[i].why);
 }
 
 void units_compile(Gen *g) {
-  CompilePool crew = {.g = g};
+  CompilePool pool = {.g = g};
   pthread_t helper[MAX_THREADS];
-  u32 n = 0, most = cores() < g->nunits ? cores() : g->nunits;
-  while (n + 1 < most && !pthread_create(&helper[n], NULL, worker, &crew)) n++;
-  worker(&crew);
+  u32 n = 0, max = cores() < g->nunits ? cores() : g->nunits;
+  while (n + 1 < max && !pthread_create(&helper[n], NULL, worker, &pool)) n++;
+  worker(&pool);
   for (u32 i = 0; i < n; i++) pthread_join(helper[i], NULL);
   report_errors(g);
 }

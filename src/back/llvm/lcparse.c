@@ -1,10 +1,9 @@
-/* lcparse.c: expressions of C text as values of LLVM.
+/* lcparse.c: compiles C expressions to LLVM values.
  *
- * In: the text of mathlib*.h, a part of C: numbers of 32 and 64 bits, float and double, pointers to
- * them as parameters, constant tables. Out: the same operations in the same order, so the bits are
- * those of the compiled text. Method: recursive descent by precedence; a variable is a place in
- * memory, of which passes make values.
- */
+ * In: the text of mathlib*.h, a subset of C: 32-bit and 64-bit integers, float and double, pointers
+ * to them as parameters, constant tables. Out: the same operations in the same order, hence the
+ * same bits as compiled C. Method: recursive descent by precedence. Variables are allocas, which
+ * LLVM promotes. */
 #include "back/llvm/lcparse.h"
 
 #include <ctype.h>
@@ -12,7 +11,7 @@
 #include <string.h>
 
 void ct_fail(CParser *r, const char *what) {
-  bug(r->g->c, LOC_NONE, "%s in the text of functions, at '%.30s'", what, r->word);
+  bug(r->g->c, LOC_NONE, "mathlib text: %s, at '%.30s'", what, r->word);
 }
 
 /* ---- tokens ---- */
@@ -21,7 +20,7 @@ static bool is_word(char c) {
   return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Conditions of the preprocessor ask for a compiler: none is there, so what follows #else holds. */
+/* Preprocessor conditions test for compilers, so all are false: the #else branch is used. */
 static void skip_condition(CParser *r) {
   bool out = r->at[1] == 'i' || (r->at[1] == 'e' && r->at[2] == 'l' && r->at[3] == 'i');
   do {
@@ -163,7 +162,7 @@ void ct_declare(CParser *r, CName name) {
 
 static CValue number(CParser *r) {
   char text[64];
-  if (r->n >= sizeof text) ct_fail(r, "a long number");
+  if (r->n >= sizeof text) ct_fail(r, "number too long");
   memcpy(text, r->word, r->n);
   text[r->n] = 0;
   bool hex = text[0] == '0' && text[1] == 'x', real = strpbrk(text, hex ? ".pP" : ".eE") != NULL;
@@ -182,7 +181,7 @@ static CValue number(CParser *r) {
 }
 
 static CValue unary(CParser *r);
-static CValue binary(CParser *r, u32 least);
+static CValue binary(CParser *r, u32 min_level);
 
 /* Functions that are one instruction, if the machine has it. */
 static bool special(CParser *r, const char *name, size_t n, const CValue *arg, CValue *out) {
@@ -225,7 +224,7 @@ static CValue call(CParser *r, const char *name, size_t n) {
   for (u32 i = 0; i < r->function.n; i++) {
     const CFunction *f = &r->function.at[i];
     if (f->name != s) continue;
-    if (f->n != count) ct_fail(r, "other arguments");
+    if (f->n != count) ct_fail(r, "wrong number of arguments");
     for (u32 k = 0; k < count; k++) {
       t[k] = ct_llvm_type(r, f->param[k]);
       v[k] = ct_convert(r, arg[k], f->param[k]);
@@ -235,7 +234,7 @@ static CValue call(CParser *r, const char *name, size_t n) {
     return (CValue){r->g->l->LLVMBuildCall2(r->g->unit->builder, type, fn, v, count, ""), f->result,
                     false};
   }
-  ct_fail(r, "an unknown function");
+  ct_fail(r, "unknown function");
 }
 
 static CValue primary(CParser *r) {
@@ -253,7 +252,7 @@ static CValue primary(CParser *r) {
     const CName *x = &r->name.at[i];
     if (x->n == n && !memcmp(x->at, name, n)) return (CValue){x->place, x->t, !x->table};
   }
-  ct_fail(r, "an unknown name");
+  ct_fail(r, "unknown name");
 }
 
 static CValue element(CParser *r, CValue array, LVal by) {
@@ -291,7 +290,7 @@ static CValue postfix(CParser *r) {
   }
 }
 
-/* Is what stands in the parenthesis a type? */
+/* Does the parenthesis contain a type? */
 static bool is_cast(const CParser *r) {
   CParser ahead = *r;
   CType t;
@@ -340,7 +339,7 @@ static CValue unary(CParser *r) {
 
 static const struct COp {
   const char *sign;
-  u32 level; /* binds closer the higher */
+  u32 level; /* precedence: higher binds tighter */
   LLVMOpcode s, u, f;
   LLVMIntPredicate ps, pu;
   LLVMRealPredicate pf;
@@ -392,7 +391,7 @@ static LLVMBasicBlockRef block(CParser *r, const char *name) {
   return r->g->l->LLVMAppendBasicBlockInContext(r->g->unit->context, r->g->fn, name);
 }
 
-/* The second operand is looked at only if the first does not tell. */
+/* Short-circuit evaluation. */
 static CValue logical(CParser *r, CValue a, const struct COp *o) {
   LLVMBuilderRef b = r->g->unit->builder;
   bool both = o->level == 2;
@@ -431,11 +430,11 @@ static CValue choice(CParser *r, CValue c) {
   return (CValue){phi, t, false};
 }
 
-/* Operators of that level and closer ones; level 0: choices too. */
-static CValue binary(CParser *r, u32 least) {
+/* Operators of at least this precedence; 0: includes ?:. */
+static CValue binary(CParser *r, u32 min_level) {
   CValue a = unary(r);
   const struct COp *o;
-  while ((o = find_op(r->word, r->n)) && o->level >= (least ? least : 1)) {
+  while ((o = find_op(r->word, r->n)) && o->level >= (min_level ? min_level : 1)) {
     ct_next(r);
     if (o->level < 3) {
       a = logical(r, a, o);
@@ -445,7 +444,7 @@ static CValue binary(CParser *r, u32 least) {
     CValue b = binary(r, o->level + 1);
     a = calculate(r, o->sign, a, b);
   }
-  return !least && ct_accept(r, "?") ? choice(r, a) : a;
+  return !min_level && ct_accept(r, "?") ? choice(r, a) : a;
 }
 
 CValue ct_expr(CParser *r) {

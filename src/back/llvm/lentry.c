@@ -1,9 +1,8 @@
-/* lentry.c: the function that runs a model: it calls the kernels in order.
+/* lentry.c: the function that runs a model; it calls the kernels in order.
  *
- * In: a planned program. Out: ENTRY_NAME, of the type of NAME_call in generated C: arena, sizes,
- * seed, inputs, outputs, shapes. Behind the pointers to inputs stands one to those of constants, by
- * number of the buffer. Returns 0, or the status of a require, see status_text.
- */
+ * In: a planned program. Out: ENTRY_NAME with the type of NAME_call in generated C: arena, sizes,
+ * seed, inputs, outputs, shapes. The pointer after the inputs is that of the table of constants, by
+ * buffer. Returns 0, or the status of a require, see status_text. */
 #include "back/llvm/llvm.h"
 #include "back/status.h"
 #include "ir/prog_mem.h"
@@ -32,7 +31,7 @@ u32 status_of(Gen *g, const Stmt *s) {
   return STATUS_COUNT + g->why->n - 1;
 }
 
-/* Also where the code itself is not written, since it was kept. */
+/* Also used if the code itself comes from the cache. */
 void list_statuses(Gen *g) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(g->p, g->p->body); (s = prog_next(&w));) {
@@ -47,7 +46,7 @@ const char *status_text(Ctx *c, const StrList *why, u32 status) {
   return i < why->n ? str_text(c, why->at[i]) : "not a status of this model";
 }
 
-/* ---- what is around the body ---- */
+/* ---- prologue and epilogue ---- */
 
 LVal lv_element(Gen *g, LType t, LVal array, u64 i) {
   LVal by = lv_int(g, 64, 1, (i64)i);
@@ -78,7 +77,7 @@ static void place_buffers(Gen *g) {
   }
 }
 
-/* Sizes are given; those that are found out while running begin with 0. */
+/* Sizes are arguments; those computed during the run start as 0. */
 static void place_symbols(Gen *g) {
   for (Sym s = 0; s < dim_nsyms(g->p->dims); s++) {
     const SymInfo *info = dim_syminfo(g->p->dims, s);
@@ -94,7 +93,7 @@ static void place_symbols(Gen *g) {
   }
 }
 
-/* Extents that depend on what was found out. */
+/* Extents that depend on data. */
 static void store_shapes(Gen *g) {
   for (u32 i = 0; i < g->p->out.n; i++) {
     const Buf *b = prog_buf(g->p, g->p->out.at[i]);
@@ -133,7 +132,7 @@ LLVMBasicBlockRef gen_function_begin(Gen *g, LVal fn) {
   return first;
 }
 
-/* ---- a function of fixed type ---- */
+/* ---- function with the type of NAME_call ---- */
 
 typedef enum EntryArg { EA_arena, EA_size, EA_seed, EA_in, EA_out, EA_shape, EA_COUNT } EntryArg;
 

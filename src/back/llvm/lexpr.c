@@ -1,9 +1,8 @@
-/* lexpr.c: expressions as values of LLVM, with the bits that eval.c gives.
+/* lexpr.c: expressions as LLVM values, bit-exact with eval.c.
  *
- * Nothing is contracted or reordered: LLVM is told of no freedom with floats. Functions are those
- * of quick.def where the program means these, and instructions where there are; all others are
- * calls (lcall.c).
- */
+ * Nothing is contracted or reordered: no fast-math flags are set. Functions use quick.def if the
+ * program's math mode says so, instructions if the machine has them, and calls otherwise
+ * (lcall.c). */
 #include "back/llvm/llvm.h"
 
 #include <math.h>
@@ -15,7 +14,7 @@ LVal gen_fma(Gen *g, LVal a, LVal b, LVal c) {
 
 /* ---- floats ---- */
 
-/* Larger or smaller: NaN if either is NaN, the first of equal ones. */
+/* max or min: NaN if either is NaN; of equal values the first. */
 static LVal extreme(Gen *g, LLVMRealPredicate p, LVal a, LVal b) {
   LVal m = lv_select(g, lv_fcmp(g, p, b, a), b, a);
   return lv_select(g, lv_fcmp(g, LLVMRealUNO, b, b), b, m);
@@ -28,7 +27,8 @@ static LVal sign_of(Gen *g, LVal a, bool wide, u32 lanes) {
   return lv_select(g, lv_fcmp(g, LLVMRealOGT, a, zero), lv_real(g, wide, lanes, 1), r);
 }
 
-/* Functions that machines have instructions for; else LLVM calls a library, with the same bits. */
+/* Intrinsics that machines have instructions for; otherwise LLVM calls a library, with the same
+ * bits. */
 static const char *instruction(Op op) {
   switch (op) {
   case OP_sqrt: return "llvm.sqrt";
@@ -50,7 +50,7 @@ static LVal function(Gen *g, const Expr *x, LVal *arg) {
   return gen_math(g, x->op, part, arg, x->narg, x->lanes);
 }
 
-/* In f32 or f64; rounding to a narrower type is the caller's. */
+/* Computes in f32 or f64; the caller rounds to a narrower type. */
 static LVal float_op(Gen *g, const Expr *x, LVal *arg) {
   bool wide = x->dt == DT_f64;
   LVal a = arg[0], b = arg[1];
@@ -121,7 +121,7 @@ static LVal gen_op(Gen *g, const Expr *x) {
 
 /* ---- vectors ---- */
 
-/* Lanes one by one, where LLVM's instruction for two vectors does not say it. */
+/* Shuffles lane by lane, for cases that shufflevector cannot express. */
 static LVal gather_lanes(Gen *g, const Expr *x, const LVal *arg, u32 n) {
   LVal all = g->l->LLVMGetUndef(lt_value(g, x->dt, x->lanes));
   for (u32 i = 0; i < x->lanes; i++) {
@@ -131,7 +131,7 @@ static LVal gather_lanes(Gen *g, const Expr *x, const LVal *arg, u32 n) {
   return all;
 }
 
-/* All lanes of vectors of n, one behind the other. */
+/* Concatenates vectors of n lanes. */
 static LVal join(Gen *g, LVal a, LVal b, u32 n) {
   LVal mask[MAX_LANES];
   for (u32 i = 0; i < 2 * n; i++) mask[i] = lv_int(g, 32, 1, i);
@@ -201,6 +201,6 @@ LVal gen_expr(Gen *g, ExprId id) {
   case EX_shuffle: return gen_shuffle(g, x);
   case EX_quad: return gen_quad(g, x);
   case EX_random: return gen_random(g, x);
-  default: lv_refuse(g, "this expression");
+  default: lv_refuse(g, "an expression of this kind");
   }
 }

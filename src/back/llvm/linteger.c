@@ -1,9 +1,8 @@
-/* linteger.c: operations on integers, with the bits that eval.c gives: they wrap, and none is
- * undefined. Products of bytes come here where the machine has instructions for them (g->has).
- */
+/* linteger.c: operations on integers, bit-exact with eval.c: they wrap, and none is undefined. Dot
+ * products come here if the machine has instructions for them (g->has). */
 #include "back/llvm/llvm.h"
 
-/* An integer of these lanes and type. */
+/* Type and lanes of an integer operation. */
 typedef struct IntKind {
   Gen *g;
   DType dt;
@@ -23,10 +22,10 @@ static LVal negated(const IntKind *k, LVal a) {
   return lv_bin(k->g, LLVMSub, number(k, 0), a);
 }
 
-/* Divisor and whether it is one that must not be divided by: 0, and -1 of signed numbers. */
+/* A divisor made safe, and masks of the lanes where it was 0 or, if signed, -1. */
 typedef struct Divisor {
-  LVal safe, zero, minus; /* minus NULL: it has no sign */
-  bool plain;             /* neither, as a constant tells */
+  LVal safe, zero, minus; /* minus NULL: unsigned */
+  bool plain;             /* a constant other than 0 and -1 */
 } Divisor;
 
 static Divisor divisor(const IntKind *k, ExprId id, LVal b) {
@@ -52,7 +51,7 @@ static LVal quotient(const IntKind *k, ExprId id, LVal a, LVal b) {
   return lv_select(k->g, d.zero, number(k, 0), q);
 }
 
-/* floors: with the sign of b. A divisor of 1, which stands for 0 and -1, leaves 0. */
+/* floors: result has the sign of b. Divisors 0 and -1 are replaced by 1, which leaves 0. */
 static LVal rest(const IntKind *k, ExprId id, LVal a, LVal b, bool floors) {
   Divisor d = divisor(k, id, b);
   LVal r = lv_bin(k->g, k->is_signed ? LLVMSRem : LLVMURem, a, d.safe);
@@ -78,14 +77,14 @@ static LVal sign_of(const IntKind *k, LVal a) {
   return k->is_signed ? lv_select(k->g, lv_icmp(k->g, LLVMIntSLT, a, zero), number(k, -1), r) : r;
 }
 
-/* ---- products of bytes and of halves ---- */
+/* ---- dot products of int8 and int16 ---- */
 
-/* The instruction for a vector of 32-bit numbers, of these names for 128, 256 and 512 bits. */
+/* The intrinsic for a vector of i32; names for 128, 256 and 512 bits. */
 static const char *named(const IntKind *k, const char *const *name) {
   return k->lanes == 4 ? name[0] : k->lanes == 8 ? name[1] : k->lanes == 16 ? name[2] : NULL;
 }
 
-/* The same bits as lanes of 16, or of 8. */
+/* The bits as lanes of 16 or 8 bits. */
 static LVal parts(const IntKind *k, LVal a, u32 bits) {
   return lv_cast(k->g, LLVMBitCast, a, lt_lanes(k->g, lt_int(k->g, bits), k->lanes * 32 / bits));
 }
@@ -124,7 +123,7 @@ static LVal psign(const IntKind *k, LVal *arg) {
   static const char *const name[] = {"llvm.x86.ssse3.psign.b.128", "llvm.x86.avx2.psign.b", NULL};
   LVal a = parts(k, arg[0], 8), b = parts(k, arg[1], 8), zero = lv_int(k->g, 8, k->lanes * 4, 0);
   if (named(k, name)) return whole(k, lv_intrinsic(k->g, named(k, name), NULL, (LVal[]){a, b}, 2));
-  /* 512 bits have no such instruction, but masks */
+  /* 512 bits have masks instead of psign */
   LVal r = lv_select(k->g, lv_icmp(k->g, LLVMIntSLT, b, zero), lv_bin(k->g, LLVMSub, zero, a), a);
   return whole(k, lv_select(k->g, lv_icmp(k->g, LLVMIntEQ, b, zero), zero, r));
 }

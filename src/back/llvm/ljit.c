@@ -1,9 +1,8 @@
-/* ljit.c: a program as code in this process.
+/* ljit.c: compiles a program to code in this process.
  *
- * In: a planned program for this machine. Out: a function that runs it. Method: its kernels become
- * modules, these objects, and LLVM's loader links them. What nobody here knows are memory moves,
- * and functions of libm on machines that lack an instruction: both are in this process.
- */
+ * In: a planned program for this machine. Out: a function that runs it. Method: kernels become
+ * modules, modules become objects, and LLVM's ORC linker loads them. Unresolved symbols are memory
+ * moves, and libm functions on machines without an instruction; both come from this process. */
 #include "back/llvm/llvm.h"
 #include "ir/prog_mem.h"
 
@@ -27,7 +26,7 @@ static void check(Gen *g, LLVMErrorRef e) {
   fail(g->c, ERR_system, LOC_NONE, "LLVM: %s", copy);
 }
 
-/* Constants by buffer, where vectors of them begin at cache lines. */
+/* Constants by buffer, aligned to cache lines. */
 static const void **place_weights(Ctx *c, const Prog *p) {
   const void **at = NEWS(&c->keep, const void *, p->buf.n);
   for (BufId b = 1; b < p->buf.n; b++) {
@@ -60,7 +59,7 @@ void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, StrList *why) {
   *g = (Gen){.c = c, .p = prog_extend(p), .o = o, .why = why, .numbers = map_new(&c->keep)};
   mem_need_plan(g->p);
   prog_check_kernels(g->p);
-  for (u32 i = 0; i < p->out.n; i++) { /* the caller makes room for the most there can be */
+  for (u32 i = 0; i < p->out.n; i++) { /* the caller allocates outputs of maximum size */
     u64 bytes;
     Sym sym;
     if (!mem_stride(g->p, p->out.at[i], &bytes, &sym)) mem_refuse(g->p, p->out.at[i], sym);
@@ -103,7 +102,7 @@ static void link_objects(Gen *g, Jit *to) {
   l->LLVMOrcJITDylibAddGenerator(all, process);
   for (u32 i = 0; i < g->nunits; i++) {
     LLVMMemoryBufferRef object = g->units[i].object;
-    g->units[i].object = NULL; /* the loader frees it */
+    g->units[i].object = NULL; /* the linker frees it */
     check(g, l->LLVMOrcLLJITAddObjectFile(jit, all, object));
   }
   union {

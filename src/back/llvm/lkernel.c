@@ -1,10 +1,8 @@
-/* lkernel.c: kernels as functions of LLVM.
+/* lkernel.c: kernels as LLVM functions.
  *
- * In: a kernel statement. Out: a call, and a function unless an equal one was written before. It
- * takes every buffer it touches and every variable from outside. What the program knows of memory
- * LLVM is told: which buffers share none with another, which are only read, how large and how
- * aligned they are.
- */
+ * In: a kernel statement. Out: a call, and a function unless an equal one exists. Its parameters
+ * are the buffers and outer variables it uses. Attributes tell LLVM which buffers do not alias,
+ * which are only read, and their size and alignment. */
 #include "back/llvm/llvm.h"
 #include "ir/prog_mem.h"
 
@@ -29,15 +27,15 @@ LVal lv_function(Gen *g, const char *name, LType type) {
   LVal fn = g->l->LLVMAddFunction(g->unit->module, name, type);
   const char *width = str_text(g->c, str_fmt(g->c, "%u", g->o->target->lanes * 32));
   lv_attribute(g, fn, ~0u, "nounwind", 0);
-  if (g->o->target->lanes > 1) { /* else LLVM prefers vectors of half the length on some CPUs */
+  if (g->o->target->lanes > 1) { /* otherwise LLVM prefers half the vector width on some CPUs */
     set_string_attribute(g, fn, "prefer-vector-width", width);
     set_string_attribute(g, fn, "min-legal-vector-width", width);
   }
   return fn;
 }
 
-/* Bytes that are there, whatever sizes turn out to be; 0: not known. */
-static u64 least_bytes(Gen *g, BufId b) {
+/* Guaranteed size in bytes for any values of symbols; 0: unknown. */
+static u64 min_bytes(Gen *g, BufId b) {
   const Buf *x = prog_buf(g->p, b);
   u64 n;
   for (u32 i = 0; i < x->rank; i++)
@@ -51,12 +49,12 @@ static void add_param_attributes(Gen *g, LVal fn, const KernelParams *u, u32 i, 
   if (!shared) lv_attribute(g, fn, i + 1, "noalias", 0);
   if (g->marks.writes[b] != g->marks.n) lv_attribute(g, fn, i + 1, "readonly", 0);
   lv_attribute(g, fn, i + 1, "nocapture", 0);
-  if (least_bytes(g, b)) lv_attribute(g, fn, i + 1, "dereferenceable", least_bytes(g, b));
+  if (min_bytes(g, b)) lv_attribute(g, fn, i + 1, "dereferenceable", min_bytes(g, b));
   bool ours = space != BS_in && space != BS_out;
   lv_attribute(g, fn, i + 1, "align", ours ? MEM_ALIGN : dtype_bytes(prog_buf(g->p, b)->dt));
 }
 
-/* What of the attributes is not in the text of the kernel. */
+/* The attributes that the kernel key does not include. */
 static void put_attributes(Gen *g, StrBuf *t, const KernelParams *u) {
   for (u32 i = 0; i < u->buf.n; i++) {
     BufSpace space = prog_buf(g->p, prog_root(g->p, u->buf.at[i]))->space;
@@ -68,7 +66,7 @@ static void put_attributes(Gen *g, StrBuf *t, const KernelParams *u) {
 
 /* ---- functions ---- */
 
-/* The kernel at hand. */
+/* Does the current kernel assign the variable? */
 static bool sets_var(const Gen *g, VarId v) {
   return g->marks.sets[v] == g->marks.n;
 }
@@ -78,7 +76,7 @@ static LType type_of(Gen *g, const KernelParams *u) {
   LType *t = NEWS(&g->c->scratch, LType, u->buf.n + u->var.n + 1);
   for (u32 i = 0; i < u->buf.n; i++)
     t[n++] = lt_pointer(g, lt_memory(g, prog_buf(g->p, u->buf.at[i])->dt, 1));
-  for (u32 i = 0; i < u->var.n; i++) { /* one that the kernel sets comes by address */
+  for (u32 i = 0; i < u->var.n; i++) { /* a variable that the kernel assigns is passed by address */
     LType x = lt_value(g, prog_var(g->p, u->var.at[i])->dt, 1);
     t[n++] = sets_var(g, u->var.at[i]) ? lt_pointer(g, x) : x;
   }
@@ -93,11 +91,11 @@ static LlvmUnit *least_busy(Gen *g) {
   return u;
 }
 
-/* Where the function of the caller was, and what names meant there. */
+/* State of the calling function. */
 typedef struct CallerState {
   LlvmUnit *unit;
   LVal fn, seed;
-  LLVMBasicBlockRef head, at; /* at: where it had come to */
+  LLVMBasicBlockRef head, at; /* at: insertion point */
   LVal *base, *reg, *var;
   bool *moving, *placed;
 } CallerState;
@@ -175,13 +173,13 @@ static u32 number_of(Gen *g, StmtId body, const KernelParams *u) {
   return number;
 }
 
-/* A few scalars: a call would cost more than they do, and they stay in registers from one such
- * kernel to the next. */
+/* A few scalar statements: a call would cost more, and inlined they stay in registers between
+ * kernels. */
 static bool is_short(Prog *p, StmtId body) {
-  u32 n = 0, most = 4;
+  u32 n = 0, max = 4;
   for (StmtId id = body; id; id = prog_stmt(p, id)->next) {
     const Stmt *s = prog_stmt(p, id);
-    if (++n > most || (s->kind != ST_let && s->kind != ST_store)) return false;
+    if (++n > max || (s->kind != ST_let && s->kind != ST_store)) return false;
     if (s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg) return false;
     for (ExprVisit w = ex_visit_stmt(p, s); ex_next(&w);)
       if (w.e->lanes != 1 || w.e->kind == EX_hreduce || w.e->kind == EX_quad) return false;

@@ -1,8 +1,7 @@
-/* lkey.c: a kernel as a text of numbers, in which two are equal only if one function serves both.
+/* lkey.c: keys of kernels. Two keys are equal only if one function can serve both kernels.
  *
- * Buffers and variables are numbered by their first use, so that layers of the same shapes are the
- * same text; names are not in it. Of all kernels together it is what compiled code is kept by.
- */
+ * Buffers and variables are numbered by first use and names are left out, so layers of equal shapes
+ * have equal keys. The key of the whole program names its file in the cache. */
 #include "back/llvm/llvm.h"
 #include "ir/prog_mem.h"
 
@@ -10,10 +9,11 @@ typedef struct KernelKey {
   Gen *g;
   StrBuf t;
   Map buf, var; /* id -> 1 + number */
-  bool whole;   /* of the program: ids are what they are */
+  bool whole;   /* key of the program: ids are kept */
 } KernelKey;
 
-static void put(KernelKey *k, u64 x) { /* in seven bits each, the last with the eighth set */
+static void put(KernelKey *k,
+                u64 x) { /* LEB128-like: seven bits per byte, the eighth marks the last */
   u8 byte[10];
   u32 n = 0;
   for (; x > 127; x >>= 7) byte[n++] = (u8)(x & 127);
@@ -65,7 +65,7 @@ static void put_list(KernelKey *k, StmtId first) {
   put(k, ST_COUNT);
 }
 
-/* By its terms: numbers of expressions are those of one table. */
+/* Writes the terms, since expression ids depend on the table. */
 static void put_dim(KernelKey *k, Dim d) {
   DimTerms t = dim_terms(k->g->p->dims, d);
   put(k, (u64)t.k0);
@@ -91,14 +91,14 @@ StrBuf kernel_key(Gen *g, StmtId first, const KernelParams *u) {
   const Stmt *s;
   for (u32 i = 0; i < u->buf.n; i++) put_buf(&k, u->buf.at[i]);
   for (u32 i = 0; i < u->var.n; i++) put_id(&k, &k.var, u->var.at[i]);
-  for (StmtVisit w = prog_visit(g->p, first); (s = prog_next(&w));) /* registers have shapes too */
+  for (StmtVisit w = prog_visit(g->p, first); (s = prog_next(&w));) /* shapes of registers */
     if (s->kind == ST_store && prog_buf(g->p, s->buf)->space == BS_reg) put_buf(&k, s->buf);
   put_list(&k, first);
   return k.t;
 }
 
-/* Everything that code depends on: constants are given to it, names are not in it. Texts of
- * requires are not, but which of them are equal decides the numbers that it returns. */
+/* Everything that the code depends on. Constants are passed at run time. The texts of requires are
+ * left out, but which of them are equal is included, since it determines the statuses. */
 StrBuf program_key(Gen *g) {
   Arena *a = &g->c->scratch;
   Prog *p = g->p;

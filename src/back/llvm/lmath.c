@@ -1,9 +1,8 @@
-/* lmath.c: the elementary functions as code of LLVM, from the text that generated C has.
+/* lmath.c: elementary functions as LLVM code, from the text of generated C.
  *
- * In: an operator, which function of it the program means. Out: a call of a function of the module.
- * Its text (mathlib_write) is read the first time: functions and constant tables one after the
- * other, those it needs before it. So every engine has one source of them, and the same bits.
- */
+ * In: an operator and its math mode. Out: a call of a function of the module. Its text
+ * (mathlib_write) is compiled at the first use: constant tables and functions in order, callees
+ * first. So all engines share one source and the same bits. */
 #include "back/llvm/lcparse.h"
 
 #include <string.h>
@@ -57,7 +56,7 @@ static void if_statement(CParser *r) {
   set_insert_point(r, end);
 }
 
-/* Both kinds of loops; the step of a for stands before its body and is read behind it. */
+/* for and while; the text of a for's step precedes its body and is parsed after it. */
 static void loop(CParser *r, bool counts) {
   LLVMBasicBlockRef test = new_block(r, "test"), body = new_block(r, "body");
   LLVMBasicBlockRef end = new_block(r, "end");
@@ -108,7 +107,7 @@ static void statement(CParser *r) {
   } else if (ct_accept(r, "return")) {
     r->g->l->LLVMBuildRet(r->g->unit->builder, ct_convert(r, ct_expr(r), r->result));
     ct_expect(r, ";");
-    set_insert_point(r, new_block(r, "behind"));
+    set_insert_point(r, new_block(r, "after"));
   } else if (ct_type(r, &t)) {
     declaration(r, t);
   } else if (!ct_accept(r, ";")) {
@@ -174,7 +173,7 @@ static void function(CParser *r, CType result, Str name) {
   CFunction f = {.name = name, .result = result};
   u32 names = r->name.n;
   while (!ct_accept(r, ")")) {
-    if (!ct_type(r, &f.param[f.n])) ct_fail(r, "a parameter without a type");
+    if (!ct_type(r, &f.param[f.n])) ct_fail(r, "parameter without a type");
     if (f.param[f.n].base == TB_void) continue;
     ct_declare(r, (CName){r->word, r->n, NULL, f.param[f.n], false});
     f.n++;
@@ -196,7 +195,7 @@ static void read_all(CParser *r) {
   for (ct_next(r); r->n;) {
     CType t;
     while (ct_accept(r, "static") || ct_accept(r, "inline")) continue;
-    if (!ct_type(r, &t)) ct_fail(r, "something else than a definition");
+    if (!ct_type(r, &t)) ct_fail(r, "expected a definition");
     CName name = {r->word, r->n, NULL, t, false};
     ct_next(r);
     if (ct_accept(r, "("))
@@ -208,7 +207,7 @@ static void read_all(CParser *r) {
 
 /* ---- calls ---- */
 
-/* What was being written, while a function is. */
+/* The caller's state while a function is compiled. */
 typedef struct SavedFunction {
   LVal fn;
   LLVMBasicBlockRef head, at;

@@ -1,9 +1,7 @@
-/* lmem.c: memory: addresses, loads and stores, and floats that lie there in fewer bits.
+/* lmem.c: addresses, loads, stores, and narrow floats in memory.
  *
- * In: index expressions, known to stay in range; so their arithmetic does not wrap, and LLVM is
- * told. Numbers inside of an address are summed up behind it: elements that differ by a number
- * share one pointer.
- */
+ * In: index expressions that are known to stay in range, so their arithmetic is marked nsw. The
+ * constants of an address are added last: elements that differ by a constant share one pointer. */
 #include "back/llvm/llvm.h"
 
 /* ---- index arithmetic ---- */
@@ -38,7 +36,7 @@ static LVal sum(Gen *g, Op op, LVal a, LVal b) {
   return index_bin(g, op, a ? a : lv_int(g, 64, 1, 0), b);
 }
 
-/* The index without the number in it, which is added to *k; NULL: it is nothing else. */
+/* The index without its constant term, which is added to *k; NULL: nothing else. */
 static LVal split(Gen *g, ExprId id, i64 *k) {
   const Expr *x = prog_expr(g->p, id);
   i64 number, ka = 0, kb = 0;
@@ -64,7 +62,7 @@ static LVal step(Gen *g, LType t, LVal at, LVal by) {
   return by ? g->l->LLVMBuildInBoundsGEP2(g->unit->builder, t, at, &by, 1, "") : at;
 }
 
-/* Row-major, by Horner's rule. t: of an element. */
+/* Row-major by Horner's rule. t: element type. */
 static LVal element(Gen *g, BufId b, LVal base, LType t, const ExprId *idx, u32 n) {
   const Buf *x = prog_buf(g->p, b);
   LVal at = NULL;
@@ -85,7 +83,7 @@ static LVal element(Gen *g, BufId b, LVal base, LType t, const ExprId *idx, u32 
   return k ? step(g, t, base, lv_int(g, 64, 1, k)) : base;
 }
 
-/* Registers that are no variables, since not all loops over them are written out: zero at first. */
+/* Register buffers as arrays, if not all loops over them are unrolled; initially zero. */
 static LVal gen_registers(Gen *g, BufId b) {
   const Buf *x = prog_buf(g->p, b);
   LLVMBuilderRef builder = g->unit->builder;
@@ -115,7 +113,7 @@ static LVal address(Gen *g, BufId b, const ExprId *idx, u32 n) {
 
 /* ---- loads and stores ---- */
 
-/* As memory has it. */
+/* Loads the bits as stored. */
 static LVal load_raw(Gen *g, const Expr *x) {
   const Buf *b = prog_buf(g->p, x->ref);
   LType t = lt_memory(g, b->dt, x->lanes);

@@ -1,10 +1,9 @@
-/* lobject.c: a program as an object file, for any machine that LLVM has.
+/* lobject.c: compiles a program to an object file for any LLVM target.
  *
- * In: a planned program, a name, a machine. Out: the bytes of an object with what the header of the
- * generated C declares: NAME_run, NAME_why, NAME_target, NAME_reset. Weights are constants of it;
- * all other names are its own. It calls nothing but memory moves, hence refuses what only functions
- * of ingot can do.
- */
+ * In: a planned program, a name, a machine. Out: the bytes of an object with the functions that the
+ * header of generated C declares: NAME_run, NAME_why, NAME_target, NAME_reset. Weights are
+ * constants; all other names are private. It calls nothing but memory moves, so operations that
+ * need functions of ingot are refused. */
 #include "back/llvm/llvm.h"
 #include "back/status.h"
 #include "ir/prog_mem.h"
@@ -15,8 +14,8 @@
 typedef struct ObjectCtx {
   Gen g;
   StrBuf *to;
-  const bool *sized; /* by symbol: it is an argument */
-  bool ir;           /* text of LLVM, not an object */
+  const bool *sized; /* by symbol: is it an argument? */
+  bool ir;           /* LLVM IR as text, not an object */
 } ObjectCtx;
 
 static const char *own_name(Gen *g, const char *what) {
@@ -45,7 +44,7 @@ static void place_weights(Gen *g) {
     if (x->space != BS_const || x->alias) continue;
     u64 n = tensor_bytes(x->data);
     if (n > UINT32_MAX)
-      fail(g->c, ERR_unsupported, LOC_NONE, "object code through LLVM: weights of more than 4 GB");
+      fail(g->c, ERR_unsupported, LOC_NONE, "LLVM object code supports at most 4 GB of weights");
     g->params.weight[b] = constant(g, n ? x->data->data : "", n, MEM_ALIGN);
   }
 }
@@ -65,7 +64,7 @@ static bool *size_args(Ctx *c, const Prog *p) {
   return used;
 }
 
-/* Ends the run with a status unless it is so. */
+/* Returns the status unless `good`. */
 static void need(Gen *g, LVal good, u32 status) {
   LLVMBuilderRef b = g->unit->builder;
   LLVMContextRef c = g->unit->context;
@@ -141,7 +140,7 @@ static void gen_target(Gen *g) {
   g->l->LLVMBuildBr(g->unit->builder, first);
 }
 
-/* const char *NAME_why(int status): of two texts the later one from its number on. */
+/* const char *NAME_why(int status), as a chain of selects. */
 static void gen_why(Gen *g) {
   LType word = lt_int(g, 32);
   LVal fn = lv_function(g, own_name(g, "why"), g->l->LLVMFunctionType(bytes(g), &word, 1, 0));
@@ -170,7 +169,8 @@ static void gen_reset(Gen *g) {
     if (x->space != BS_state) continue;
     if (x->data)
       fail(g->c, ERR_unsupported, LOC_NONE,
-           "object code through LLVM: state %s begins with other than zeros: build it through C",
+           "LLVM object code does not support the nonzero initial state %s; build it without "
+           "--backend llvm",
            show(g->c, x->name));
     if (!mem_stride(g->p, b, &n, &sym)) mem_refuse(g->p, b, sym);
     LVal at = lv_element(g, lt_int(g, 8), g->l->LLVMGetParam(fn, 0), x->offset);
@@ -181,7 +181,7 @@ static void gen_reset(Gen *g) {
   g->l->LLVMBuildBr(g->unit->builder, first);
 }
 
-/* ---- all of it ---- */
+/* ---- driver ---- */
 
 static void make(Ctx *c, void *arg) {
   ObjectCtx *m = arg;

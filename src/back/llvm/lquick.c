@@ -1,14 +1,13 @@
-/* lquick.c: the functions of quick.def on values of any width.
+/* lquick.c: functions of quick.def on values of any width.
  *
  * In: the name of a function and its operands. Out: its steps as instructions, in the order of
- * quick.def, each rounded once: the bits of every other engine.
- */
+ * quick.def, each rounded once: the same bits as every other engine. */
 #include "back/llvm/llvm.h"
 #include "ir/quick.h"
 
 #include <string.h>
 
-/* The function being written out. */
+/* The function being inlined. */
 typedef struct QuickCode {
   Gen *g;
   const Quick *q;
@@ -25,7 +24,7 @@ static LVal as_type(const QuickCode *s, LVal x, bool bits) {
   return lv_cast(s->g, LLVMBitCast, x, lt_lanes(s->g, t, s->lanes));
 }
 
-/* p 2^k in two factors, so that k = 128 is none that overflows before the product does. */
+/* p * 2^k in two factors, so that k = 128 does not overflow before the product does. */
 static LVal power(const QuickCode *s, LVal p, LVal t) {
   Gen *g = s->g;
   LVal m = lv_bin(g, LLVMSub, as_type(s, t, true), word_const(s, 0x4b3fff02));
@@ -35,7 +34,8 @@ static LVal power(const QuickCode *s, LVal p, LVal t) {
   return lv_bin(g, LLVMFMul, lv_bin(g, LLVMFMul, p, first), second);
 }
 
-/* y, but the precise function of x in lanes from 2^13 on: computed only if there is one. */
+/* y, with the precise function of x in lanes of at least 2^13; computed only if there is such a
+ * lane. */
 static LVal large_args(const QuickCode *s, Op op, LVal x, LVal y) {
   Gen *g = s->g;
   LLVMBuilderRef b = g->unit->builder;

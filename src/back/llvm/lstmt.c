@@ -1,11 +1,9 @@
-/* lstmt.c: statements as blocks of LLVM, and the body of a function.
+/* lstmt.c: statements as LLVM basic blocks, and function bodies.
  *
- * In: a list of statements, of a kernel or of the entry. Out: blocks. As in the C back end, a list
- * that holds vectors, registers or unrolled loops is written as kernel_legalize makes
- * it for the target; where loops cannot be written out, vectors stay whole, which LLVM splits, and
- * registers are arrays. A variable is a value of LLVM; one with several values a place in memory,
- * of which passes make values again.
- */
+ * In: the statements of a kernel or of the entry. Out: blocks. As in the C back end,
+ * kernel_legalize prepares bodies with vectors, registers or unrolled loops for the target. If
+ * loops cannot be unrolled, vectors stay whole for LLVM to split, and registers are arrays. A
+ * variable is an LLVM value; one assigned several times is an alloca, which LLVM promotes. */
 #include "back/llvm/llvm.h"
 
 #include <string.h>
@@ -87,7 +85,7 @@ static void gen_require(Gen *g, const Stmt *s) {
 
 /* ---- variables ---- */
 
-/* A value that passes do not see through. */
+/* A value that LLVM's passes cannot see through. */
 static LVal opaque(Gen *g, LVal x, const char *how, bool stays) {
   LType params[1] = {g->l->LLVMTypeOf(x)};
   LType type = g->l->LLVMFunctionType(params[0], params, 1, 0);
@@ -103,13 +101,14 @@ static LVal opaque(Gen *g, LVal x, const char *how, bool stays) {
 static bool fills_register(const Gen *g, const Var *v) {
   u32 bits = v->lanes * 8 * lane_bytes(v->dt);
   bool whole = bits == 128 || bits == 256 || bits == 512;
-  return g->holds && v->lanes > 1 && v->dt != DT_bool && whole && bits <= 32 * g->o->target->lanes;
+  return g->pin_constraint && v->lanes > 1 && v->dt != DT_bool && whole &&
+         bits <= 32 * g->o->target->lanes;
 }
 
 static void gen_assign(Gen *g, const Stmt *s) {
   const Var *v = prog_var(g->p, s->var);
   LVal x = gen_expr(g, s->a);
-  if (s->flags & SF_pin && fills_register(g, v)) x = opaque(g, x, g->holds, false);
+  if (s->flags & SF_pin && fills_register(g, v)) x = opaque(g, x, g->pin_constraint, false);
   if (s->kind == ST_let) g->placed[s->var] = g->is_set[s->var];
   if (!g->placed[s->var]) {
     g->var[s->var] = x;
@@ -119,7 +118,7 @@ static void gen_assign(Gen *g, const Stmt *s) {
   lv_store(g, x, g->var[s->var], 0);
 }
 
-/* Loads behind it are through an address that is known only then. */
+/* Makes the address opaque, so that later loads cannot move above the fence. */
 static void gen_fence(Gen *g, const Stmt *s) {
   if (!g->moving[s->buf]) return;
   lv_store(g, opaque(g, gen_buf(g, s->buf), "=r,0", true), g->base[s->buf], 0);
@@ -127,7 +126,7 @@ static void gen_fence(Gen *g, const Stmt *s) {
 
 static void gen_list(Gen *g, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(g->p, id)->next) {
-    Stmt s = *prog_stmt(g->p, id); /* writing may add expressions, never statements */
+    Stmt s = *prog_stmt(g->p, id); /* generating may add expressions, never statements */
     switch (s.kind) {
     case ST_for: gen_for(g, &s); break;
     case ST_while: gen_while(g, &s); break;
@@ -145,7 +144,7 @@ static void gen_list(Gen *g, StmtId first) {
 
 /* ---- bodies ---- */
 
-/* Variables, which prog_legalize adds to. */
+/* Makes room for variables that prog_legalize added. */
 static void need_vars(Gen *g) {
   u32 n = g->p->var.n + dim_nsyms(g->p->dims) + 64;
   if (g->p->var.n <= g->nvars) return;
@@ -162,7 +161,7 @@ static void need_vars(Gen *g) {
   g->nvars = 2 * n;
 }
 
-/* Which variables get a second value, here or in kernels. */
+/* Marks variables with several assignments, here or in kernels. */
 static void mark_sets(Gen *g, StmtId first) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(g->p, first); (s = prog_next(&w));)

@@ -1,11 +1,11 @@
-/* lvalue.c: types, constants and instructions of LLVM, in the words of a program. */
+/* lvalue.c: LLVM types, constants and instructions for values of a Prog. */
 #include "back/llvm/llvm.h"
 
 #include <stdio.h>
 #include <string.h>
 
 void lv_refuse(Gen *g, const char *what) {
-  fail(g->c, ERR_unsupported, g->c->here, "the LLVM back end does not write %s", what);
+  fail(g->c, ERR_unsupported, g->c->here, "the LLVM back end does not support %s", what);
 }
 
 bool has_feature(const Gen *g, const char *name) {
@@ -113,7 +113,7 @@ void lv_store(Gen *g, LVal x, LVal at, u32 align) {
   if (align) g->l->LLVMSetAlignment(s, align);
 }
 
-/* In the block that the function begins with, so that passes make a value of it. */
+/* In the first block of the function, so that LLVM promotes it. */
 LVal lv_alloca(Gen *g, LType t) {
   LLVMBuilderRef b = g->unit->builder;
   LLVMBasicBlockRef here = g->l->LLVMGetInsertBlock(b);

@@ -1,6 +1,5 @@
-/* types.h: what of LLVM's C API is needed to call it without its headers: opaque types and the
- * numbers of enumerations, which LLVM promises to keep. So ingot is built where no LLVM is, and
- * finds one when it runs. */
+/* types.h: the part of LLVM's C API that ingot uses: opaque types and enumerations with stable
+ * values. With it ingot is built without LLVM's headers and loads the library at run time. */
 #ifndef INGOT_BACK_LLVM_TYPES_H
 #define INGOT_BACK_LLVM_TYPES_H
 

@@ -1,4 +1,4 @@
-/* lanes.h: elements of registers and of memory, for machine.c and tile.c. */
+/* lanes.h: elements of registers and memory, for machine.c and tile.c. */
 #ifndef INGOT_VM_LANES_H
 #define INGOT_VM_LANES_H
 
@@ -10,9 +10,10 @@
 #else
 #define VM_ALIAS
 #endif
-/* A register is the same as the one written, or apart from it: no iteration waits for another. */
+/* Source registers equal the destination or do not overlap it, so iterations are independent. */
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed" /* a loop that stays one is right too */
+#pragma clang diagnostic ignored                                                                   \
+    "-Wpass-failed" /* a loop that is not vectorized is still correct */
 #define VM_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
 #define VM_IVDEP _Pragma("GCC ivdep")
@@ -20,7 +21,7 @@
 #define VM_IVDEP
 #endif
 
-/* A loop as long as a vector becomes one, if it is not written out before. */
+/* Keeps gcc from unrolling loops of one vector's length before it vectorizes them. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define VM_NOUNROLL _Pragma("GCC unroll 1")
 #else
@@ -38,7 +39,7 @@ typedef u8 VM_ALIAS vm_u8;
 typedef i16 VM_ALIAS vm_i16;
 typedef u16 VM_ALIAS vm_u16;
 
-/* max and min of eval.c, as two choices that need no jumps: NaN if either is, of equal ones the
+/* max and min of eval.c as two branchless selects: NaN if either is NaN; of equal values the
  * first. */
 #define LANE_ORDER(T, name, than)                                                                  \
   static inline T name(T a, T b) {                                                                 \
@@ -51,7 +52,7 @@ LANE_ORDER(double, lane_larger_d, >)
 LANE_ORDER(double, lane_smaller_d, <)
 #undef LANE_ORDER
 
-/* To the nearest, ties to even; where a CPU has an instruction for it, that. */
+/* Rounds to nearest, ties to even, by an instruction if the CPU has one. */
 static inline float lane_round(float x) {
 #if defined(__AVX2__)
   return __builtin_rintf(x);
@@ -60,7 +61,7 @@ static inline float lane_round(float x) {
 #endif
 }
 
-/* The integer of quant: rounded, moved, cut at the ends of its type; of NaN 0. */
+/* Result of quant: round, add the zero point, saturate; NaN gives 0. */
 static inline i32 lane_quant(float x, float zero, float lo, float hi) {
   float r = lane_round(x) + zero;
   r = r == r ? r : 0;
@@ -69,7 +70,7 @@ static inline i32 lane_quant(float x, float zero, float lo, float hi) {
   return (i32)r;
 }
 
-/* The sums of products of OP_dot_i8x4 and OP_dot_i16x2. */
+/* Sums of products of OP_dot_i8x4 and OP_dot_i16x2. */
 static inline i32 lane_dot_i8x4(u32 a, u32 b) {
   return (i32)(u8)a * (i8)(u8)b + (i32)(u8)(a >> 8) * (i8)(u8)(b >> 8) +
          (i32)(u8)(a >> 16) * (i8)(u8)(b >> 16) + (i32)(u8)(a >> 24) * (i8)(u8)(b >> 24);

@@ -1,12 +1,11 @@
 /* machine.c: runs bytecode.
  *
- * In: a Vm whose code has been verified (or made here) and whose file has been initialised. Out:
- * why it ended. Method: one loop, threaded by computed goto where the compiler has it. The meaning
- * of every operator is src/ir/eval.c; what is used much is written out here as loops that compilers
- * turn into vectors, equal to it to the bit. This text is compiled once for each instruction set
- * (VM_NAME), and stands alone but for eval.c and the mathematics it includes: no memory is asked
- * for, nothing is kept, no function of a library is called but memcpy and memset.
- */
+ * In: a Vm with verified (or self-compiled) code and an initialized register file. Out: the reason
+ * it ended. Method: a dispatch loop, threaded by computed goto if the compiler supports it.
+ * src/ir/eval.c defines every operator. Frequent ones are loops here that compilers vectorize,
+ * bit-exact with eval.c. This source is compiled once per instruction set (VM_NAME). It depends
+ * only on eval.c and the math functions it includes: it allocates nothing, keeps nothing, and calls
+ * no library function except memcpy and memset. */
 #include "back/vm/rows.h"
 #ifdef VM_SMALL
 #include "back/vm/small.h"
@@ -24,7 +23,7 @@
 #define VM_BASE 1
 #endif
 
-/* y = y + x * c, or x * z, lane by lane; memory that may be the same, but then the same lane. */
+/* y = y + x * c, or y + x * z, lane by lane; operands may be equal but not partly overlap. */
 static void mac(vm_f *y, const vm_f *x, const vm_f *z, float c, u32 n) {
   if (z)
     VM_IVDEP for (u32 i = 0; i < n; i++) y[i] = y[i] + x[i] * z[i];
@@ -32,7 +31,7 @@ static void mac(vm_f *y, const vm_f *x, const vm_f *z, float c, u32 n) {
     VM_IVDEP for (u32 i = 0; i < n; i++) y[i] = y[i] + x[i] * c;
 }
 
-/* The iterations of a panel, of loops around each other, count as so many jumps. */
+/* Charges the iterations of a panel's nested loops as jumps. */
 static bool spend_fuel(const u64 *file, const u32 *trips, u64 *fuel) {
   u64 all = 1;
   for (u32 k = 0; k < 3; k++) {
@@ -90,7 +89,7 @@ void vm_begin(Vm *m) {
 #endif
 /* clang-format on */
 
-/* Labels as values are what GNU C has beyond C99. */
+/* Labels as values are a GNU extension. */
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wpedantic"
 #endif
@@ -120,7 +119,7 @@ bounds:
   end = VM_BOUNDS;
   goto out;
 /* clang-format on */
-tired:
+no_fuel:
   end = VM_NO_FUEL;
 out:
   m->at = (u32)(pc - code);

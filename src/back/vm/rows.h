@@ -1,9 +1,8 @@
-/* rows.h: loops over the lanes of registers, for machine.c.
+/* rows.h: loops over lanes of registers, for machine.c.
  *
- * In: registers, rows of memory, an operation with its types. Out: registers or rows. What is used
- * much is written out as loops that compilers turn into vectors; the rest goes lane by lane through
- * src/ir/eval.c, which says what it means. Both have the same bits.
- */
+ * In: registers, rows of memory, an operation with its types. Out: registers or rows. Frequent
+ * operations are loops that compilers vectorize. The rest runs lane by lane through src/ir/eval.c.
+ * Both give the same bits. */
 #ifndef INGOT_VM_ROWS_H
 #define INGOT_VM_ROWS_H
 
@@ -13,8 +12,7 @@
 #include "ir/mathlibd.h"
 #include "ir/mathlibs.h"
 
-/* Vectors of programs are as wide as registers of CPUs: these without a loop around them.
- */
+/* Common vector lengths get fixed trip counts, so that the compiler needs no loop. */
 #define EACH(n, ...)                                                                               \
   do {                                                                                             \
     const u32 all_lanes = (n);                                                                     \
@@ -35,7 +33,7 @@
     else                                                                                           \
       EACH(n, __VA_ARGS__);                                                                        \
   } while (0)
-/* FEW: lanes of 4 bytes, WIDE: of 8. */
+/* FEW: lanes of 4 bytes; WIDE: lanes of 8 bytes. */
 #if defined(__AVX512F__)
 #define EACH_FEW(n, ...)                                                                           \
   do {                                                                                             \
@@ -55,9 +53,9 @@
 
 /* ---- elements ---- */
 
-/* What registers hold for each type: floats of at most 32 bits as f32, integers that fit as i32.
- * A table, not conditions: gcc 13.3 of Ubuntu 24.04 moves such conditions out of loops over lanes
- * and loses one of them (f64) on the way. */
+/* Register representation of each type: floats of at most 32 bits as f32, integers that fit as i32.
+ * A table instead of conditions: gcc 13.3 of Ubuntu 24.04 unswitches such conditions out of loops
+ * and miscompiles one (f64). */
 #define HELD_N(bits) DT_i32
 #define HELD_F(bits) ((bits) == 64 ? DT_f64 : DT_f32)
 #define HELD_I(bits) ((bits) == 64 ? DT_i64 : DT_i32)
@@ -95,7 +93,7 @@ static Scalar apply(MathMode math, u32 o, const Scalar *arg) {
   return scalar_eval_as(math, (Op)(o & 0xff), (DType)(o >> 8 & 0xff), arg);
 }
 
-/* What is rare stays out of the loop of instructions: gcc writes that a third slower around it. */
+/* Rare cases are noinline: with them inline, gcc makes the dispatch loop a third slower. */
 #if defined(__GNUC__) && !defined(VM_SMALL)
 #define VM_COLD __attribute__((noinline))
 #else
@@ -114,7 +112,7 @@ VM_COLD static void general(MathMode math, u32 o, u64 *to, const u64 *const *fro
 
 /* ---- memory and registers ---- */
 
-/* Lane by lane, as eval.c says it: what has no loop of its own. */
+/* Lane by lane through eval.c, for types without their own loop. */
 static void fit_lanes(DType dt, u64 *to, const u64 *from, u32 n) {
   for (u32 i = 0; i < n; i++) {
     Scalar x = get(dt, from, i);
@@ -138,9 +136,9 @@ static void reduce_lanewise(MathMode math, u32 o, bool turned, u64 *to, const u6
   put(dt, to, 0, pair[0]);
 }
 
-#ifndef VM_SMALL /* small.h has these in few bytes */
+#ifndef VM_SMALL /* small.h has compact versions */
 
-/* As bits: a number of f16 has the exponent of a float 112 too small. */
+/* f16 to f32 as bits: the exponent bias differs by 112. */
 static inline u32 half_bits(u32 h) {
   u32 m = h & 0x7fff;
   u32 x = m >= 0x7c00 ? 0x7f800000 | (m & 0x3ff) << 13 : imk_u32(imk_f32(m << 13) * 0x1p112f);
@@ -256,7 +254,7 @@ static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
     return;                                                                                        \
   }
 
-/* Floats of whole numbers that fit, which is what quantisation makes. */
+/* Saturating casts of float, as quantization uses them. */
 #define CLAMP(lo, hi) CONVERT(vm_f, vm_w, x != x ? 0 : x <= (lo) ? (lo) : x >= (hi) ? (hi) : (i32)x)
 
 static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
@@ -283,7 +281,7 @@ static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
 
 #endif
 
-/* Vectors of one width from elements of another are none that compilers find. */
+/* Conversions between element widths, which compilers do not vectorize. */
 #if defined(__AVX512F__) && !defined(VM_NO_TILES)
 #include <immintrin.h>
 #define VM_MIXED 16
@@ -323,7 +321,7 @@ static inline __m256i wide_u16(const u8 *p) {
 static inline __m256i wide_i16(const u8 *p) {
   return _mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
-/* The low halves of words that fit, in order. */
+/* The low int16 of every int32, in order. */
 static inline __m128i mixed_halves(__m256i x) {
   const __m256i low = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
   return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0xd8));
@@ -339,13 +337,13 @@ static inline void mixed_put_u8(void *to, __m256i x) {
                                                 _mm256_loadu_ps((const void *)(o))))
 #define MIXED_STORE(o, T, x) mixed_put_##T(o, _mm256_loadu_si256((const void *)(x)))
 #else
-#define VM_MIXED 0 /* lanes: none */
+#define VM_MIXED 0 /* no such width */
 #define MIXED_LOAD(o, T, p)
 #define MIXED_FMA(o, T, p, y)
 #define MIXED_STORE(o, T, x)
 #endif
 
-/* The ends of an integer of 8 or 16 bits. */
+/* Limits of an 8-bit or 16-bit integer type. */
 static void quant_range(u32 type, float *lo, float *hi) {
   const bool wide = type == DT_i16 || type == DT_u16;
   const float all = wide ? 65535 : 255;
@@ -438,7 +436,7 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
 #undef FUNCTION
 
 #ifndef VM_SMALL
-/* ---- folds, in order ---- */
+/* ---- reductions, in order ---- */
 
 #define FOLD(T, name, expr)                                                                        \
   case OP_##name: {                                                                                \

@@ -1,9 +1,8 @@
-/* small.h: what small.def needs of functions, in few bytes rather than few cycles.
+/* small.h: functions of small.def, optimized for code size.
  *
  * In: registers, rows of memory, an operation. Out: registers or rows, with the bits of fast.def.
- * Method: one loop for all forms of an operation, whose operands walk by a step or stand still;
- * what eval.c says lane by lane where loops of their own would be seldom run.
- */
+ * Method: one loop for all forms of an operation; a scalar operand has stride 0. Rare operations
+ * run lane by lane through eval.c. */
 #ifndef INGOT_VM_SMALL_H
 #define INGOT_VM_SMALL_H
 
@@ -20,7 +19,8 @@
     return;                                                                                        \
   }
 
-/* n elements of memory, inc apart. One that is apart so far that it is no ptrdiff_t is alone. */
+/* n elements of memory with stride inc. A single element may have a stride that overflows
+ * ptrdiff_t. */
 static void read_row(DType dt, u64 *to, const u8 *from, i64 inc, u32 n) {
   const ptrdiff_t by = (ptrdiff_t)inc;
   switch (dt) {
@@ -58,7 +58,7 @@ static void write_row(DType dt, u8 *to, const u64 *from, i64 inc, u32 n) {
 }
 #undef MOVE
 
-/* Integers of 8 and 16 bits: the sign is the highest of the bits that are kept. */
+/* 8-bit and 16-bit integers: sign-extends from the highest kept bit. */
 static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
   if (held_as(dt) == DT_i32 && dt != DT_bool && dtype_bytes(dt) < 4) {
     const u32 keep = ((u32)1 << dtype_info[dt].bits) - 1,
@@ -70,7 +70,7 @@ static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
   fit_lanes(dt, to, from, n);
 }
 
-/* What quantised models do much is in loops of its own. */
+/* Casts that are frequent in quantized models have their own loops. */
 static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
   const DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff), ha = held_as(a);
   const bool sat = how >> 16 & 1;
@@ -89,7 +89,7 @@ static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
   for (u32 i = 0; i < n; i++) put(b, to, i, scalar_cast(a, b, get(a, from, i), sat));
 }
 
-/* Floats are folded without being doubles in between. */
+/* Floats are reduced in float, not in double. */
 static void fold(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
   const DType dt = (DType)(o >> 8 & 0xff);
   const Op op = (Op)(o & 0xff);
@@ -103,21 +103,21 @@ static void fold(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u3
   reduce_lanewise(math, o, turned, to, from, first, n);
 }
 
-/* ---- places ---- */
+/* ---- addresses ---- */
 
-/* The element at of a buffer, if n of so many bytes are there; else NULL. */
+/* Address of element `at` if n elements are in bounds; otherwise NULL. */
 VM_NOINLINE static u8 *element(const VmMem *mem, i64 at, u32 size, u32 n) {
   if (at < 0 || at >= (i64)1 << 40 || (u64)(at + n) * size > mem->bytes) return NULL;
   return mem->at + (size_t)at * size;
 }
 
-/* The same for three operands: buffer, offset, number. */
+/* Address of an operand triple: buffer, offset, immediate. */
 static u8 *place(const Vm *m, const u32 *operand, u32 size, u32 n) {
   const i64 at = (i64)(m->file[operand[1]] + (u64)(i64)(i32)operand[2]);
   return element(&m->buf[operand[0]], at, size, n);
 }
 
-/* And of n that are inc elements apart. */
+/* Address of an operand triple whose n elements have stride inc. */
 static u8 *places(const Vm *m, const u32 *operand, i64 inc, u32 size, u32 n) {
   const VmMem *mem = &m->buf[operand[0]];
   const i64 at = (i64)(m->file[operand[1]] + (u64)(i64)(i32)operand[2]), most = (i64)1 << 40;
@@ -131,8 +131,8 @@ static void copy_words(u64 *to, const u64 *from, u32 n) {
   for (vm_uw *t = (vm_uw *)to; n; n--) *t++ = *f++;
 }
 
-/* Lanes of a register and elements of a buffer, each at an offset of its own; operand: the buffer,
- * the register with the offsets, a number that is added to them. */
+/* Lanes of a register and elements of a buffer at one offset per lane. operand: buffer, register of
+ * offsets, immediate. */
 static bool gather_scatter(const Vm *m, const u32 *operand, DType dt, u64 *reg, u32 n, bool write) {
   const u32 step = held_bytes(dt);
   u8 *lane = (u8 *)reg;
@@ -152,7 +152,7 @@ static bool gather_scatter(const Vm *m, const u32 *operand, DType dt, u64 *reg, 
   return true;
 }
 
-/* quant; of floats where y is NULL. */
+/* quant; quant_f if y is NULL. */
 static void quantise(vm_w *o, const vm_w *x, const vm_w *y, const vm_f *by, float zero, u32 type,
                      u32 n) {
   float lo, hi;
@@ -164,12 +164,12 @@ static void quantise(vm_w *o, const vm_w *x, const vm_w *y, const vm_f *by, floa
   }
 }
 
-/* ---- operations of two operands, see vm_binary.h ---- */
+/* ---- two-operand instructions, see vm_binary.h ---- */
 
 #define OPCODE (head & 0xffff)
 
 static void binary_f(Op op, u64 *to, const vm_f *x, const vm_f *y, u32 dx, u32 dy, u32 n) {
-  const float x0 = *x, y0 = *y; /* one element may lie where the first of the result will */
+  const float x0 = *x, y0 = *y; /* a scalar operand may overlap the first lane of the result */
   vm_f *o = (vm_f *)(void *)to;
   if (!dx) x = &x0;
   if (!dy) y = &y0;
@@ -216,7 +216,7 @@ static void binary_w(Op op, u64 *to, const vm_w *x, const vm_w *y, u32 dx, u32 d
   for (vm_uw *o = (vm_uw *)(void *)to; n; n--, x += dx, y += dy) *o++ = of_words(op, *x, *y);
 }
 
-/* Of 64 bits. */
+/* 64-bit elements. */
 static void binary_wide(const VmBinary *p, u64 *to, const vm_ul *x, const vm_ul *y, u32 dx, u32 dy,
                         u32 n) {
   const u64 x0 = *x, y0 = *y;
@@ -237,14 +237,14 @@ static void binary_wide(const VmBinary *p, u64 *to, const vm_ul *x, const vm_ul 
   }
 }
 
-/* vsel: whole lanes, of one word or two. */
+/* vsel: lanes of one or two words. */
 static void choose(u64 *to, const vm_w *s, const u64 *x, const u64 *y, u32 words, u32 n) {
   for (u32 i = 0; i < n; i++)
     for (u32 k = i * words; k < (i + 1) * words; k++)
       ((vm_uw *)(void *)to)[k] = ((const vm_uw *)(const void *)(s[i] ? x : y))[k];
 }
 
-/* Runs the instruction; its words are returned. */
+/* Runs the instruction and returns its length in words. */
 static u32 binary_op(u64 *file, const u32 *pc, u32 n) {
   const VmBinary p = binary_of(*pc & 0xffff);
   const u32 dx = p.form != 3, dy = p.form != 2;

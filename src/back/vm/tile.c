@@ -1,12 +1,10 @@
 /* tile.c: the instruction `panel`.
  *
- * In: sums in registers of the machine, and two operands that walk through memory in three loops
- * around each other. Out: the sums. Method: rows x columns vectors stay in registers of the CPU
- * while the loops run; there is a function for each number of rows and columns that registers have
- * room for, and larger panels are done in parts. Every sum is added up in the order of the loops,
- * whatever the parts are. Where there are no such vectors, plain loops do the same. Compiled as
- * machine.c is, once for each instruction set.
- */
+ * In: accumulators in registers of the machine, and two operands with strides in three nested
+ * loops. Out: the accumulators. Method: rows x columns vectors stay in CPU registers during the
+ * loops. There is one function per tile size that fits; larger panels are split. Every accumulator
+ * adds in loop order, independent of the split. Without vectors, plain loops compute the same.
+ * Compiled once per instruction set, like machine.c. */
 #include "back/vm/lanes.h"
 
 #include <string.h>
@@ -20,19 +18,19 @@
 #endif
 
 typedef struct TileCursor {
-  const u8 *at;      /* the element at the beginning of all loops, of the first row or column */
-  ptrdiff_t step[3]; /* bytes, of the loops from the outermost on */
-  ptrdiff_t next;    /* bytes, to the next row or column */
+  const u8 *at;      /* first element of the first row or column */
+  ptrdiff_t step[3]; /* strides of the loops in bytes, outermost first */
+  ptrdiff_t next;    /* stride of rows or columns in bytes */
 } TileCursor;
 
-/* Four bytes, or two halves, begin anywhere. */
+/* Loads four bytes from any address. */
 static inline u32 tile_word(const u8 *x) {
   u32 word;
   memcpy(&word, x, 4);
   return word;
 }
 
-/* One element of a panel: sum + x * y. */
+/* One lane of a panel: acc + x * y. */
 static void tile_lane(u32 kind, vm_uw *acc, const u8 *x, const vm_uw *y) {
   vm_f *sum = (vm_f *)(void *)acc;
   const u32 word = tile_word(x);
@@ -48,7 +46,7 @@ static void tile_lane(u32 kind, vm_uw *acc, const u8 *x, const vm_uw *y) {
   }
 }
 
-/* Elements of x and y in an iteration of the loops, of row and column k. */
+/* Address of x or y in an iteration of the loops, for row or column k. */
 static const u8 *tile_at(const TileCursor *w, const i64 *i, u32 k) {
   ptrdiff_t at = (ptrdiff_t)k * w->next;
   for (u32 j = 0; j < 3; j++) at += (ptrdiff_t)i[j] * w->step[j];
@@ -101,7 +99,7 @@ static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const 
 #define KEEP16_dot2(a, x, y) _mm512_add_epi32(a, _mm512_madd_epi16(x, y))
 #define KEEP16_dot4(a, x, y) _mm512_dpbusd_epi32(a, x, y)
 
-/* R x C sums, of a row that has `cols` in the file. */
+/* R x C accumulators of a row with `cols` columns in the register file. */
 #define TILE(R, C, V, W, get, type, keep)                                                          \
   static void tile_##get##keep##W##_##R##_##C(u32 *acc, u32 cols, const i64 *n,                    \
                                               const TileCursor *x, const TileCursor *y) {          \
@@ -185,7 +183,7 @@ TILES(__m512i, 16, ONE, w, dot4)
 
 typedef TileLoops *const (*TileTable)[TILE_ROWS + 1];
 
-/* w: lanes of the vectors it has. */
+/* w: lanes of the vectors used. */
 static TileTable tiles_of(u32 kind, u32 lanes, u32 *w) {
 #if defined(__AVX512F__)
   *w = 16;
@@ -207,9 +205,9 @@ static TileTable tiles_of(u32 kind, u32 lanes, u32 *w) {
   return NULL;
 }
 
-/* Of so many rows or columns, how many at a time: parts that are about equal. */
-static u32 tile_part(TileLoops *const *row, u32 left, u32 most) {
-  u32 parts = (left + most - 1) / most, n = (left + parts - 1) / parts;
+/* Size of the next part of `left` rows or columns: parts are about equal. */
+static u32 tile_part(TileLoops *const *row, u32 left, u32 max) {
+  u32 parts = (left + max - 1) / max, n = (left + parts - 1) / parts;
   while (n > 1 && !row[n]) n--;
   return n;
 }
@@ -220,7 +218,7 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
   TileTable all = tiles_of(kind, lanes, &w);
   if (!all) return false;
   bool joined = lanes == w || (kind != VP_fma_m && y->next == 4 * (i64)lanes);
-  u32 parts = joined ? 1 : lanes / w; /* of a vector, each by itself */
+  u32 parts = joined ? 1 : lanes / w; /* parts of a vector, processed one by one */
   u32 wide = joined ? cols * (lanes / w) : cols, row = cols * (lanes / w);
   for (u32 part = 0; part < parts; part++)
     for (u32 c = 0, nc; c < wide; c += nc) {
@@ -232,9 +230,9 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
       if (joined && lanes != w) v.next = 4 * (i64)w;
       v.at += (size_t)part * 4 * w;
       if (kind == VP_fma_m) u.at += (size_t)part * 4 * w;
-      u32 most = nc == 1 ? 14 : nc == 2 ? 13 : nc == 3 ? 8 : 6;
+      u32 max = nc == 1 ? 14 : nc == 2 ? 13 : nc == 3 ? 8 : 6;
       for (u32 r = 0, nr; r < rows; r += nr, u.at += (i64)nr * u.next) {
-        nr = tile_part(all[nc], rows - r, w == 8 && sizeof(void *) == 8 ? (most + 1) / 2 : most);
+        nr = tile_part(all[nc], rows - r, w == 8 && sizeof(void *) == 8 ? (max + 1) / 2 : max);
         all[nc][nr](acc + (size_t)r * row * w, row, n, &u, &v);
       }
     }
@@ -248,15 +246,15 @@ static bool tile_run(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const i6
 }
 #endif
 
-#define FAR ((i64)1 << 44) /* no buffer has as many elements */
+#define FAR ((i64)1 << 44) /* more elements than any buffer has */
 
-/* Where a walk reaches from its first element on, in elements: the least and the largest. */
+/* Are the smallest and largest offset of the loops within the buffer? */
 static bool cursor_fits(const VmMem *b, i64 at, const u32 *step, const i64 *n, u32 count, u32 lanes,
                         u32 shift) {
   i64 lo = at, hi = at;
   for (u32 k = 0; k < 4; k++) {
     const i64 by = (i32)step[k], last = (k < 3 ? n[k] : (i64)count) - 1, part = by * (last >> 20);
-    if (part > FAR >> 20 || part < -(FAR >> 20)) return false; /* nor would the product fit */
+    if (part > FAR >> 20 || part < -(FAR >> 20)) return false; /* the product would overflow */
     if (by < 0)
       lo += by * last;
     else
@@ -265,7 +263,7 @@ static bool cursor_fits(const VmMem *b, i64 at, const u32 *step, const i64 *n, u
   return lo >= 0 && hi <= (i64)(b->bytes >> shift) - (i64)lanes;
 }
 
-/* at: the first element. A step that does not fit into its type leads nowhere: it is not taken. */
+/* at: first element. A stride that overflows its type is never taken. */
 static TileCursor tile_cursor(const VmMem *b, i64 at, const u32 *step, u32 shift) {
   TileCursor w = {.at = b->at + ((size_t)at << shift),
                   .next = (ptrdiff_t)((u64)(i64)(i32)step[3] << shift)};
@@ -273,11 +271,11 @@ static TileCursor tile_cursor(const VmMem *b, i64 at, const u32 *step, u32 shift
   return w;
 }
 
-/* Operands of a panel behind its first word: see vmops.def. False: it would leave a buffer. */
+/* p: operands of `panel`, see vmops.def. False: an offset is outside its buffer. */
 bool TILE_NAME(Vm *m, const u32 *p, u32 lanes) {
   u32 rows = p[2], cols = p[3], kind = p[4];
   bool wide = kind == VP_fma_m || kind == VP_mac_m;
-  /* elements of x are bytes, or halves, that are read four bytes at a time */
+  /* elements of x are int8 or int16, read four bytes at a time */
   u32 shift = kind == VP_dot_i8x4_b ? 0 : kind == VP_dot_i16x2_b ? 1 : 2;
   i64 n[3], xa = (i64)m->file[p[9]], ya = (i64)m->file[p[16]];
   for (u32 k = 0; k < 3; k++) {

@@ -1,11 +1,9 @@
-/* vm_alloc.c: registers get slots, jumps get places.
+/* vm_alloc.c: register allocation and jump targets.
  *
- * In: streams in which registers are virtual and labels are instructions. Out: the words of a
- * VmCode. Method: instructions whose result nothing reads and that touch nothing else are dropped,
- * from the last to the first. A register is alive from where it is first named to where it is last,
- * or to the end of a loop if it was there before the loop began: linear scan over these ranges,
- * with a list of free slots for each size.
- */
+ * In: streams with virtual registers and label instructions. Out: the words of a VmCode. Method:
+ * dead instructions are dropped from last to first. A register is live from its first to its last
+ * mention, or to the end of a loop if it was live before the loop. Linear scan over these ranges,
+ * with a free list per size. */
 #include "back/vm/vm_build.h"
 
 #include <stdlib.h>
@@ -47,7 +45,7 @@ void count_uses(const VmBuild *b, const u32 *w, u32 *uses, u32 by) {
       uses[root_of(b, w[o.word])] += by;
 }
 
-/* From the end on, so that what only dead instructions read is dead, too. */
+/* Backward, so that instructions read only by dead ones are dropped, too. */
 static void drop_dead(VmBuild *b, Words32 *code) {
   u32 *uses = NEWS(b->a, u32, b->reg.n), *start = NEWS(b->a, u32, code->n + 1), n = 0;
   for (u32 i = 0; i < code->n; i += code_words(code->at + i)) {
@@ -75,7 +73,7 @@ static void drop_dead(VmBuild *b, Words32 *code) {
 
 /* ---- live ranges ---- */
 
-/* Labels are gone from here on; place: by label. */
+/* Removes labels; place: by label. */
 static void strip_labels(VmBuild *b, Words32 *code, u32 *place) {
   u32 n = 0;
   for (u32 i = 0, words; i < code->n; i += words) {
@@ -127,10 +125,10 @@ static int by_first(const void *a, const void *b) {
   return x->first != y->first ? (x->first > y->first) - (x->first < y->first) : (x > y) - (x < y);
 }
 
-/* Loops come in the order of their ends, inner ones before those around them: what is named in a
- * loop and was there before is needed until it ends. tree: by place of a name, see below. */
+/* Loops come in the order of their ends, inner before outer. A register live before a loop and used
+ * in it stays live to its end. */
 static void extend_ranges(VmBuild *b, const Jumps *back, VReg **list, u32 n) {
-  /* last names are few in any one loop: registers by last, and a list for each word of code */
+  /* buckets of registers by last use, one per word of code */
   u32 *head, *next, words = 0;
   for (u32 i = 0; i < n; i++) words = list[i]->last > words ? list[i]->last : words;
   for (u32 i = 0; i < back->n; i++) words = back->at[i].from > words ? back->at[i].from : words;

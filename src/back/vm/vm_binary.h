@@ -1,9 +1,8 @@
-/* vm_binary.h: the instructions of two operands by rule, for a machine of few bytes.
+/* vm_binary.h: decodes two-operand instructions by rule, for the standalone machine.
  *
- * In: an opcode. Out: what it computes of which class, in which form. In vmops.def they stand
- * between VM_add_f and VM_div_l in fours, one for each form, the same ones for each class with a
- * choice (vsel) behind them, then some more; tables have no rows for them.
- */
+ * In: an opcode. Out: operation, class and form. vmops.def lists these instructions from VM_add_f
+ * to VM_div_l in groups of four, one per form. Each class has the same operations followed by
+ * select (vsel); some more follow. The small tables omit these rows. */
 #ifndef INGOT_VM_PAIRS_H
 #define INGOT_VM_PAIRS_H
 
@@ -15,7 +14,7 @@ enum { VM_BINARY_COUNT = VM_div_l - VM_add_f };
 typedef struct VmBinary {
   VmClass cls;
   Op op;
-  u32 form; /* of one element; of vectors; of a vector and one element; the same, turned */
+  u32 form; /* scalar; vector, vector; vector, scalar; scalar, vector */
 } VmBinary;
 
 static inline bool is_binary(u32 code) {

@@ -1,20 +1,15 @@
-/* vm_build.c: instructions are put into streams.
+/* vm_build.c: adds instructions to streams.
  *
- * In: operations on virtual registers. Out: the streams of VmBuild.level. What has no effect and
- * depends on nothing that changes in a level goes to where it is known, and the same operation on
- * the same registers is there only once in a level.
- */
+ * In: operations on virtual registers. Out: the streams of VmBuild.level. A pure operation is
+ * hoisted to the level from which its operands are available. Equal operations in a level are
+ * computed once (CSE). */
 #include "back/vm/vm_build.h"
 
 #include <string.h>
 
-static u32 slots_of(VmClass cls, u32 lanes) {
-  return ((lanes ? lanes : ROW_LANES) * vm_class_bytes(cls) + 7) / 8;
-}
-
 u32 new_reg(VmBuild *b, VmClass cls, u32 lanes) {
   VReg *r = vec_push(b->a, &b->reg);
-  r->slots = slots_of(cls, lanes);
+  r->slots = ((lanes ? lanes : ROW_LANES) * vm_class_bytes(cls) + 7) / 8;
   return b->reg.n - 1;
 }
 
@@ -40,13 +35,14 @@ void label_here(VmBuild *b, u32 label) {
   b->def = 0;
 }
 
-/* Registers that are written to are none that a load has made, but for moves: see settle. */
+/* Instructions other than moves write new registers, so they keep available loads: see
+ * assign_reg. */
 static bool keeps_loads(VmOp op) {
   const char *s = vm_ops[op].operands;
   return op != VM_rows && (*s == 'd' || *s == 'D');
 }
 
-/* A store leaves only what was loaded from constants. */
+/* After a store only loads from constants stay available. */
 static void forget_loads(VmBuild *b, VmOp op) {
   u32 n = 0;
   for (u32 i = 0; *vm_ops[op].operands == 'b' && i < b->nloaded; i++)
@@ -76,7 +72,7 @@ VmVal result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u3
 VmVal loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n) {
   u32 key[8] = {(u32)op | lanes << 16};
   memcpy(key + 1, operand, n * sizeof *key);
-  for (u32 i = 0; i < n; i++) /* registers that are set again are no key */
+  for (u32 i = 0; i < n; i++) /* registers that are assigned again cannot be a key */
     if (i == 1 && b->reg.at[operand[i]].named) return result(b, op, lanes, cls, operand, n);
   for (u32 i = 0; i < b->nloaded; i++)
     if (b->loaded[i].n == n && !memcmp(b->loaded[i].key, key, sizeof key))
@@ -146,7 +142,7 @@ static u32 *set_level(VmBuild *b, VarId var, BufId buf) {
   return var ? &b->var[var].level : &b->scalar[buf].level;
 }
 
-/* Variables and scalars that a list sets are not the same before and behind it. */
+/* Variables and scalars that the list assigns change while it runs. */
 static void mark_sets(VmBuild *b, StmtId first) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(b->p, first); (s = prog_next(&w));) {
@@ -161,15 +157,15 @@ static void mark_sets(VmBuild *b, StmtId first) {
 }
 
 void level_push(VmBuild *b, StmtId first) {
-  if (b->cur + 1 == MOST_LEVELS)
-    fail(b->c, ERR_unsupported, LOC_NONE, "vm: loops are nested too deeply");
+  if (b->cur + 1 == MAX_LEVELS)
+    fail(b->c, ERR_unsupported, LOC_NONE, "vm: loops are nested deeper than %d levels", MAX_LEVELS);
   VmLevel *l = &b->level[++b->cur];
   *l = (VmLevel){.id = ++b->nlevel, .nundo = b->undo.n};
   mark_sets(b, first);
   b->def = b->nloaded = 0;
 }
 
-/* What it has collected goes to the end of the body around it. */
+/* Appends its streams to the enclosing body. */
 void level_pop(VmBuild *b) {
   VmLevel *l = &b->level[b->cur];
   for (; b->undo.n > l->nundo; b->undo.n--) {

@@ -1,11 +1,9 @@
-/* vm_compile.c: statements become instructions.
+/* vm_compile.c: compiles statements to instructions.
  *
- * In: a Prog that has passed prog_check. Out: VmCode. Method: one walk. Kernels are unrolled as the
- * C back end unrolls them, so that registers of the program are registers of the machine; loops
- * that vm_panel.c or vm_row.c know are single instructions or rows, all others count and jump. What
- * only depends on constants was computed by the passes, or is by pure; what nothing reads is
- * dropped where slots are given out.
- */
+ * In: a Prog that has passed prog_check. Out: VmCode. Method: one pass. Kernels are unrolled as in
+ * the C back end, so that registers of the program become registers of the machine. Loops that
+ * vm_panel.c or vm_row.c match become single instructions or rows; other loops count and jump. The
+ * passes and emit_pure fold constants. vm_alloc.c drops dead code. */
 #include "back/vm/vm_build.h"
 
 /* ---- statements ---- */
@@ -17,7 +15,7 @@ static void define(VmBuild *b, VarId v, bool mutable, VmVal x) {
   if (!mutable && !b->reg.at[x.reg].named) {
     i->val = x;
     i->mutable = false;
-    b->def = 0; /* whoever reads the variable reads it there */
+    b->def = 0; /* later reads use this register */
     return;
   }
   i->val = (VmVal){new_reg(b, cls, var->lanes), b->cur + 1, var->lanes};
@@ -32,7 +30,7 @@ static u32 message(VmBuild *b, StmtId id, Str text) {
   return b->message.n - 1;
 }
 
-/* A symbol that is set has bounds, by which memory was planned. */
+/* A symbol that is set must be within the bounds by which memory was planned. */
 static void check_symbol(VmBuild *b, StmtId id, VarId v) {
   i32 sym = prog_var(b->p, v)->sym;
   if (sym < 0) return;
@@ -52,16 +50,16 @@ static void set(VmBuild *b, StmtId id) {
   check_symbol(b, id, s->var);
 }
 
-/* To the label if the condition is what is wanted. */
+/* Jumps to the label if the condition equals `want`. */
 static void branch(VmBuild *b, ExprId cond, bool want, u32 label) {
   static const struct {
-    VmOp yes, no; /* no: of the operands in the other order, but for eq and ne */
+    VmOp yes, no; /* no: with swapped operands, except eq and ne */
     bool swap;
   } by[] = {[OP_lt] = {VM_jlt_l, VM_jle_l, false}, [OP_le] = {VM_jle_l, VM_jlt_l, false},
             [OP_gt] = {VM_jlt_l, VM_jle_l, true},  [OP_ge] = {VM_jle_l, VM_jlt_l, true},
             [OP_eq] = {VM_jeq_l, VM_jne_l, false}, [OP_ne] = {VM_jne_l, VM_jeq_l, false}};
   const Expr *e = prog_expr(b->p, cond);
-  if (e->kind == EX_op && e->op == OP_and && e->dt == DT_bool) { /* what compares and jumps last */
+  if (e->kind == EX_op && e->op == OP_and && e->dt == DT_bool) { /* compare-and-jump last */
     const Expr *x = prog_expr(b->p, e->arg[0]);
     bool last = x->kind == EX_op && prog_expr(b->p, x->arg[0])->dt == DT_i64;
     u32 no = want ? label_new(b) : label;
@@ -96,7 +94,7 @@ static void compile_if(VmBuild *b, Stmt s) {
   label_here(b, end);
 }
 
-/* The condition stands twice: before the loop, and at its end. */
+/* The condition is compiled twice: before the loop and at its end. */
 static void compile_while(VmBuild *b, Stmt s) {
   u32 top = label_new(b), end = label_new(b);
   branch(b, s.a, false, end);
@@ -117,7 +115,7 @@ static void compile_for(VmBuild *b, Stmt s) {
   u32 top = label_new(b), end = label_new(b), at = new_reg(b, VC_l, 1);
   VmVal lo = compile(b, s.a), hi = compile(b, s.b), step = integer(b, s.step);
   b->reg.at[at].named = true;
-  if (b->reg.at[hi.reg].named) { /* what the body sets does not move the end */
+  if (b->reg.at[hi.reg].named) { /* assignments in the body must not change the bound */
     u32 copy = new_reg(b, VC_l, 1);
     assign_reg(b, hi, copy, VC_l, 1);
     hi.reg = copy;
@@ -135,12 +133,12 @@ static void compile_for(VmBuild *b, Stmt s) {
 
 /* ---- kernels ---- */
 
-/* Registers that only constants name are registers here; others are memory. */
+/* Register buffers indexed only by constants become registers; others become memory. */
 static void choose_registers(VmBuild *b, StmtId first) {
   Prog *p = b->p;
   const Stmt *s;
   for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
-    if (s->kind == ST_kernel) w.skip = true; /* its registers are its own */
+    if (s->kind == ST_kernel) w.skip = true; /* its registers are private */
     bool store = s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg;
     for (u32 i = 0; store && i < s->nidx; i++) {
       i64 x;
@@ -176,7 +174,7 @@ static void assign_register(VmBuild *b, BufId id) {
   b->bufreg[id] = (VmVal){r, 0, buf->lanes};
 }
 
-/* Also to those that are only read: a loop that would have written to them may be empty. */
+/* Includes registers that are only read: a loop that would write them may run zero times. */
 static void assign_registers(VmBuild *b, StmtId first) {
   const Stmt *s;
   choose_registers(b, first);
@@ -188,7 +186,7 @@ static void assign_registers(VmBuild *b, StmtId first) {
   }
 }
 
-/* Unrolling makes variables. */
+/* Makes room for variables that unrolling added. */
 static void record_vars(VmBuild *b, StmtId first) {
   u32 n = b->p->var.n;
   const Stmt *s;
@@ -217,8 +215,8 @@ static void compile_kernel(VmBuild *b, StmtId body) {
   level_pop(b);
 }
 
-/* A sum in registers to which lanes of memory, or one element of it, times something are added: the
- * load is part of the instruction. */
+/* A register accumulator plus memory (a vector or a broadcast element) times a register: folds the
+ * load into the instruction. */
 static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
   const Expr *e = prog_expr(b->p, s->a), *c, *x = NULL;
   VmVal at;
@@ -277,7 +275,7 @@ static void compile_stmt(VmBuild *b, StmtId id) {
     emit_effect(b, VM_need, 1, (u32[]){ok.reg, message(b, id, prog_stmt(b->p, id)->label)}, 2);
     break;
   }
-  default: break; /* a barrier: loads are where the program says */
+  default: break; /* a fence: the VM does not move loads */
   }
 }
 
@@ -309,7 +307,7 @@ static void find_dead(VmBuild *b) {
       if (x.e->kind == EX_load) b->dead[prog_root(b->p, x.e->ref)] = false;
 }
 
-/* Symbols are in registers of their own, where whoever runs the code finds them. */
+/* Symbols have their own registers, which callers set and read. */
 static void add_symbols(VmBuild *b, VmProgram *v) {
   Prog *p = b->p;
   u32 nsym = p->nsym_var;
@@ -327,19 +325,14 @@ static void add_symbols(VmBuild *b, VmProgram *v) {
   }
 }
 
-/* Dimensions are expressions of symbols that need not have a variable yet. */
-static void need_symbols(Prog *p) {
-  for (BufId id = 1; id < p->buf.n; id++)
-    for (u32 i = 0; i < prog_buf(p, id)->rank; i++) ex_dim(p, prog_buf(p, id)->dim[i]);
-}
-
 VmProgram *vm_compile(Prog *given, Arena *a) {
   Prog *p = prog_extend(given);
   VmProgram *v = NEW(a, VmProgram);
   VmBuild *b = NEW(a, VmBuild);
-  need_symbols(p);
+  for (BufId id = 1; id < p->buf.n; id++) /* dimensions may use symbols without a variable yet */
+    for (u32 i = 0; i < prog_buf(p, id)->rank; i++) ex_dim(p, prog_buf(p, id)->dim[i]);
   *b = (VmBuild){.c = p->c, .p = p, .a = a, .constant = map_new(a), .same = map_new(a)};
-  *vec_push(a, &b->reg) = (VReg){0}; /* 0 is none */
+  *vec_push(a, &b->reg) = (VReg){0}; /* register 0 means none */
   b->nlabel = 1;
   record_vars(b, p->body);
   b->buf = NEWS(a, u32, p->buf.n);
@@ -352,7 +345,7 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
   find_dead(b);
   choose_scalars(b);
   add_symbols(b, v);
-  level_push(b, p->body); /* level 1; 0 collects all */
+  level_push(b, p->body); /* level 1; level 0 collects all */
   b->level[0].id = ++b->nlevel;
   assign_registers(b, p->body);
   compile_list(b, p->body);

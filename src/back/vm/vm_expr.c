@@ -1,10 +1,9 @@
-/* vm_expr.c: expressions become instructions.
+/* vm_expr.c: compiles expressions to instructions.
  *
- * In: an expression of a Prog. Out: the register that holds its value. Equal lanes stay one element
- * until an instruction needs them all. Addresses are sums of terms with constant factors, put
- * together from what changes least to what changes most, so that a loop adds one term to what is
- * known around it. An operator that has no instruction of its own becomes a general one.
- */
+ * In: an expression of a Prog. Out: the register of its value. Equal lanes stay scalar until an
+ * instruction needs a vector. Addresses are sums of terms with constant factors, added in order of
+ * availability, so that an inner loop adds one term to a hoisted sum. An operator without an
+ * instruction becomes a general one. */
 #include "back/vm/vm_build.h"
 
 #include "ir/prog_mem.h"
@@ -34,16 +33,16 @@ VmVal widen_val(VmBuild *b, VmVal v, VmClass cls, u32 lanes) {
   return emit_pure(b, splat[cls], lanes, cls, v.avail, &v.reg, 1);
 }
 
-/* ---- places ---- */
+/* ---- addresses ---- */
 
 /* A sum of terms: coef * value, or value * value. */
 typedef struct OffsetPart {
-  VmVal x, by; /* by.reg 0: coef */
+  VmVal x, by; /* by.reg 0: use coef */
   i64 coef;
 } OffsetPart;
-enum { MOST_PARTS = 64 };
+enum { MAX_PARTS = 64 };
 typedef struct OffsetParts {
-  OffsetPart at[MOST_PARTS];
+  OffsetPart at[MAX_PARTS];
   u32 n;
 } OffsetParts;
 
@@ -54,13 +53,13 @@ static void add_part(VmBuild *b, OffsetParts *to, VmVal x, i64 coef, VmVal by) {
     p->coef = (i64)((u64)p->coef + (u64)coef);
     return;
   }
-  if (to->n == MOST_PARTS) fail(b->c, ERR_unsupported, LOC_NONE, "vm: an index has too many terms");
+  if (to->n == MAX_PARTS) fail(b->c, ERR_unsupported, LOC_NONE, "vm: an index has too many terms");
   to->at[to->n++] = (OffsetPart){x, by, coef};
 }
 
 static VmVal sum_parts(VmBuild *b, OffsetParts *p) {
   VmVal sum = {0};
-  for (u32 i = 1; i < p->n; i++) /* few: what is known first comes first */
+  for (u32 i = 1; i < p->n; i++) /* few terms: insertion sort by availability */
     for (u32 k = i; k && p->at[k - 1].x.avail > p->at[k].x.avail; k--) {
       OffsetPart t = p->at[k];
       p->at[k] = p->at[k - 1];
@@ -82,11 +81,7 @@ static VmVal sum_parts(VmBuild *b, OffsetParts *p) {
   return sum.reg ? sum : integer(b, 0);
 }
 
-static VmVal dim_val(VmBuild *b, Dim d) {
-  return compile(b, ex_dim(b->p, d));
-}
-
-/* Elements from one index of the axis to the next: a number, or *sym. */
+/* Stride of the axis in elements: the result times *sym, if set. */
 static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
   i64 n = buf->lanes;
   *sym = (VmVal){0};
@@ -95,7 +90,7 @@ static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
       n *= buf->dim[i] ? buf->dim[i] : 1;
       continue;
     }
-    VmVal d = dim_val(b, buf->dim[i]); /* an empty buffer has no elements that could be named */
+    VmVal d = compile(b, ex_dim(b->p, buf->dim[i])); /* an empty buffer is never accessed */
     if (!sym->reg)
       *sym = d;
     else
@@ -107,7 +102,7 @@ static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
   return n;
 }
 
-/* A term of an index, e times coef times a stride. */
+/* Adds the term t times the stride of its axis. */
 static void add_term(VmBuild *b, VmAddr *to, OffsetParts *parts, const AffTerm *t, i64 stride,
                      VmVal sym) {
   i64 coef = sym.reg ? t->coef : (i64)((u64)t->coef * (u64)stride);
@@ -133,7 +128,7 @@ static void add_term(VmBuild *b, VmAddr *to, OffsetParts *parts, const AffTerm *
   add_part(b, parts, x, 1, sym);
 }
 
-/* Offsets of all lanes, where they are no arithmetic series. */
+/* Offsets per lane, if they are not an arithmetic series. */
 static void addr_per_lane(VmBuild *b, VmAddr *to, const Buf *buf, const ExprId *idx) {
   VmVal sum = {0};
   for (u32 i = 0; i < buf->rank; i++) {
@@ -161,7 +156,7 @@ static void addr_per_lane(VmBuild *b, VmAddr *to, const Buf *buf, const ExprId *
   to->by_offsets = true;
 }
 
-/* A row whose lanes are a constant distance apart? */
+/* Do the lanes of a row have a constant stride? */
 static bool is_series(VmBuild *b, const Affine *a) {
   for (u32 i = 0; i < a->n; i++)
     if (a->t[i].var != b->row.var && row_depends(b, a->t[i].e)) return false;
@@ -177,7 +172,7 @@ VmAddr place(VmBuild *b, BufId id, const ExprId *idx) {
     Affine a;
     VmVal sym;
     if (!affine_of(b->p, idx[i], &a)) a = (Affine){.n = 1, .t = {{idx[i], 0, 1}}};
-    if (!is_series(b, &a)) { /* what the axes before have put together is not needed */
+    if (!is_series(b, &a)) { /* discard the terms of earlier axes */
       to = (VmAddr){.buf = to.buf, .dt = to.dt};
       addr_per_lane(b, &to, buf, idx);
       return to;
@@ -215,7 +210,7 @@ VmAddr addr_affine(VmBuild *b, BufId id, const Affine *a) {
   return to;
 }
 
-/* Instructions for elements that follow each other, of one type; 0: there is none. */
+/* Instructions for consecutive elements of a type; 0: none. */
 typedef struct TypedAccess {
   VmOp ld, vld, st, vst;
 } TypedAccess;
@@ -290,7 +285,7 @@ u32 operation(VmBuild *b, Op op, DType of, DType to) {
   return (u32)op | (u32)of << 8 | (u32)part << 16 | (u32)to << 24;
 }
 
-/* The instruction for one element; behind it stand those for vectors. 0: there is none. */
+/* The scalar instruction, which its vector forms follow; 0: none. */
 static VmOp binary(Op op, DType dt) {
   static const VmOp by[][5] = {
 #define ROW(op)                                                                                    \
@@ -318,7 +313,7 @@ static VmOp binary(Op op, DType dt) {
   return by[op][vm_class(dt)];
 }
 
-/* Results of + - * and of functions are not yet what the type can hold. */
+/* Wraps or rounds results of + - * and of functions to the type. */
 static VmVal fitted(VmBuild *b, VmVal v, DType dt) {
   if (dt == DT_f32 || dt == DT_f64 || dt == DT_i32 || dt == DT_i64 || dt == DT_u64) return v;
   return emit_pure(b, VM_fit, v.lanes, vm_class(dt), v.avail, (u32[]){v.reg, dt}, 2);
@@ -377,12 +372,12 @@ static VmVal apply_general(VmBuild *b, const Expr *e, DType of, VmVal *x, u32 la
   }
   if (e->narg == 1 && op_info[e->op].res == OR_same && (cls == VC_f || cls == VC_d)) {
     VmVal v = emit_pure(b, cls == VC_f ? VM_fun_f : VM_fun_d, lanes, cls, avail, w, 2);
-    return fitted(b, v, of); /* what the general way has rounded stays */
+    return fitted(b, v, of); /* the general instruction has already rounded */
   }
   return emit_pure(b, (VmOp)(VM_gen1 + e->narg - 1), lanes, cls, avail, w, e->narg + 1);
 }
 
-/* Is every value of one held in a register as the same value of the other? */
+/* Does a register hold every value of one type as the same value of the other? */
 static bool holds(Op op, DType of, DType to) {
   VmClass from = vm_class(of), cls = vm_class(to);
   if (op == OP_bitcast)
@@ -442,7 +437,7 @@ static VmVal compile_shuffle(VmBuild *b, const Expr *e) {
   return (VmVal){to, b->cur + 1, e->lanes};
 }
 
-/* The only element of a buffer that no run changes is known now, or loaded once. */
+/* A buffer of one element that no run changes is folded, or loaded once. */
 static bool load_only(VmBuild *b, const Expr *e, VmVal *to) {
   const Buf *buf = prog_buf(b->p, e->ref);
   const TypedAccess *a = &typed[buf->dt];

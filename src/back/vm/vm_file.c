@@ -1,15 +1,14 @@
-/* vm_file.c: bytecode to files and back.
+/* vm_file.c: writes and reads bytecode files.
  *
- * In: a VmProgram of a planned program, or the bytes of a file. Out: the pieces of a file, of which
- * the weights are those of the program, or a VmProgram whose program has the memory, the inputs and
- * the outputs, and no statements: what it computes is a copy of the code. See igb.h.
- */
+ * In: a VmProgram of a planned program, or the bytes of a file. Out: the pieces of a file, which
+ * share the program's weights, or a VmProgram with a copy of the code. Its Prog has memory, inputs
+ * and outputs but no statements. See igb.h. */
 #include "back/vm/igb.h"
 
 #include <string.h>
 #include "ir/prog_mem.h"
 
-/* Rows of the tables, as far as the meaning of a file depends on them. */
+/* The columns of the tables that the meaning of a file depends on. */
 static const char *const table_row[] = {
 #define VM(name, operands) #name " " operands,
 #include "back/vm/vmops.def"
@@ -25,7 +24,7 @@ static const char *const table_row[] = {
 };
 
 u32 igb_rows(const char *const *row, u32 n) {
-  u32 h = 2166136261; /* FNV-1a, with the zero that ends a row */
+  u32 h = 2166136261; /* FNV-1a, including the terminating zero of each row */
   for (u32 i = 0; i < n; i++)
     for (const char *s = row[i];; s++) {
       h = (h ^ (u8)*s) * 16777619;
@@ -38,7 +37,7 @@ u32 igb_tables(void) {
   return igb_rows(table_row, sizeof table_row / sizeof *table_row);
 }
 
-/* ---- to a file ---- */
+/* ---- writing ---- */
 
 typedef struct IgbWriter {
   Ctx *c;
@@ -54,7 +53,7 @@ typedef struct IgbWriter {
   VEC(IgbDim) dim;
   VEC(IgbStep) step;
   VEC(IgbSymbol) symbol;
-  u32 *number; /* by symbol: in the file */
+  u32 *number; /* by symbol: number in the file */
 } IgbWriter;
 
 static IgbStr add_text(IgbWriter *w, Str s) {
@@ -89,7 +88,7 @@ static void add_term(IgbWriter *w, Sym s, i64 coef) {
   add_step(w, IGS_mul, 0, 0);
 }
 
-/* What is subtracted comes behind what it is subtracted from: numbers are never negative. */
+/* Subtrahends follow what they are subtracted from, so constants are never negative. */
 static void add_steps(IgbWriter *w, Dim d) {
   if (dim_is_const(d)) {
     add_step(w, IGS_number, 0, d);
@@ -109,14 +108,14 @@ static void add_steps(IgbWriter *w, Dim d) {
   }
 }
 
-/* Numbers on the stack, at most. */
+/* Maximum stack depth. */
 static u32 deepest(const IgbStep *s, u32 n) {
-  u32 depth = 0, most = 0;
+  u32 depth = 0, max = 0;
   for (u32 i = 0; i < n; i++) {
     depth = s[i].op > IGS_symbol ? depth - 1 : depth + 1;
-    if (depth > most) most = depth;
+    if (depth > max) max = depth;
   }
-  return most;
+  return max;
 }
 
 static void add_symbols(IgbWriter *w) {
@@ -136,7 +135,7 @@ static void add_symbols(IgbWriter *w) {
 
 static IgbBuf *buf_at(IgbWriter *w, u32 k) {
   if (!w->buf.at || k >= w->buf.n)
-    bug(w->p->c, LOC_NONE, "bytecode names a buffer that is not there");
+    bug(w->p->c, LOC_NONE, "bytecode uses a buffer that the program does not have");
   return &w->buf.at[k];
 }
 
@@ -151,14 +150,14 @@ static void add_port(IgbWriter *w, BufId b) {
     add_steps(w, x->dim[i]);
     if (deepest(&w->step.at[first], w->step.n - first) > IGB_STACK)
       fail(w->c, ERR_unsupported, LOC_NONE,
-           "%s: dimension %u is too deep an expression for a file of bytecode, which keeps %d "
-           "numbers at most while it is computed",
+           "%s: the expression of dimension %u is too deep for a bytecode file: its stack has %d "
+           "numbers",
            show(w->c, x->name), i, IGB_STACK);
     *vec_push(w->a, &w->dim) = (IgbDim){first, w->step.n - first};
   }
 }
 
-/* Buffers but for ports. Weights come last in the file; those of the same tensor once. */
+/* All buffers except ports. Weights come last in the file, each tensor once. */
 static void add_buffers(IgbWriter *w) {
   Prog *p = w->p;
   Map known = map_new(w->a);
@@ -186,11 +185,10 @@ static void add_buffers(IgbWriter *w) {
     *buf_at(w, k) = (IgbBuf){
         .space = x->space == BS_state ? IB_state : IB_arena, .at = x->offset, .bytes = bytes};
     if (prog_is_planned(x)) continue;
-    buf_at(w, k)->at =
-        w->head.arena; /* registers that are indexed: the plan has no room for them */
+    buf_at(w, k)->at = w->head.arena; /* indexed register buffers are not in the plan */
     w->head.arena += bytes;
   }
-  w->head.arena = 0; /* no more than the buffers of the file use */
+  w->head.arena = 0; /* only what the buffers of the file use */
   for (u32 k = 0; k < w->buf.n; k++) {
     const IgbBuf *x = &w->buf.at[k];
     if (x->space > IB_weights && x->at + x->bytes > w->head.arena) w->head.arena = x->at + x->bytes;
@@ -230,18 +228,6 @@ static u8 *starts_of(IgbWriter *w) {
   return bit;
 }
 
-static IgbStr *messages(IgbWriter *w) {
-  IgbStr *t = NEWS(w->a, IgbStr, w->v->code.nmessage + 1);
-  for (u32 i = 0; i < w->v->code.nmessage; i++) t[i] = add_text(w, w->v->message[i]);
-  return t;
-}
-
-static u64 checksum(const VmChunks *out) {
-  IgbSum s = igb_sum();
-  for (u32 i = 0; i < out->n; i++) igb_sum_add(&s, out->at[i].at, out->at[i].n);
-  return s.h;
-}
-
 void vm_write(const VmProgram *v, Arena *a, VmChunks *out) {
   Prog *p = (Prog *)v->p;
   IgbWriter w = {.c = p->c, .a = a, .p = p, .v = v, .out = out, .text = sb_new(a)};
@@ -250,7 +236,8 @@ void vm_write(const VmProgram *v, Arena *a, VmChunks *out) {
   add_buffers(&w);
   for (u32 i = 0; i < p->in.n; i++) add_port(&w, p->in.at[i]);
   for (u32 i = 0; i < p->out.n; i++) add_port(&w, p->out.at[i]);
-  const IgbStr *message = messages(&w);
+  IgbStr *message = NEWS(a, IgbStr, v->code.nmessage + 1);
+  for (u32 i = 0; i < v->code.nmessage; i++) message[i] = add_text(&w, v->message[i]);
   IgbHead *h = NEW(a, IgbHead);
   put(&w, h, sizeof *h);
   put_section(&w, IS_code, v->code.word, v->code.nword, 4);
@@ -273,10 +260,12 @@ void vm_write(const VmProgram *v, Arena *a, VmChunks *out) {
   w.head.math = v->code.math;
   w.head.nin = p->in.n;
   *h = w.head;
-  h->check = checksum(out);
+  IgbSum sum = igb_sum();
+  for (u32 i = 0; i < out->n; i++) igb_sum_add(&sum, out->at[i].at, out->at[i].n);
+  h->check = sum.h;
 }
 
-/* ---- from a file ---- */
+/* ---- reading ---- */
 
 typedef struct IgbReader {
   Ctx *c;
@@ -311,7 +300,7 @@ static void read_symbols(IgbReader *r) {
     u64 where = r->g.head->section[IS_symbols].at + i * sizeof *s;
     if (!s->name.n) damaged(r->c, where, "a symbol has no name");
     r->sym[i] = dim_sym(ds, s->data ? SY_data : SY_input, text_of(r, s->name), s->lo, s->hi);
-    if (r->sym[i] != i) damaged(r->c, where, "two symbols have one name");
+    if (r->sym[i] != i) damaged(r->c, where, "two symbols have the same name");
   }
 }
 
@@ -372,7 +361,7 @@ static void read_rest(IgbReader *r, VmProgram *v) {
   for (u32 i = 0; i < r->g.code.nmessage; i++) v->message[i] = text_of(r, r->g.message[i]);
 }
 
-/* The file may change while it is used: what is verified is what has been copied. */
+/* The file may change during use, so head, code and tables are copied and the copies verified. */
 static void open_copy(IgbReader *r, size_t n) {
   IgbHead *h = NEW(r->a, IgbHead);
   const void *section[IS_COUNT];
@@ -393,7 +382,7 @@ static void open_copy(IgbReader *r, size_t n) {
 
 VmProgram *vm_read(Ctx *c, const u8 *at, size_t n, Arena *a) {
   IgbReader r = {.c = c, .a = a, .at = at};
-  if ((uintptr_t)at % IGB_ALIGN) { /* a caller's bytes: files are mapped */
+  if ((uintptr_t)at % IGB_ALIGN) { /* bytes of a caller; mapped files are aligned */
     u8 *copy = arena_array(a, 1, n + IGB_ALIGN);
     copy += (IGB_ALIGN - (uintptr_t)copy % IGB_ALIGN) % IGB_ALIGN;
     r.at = memcpy(copy, at, n);

@@ -1,35 +1,32 @@
-/* vm_fuse.c: peephole: instructions that follow each other become one.
+/* vm_fuse.c: peephole optimizer.
  *
- * In: code whose registers are virtual and whose labels are instructions. Out: the same with fewer.
- * Method: one walk over basic blocks. A result that is only moved elsewhere is
- * computed there, if nothing in between names that register. A product that is only added to
- * something is multiplied where it is added; a counter that is moved on and compared is VM_next;
- * vectors side by side that are filled, loaded or stored one after the other are one with more
- * lanes; what is computed twice in a row is computed once. What nothing reads any more vm_alloc.c
- * drops.
- */
+ * In: code with virtual registers and label instructions. Out: the same with fewer instructions.
+ * Method: one pass over basic blocks. A result that is only moved is computed in the destination,
+ * if no instruction between names that register. A product with one use in an addition becomes a
+ * multiply-add. Increment, compare and jump become VM_next. Fills, loads and stores of adjacent
+ * vectors are merged. Consecutive equal computations are done once. vm_alloc.c drops dead
+ * instructions. */
 #include "back/vm/vm_build.h"
 
 typedef struct Fusion {
   VmBuild *b;
-  Words32 code; /* what is written */
-  u32 begin;    /* of the basic block at hand */
-  u32 *uses;    /* by root: how often it is read */
-  u32 *made; /* by register: 1 + the word of the instruction that wrote it last, and nothing else */
-  u32 *named;   /* by root: 1 + the word of the instruction that named it last */
-  u32 *written; /* by root: likewise, and wrote */
-  u32 *same;    /* by register: the one that is read instead; 0: itself */
+  Words32 code; /* output */
+  u32 begin;    /* start of the current basic block */
+  u32 *uses;    /* by root: number of reads */
+  u32 *made;    /* by register: 1 + word of the last write, if one instruction wrote it whole */
+  u32 *named;   /* by root: 1 + word of the last mention */
+  u32 *written; /* by root: 1 + word of the last write */
+  u32 *same;    /* by register: replacement to read; 0: itself */
 } Fusion;
 
-/* The instruction of this block that made what is in a register, which is read but once; 0: none
- * such; else 1 + its word. */
+/* 1 + word of the instruction of this block that computed a register with one read; 0: none. */
 static u32 maker(const Fusion *f, u32 reg) {
   const VReg *r = &f->b->reg.at[reg];
   bool once = !r->parent && !r->seen && f->uses[reg] == 1;
   return once && f->made[reg] > f->begin ? f->made[reg] : 0;
 }
 
-/* A move: what it reads is written where it goes. */
+/* Makes the source of a move write its destination. */
 static bool drop_move(Fusion *f, const u32 *move) {
   u32 op = *move & 0xffff;
   if (op != VM_mov_f && op != VM_mov_d && op != VM_mov_w && op != VM_mov_l) return false;
@@ -43,7 +40,7 @@ static bool drop_move(Fusion *f, const u32 *move) {
   return true;
 }
 
-/* A sum one of whose operands is a product. */
+/* A sum with a product as operand. */
 static bool fuse_product(Fusion *f, const u32 *sum, u32 *to) {
   static const struct {
     u16 add, mul, both;
@@ -66,7 +63,7 @@ static bool fuse_product(Fusion *f, const u32 *sum, u32 *to) {
   return false;
 }
 
-/* A jump behind the addition whose result it compares. */
+/* A jump that compares the result of the preceding addition. */
 static bool fuse_next(Fusion *f, u32 before, const u32 *jump) {
   if ((*jump & 0xffff) != VM_jlt_l || before < f->begin || before == f->code.n) return false;
   const u32 *add = f->code.at + before;
@@ -77,13 +74,13 @@ static bool fuse_next(Fusion *f, u32 before, const u32 *jump) {
   return true;
 }
 
-/* Is the second register what follows the first one, of so many lanes of 4 bytes? */
+/* Does the second register follow the first, which has this many lanes of 4 bytes? */
 static bool follows(const Fusion *f, u32 first, u32 second, u32 lanes) {
   const VReg *x = &f->b->reg.at[first], *y = &f->b->reg.at[second];
   return x->parent && x->parent == y->parent && y->off == x->off + lanes / 2;
 }
 
-/* An instruction that goes on where the one before it ends. */
+/* An instruction that continues where the previous one ends. */
 static bool fuse_lanes(Fusion *f, u32 before, const u32 *w) {
   if (before < f->begin || before == f->code.n) return false;
   u32 *first = f->code.at + before, op = *w & 0xffff, n = *first >> 16, more = *w >> 16;
@@ -101,7 +98,7 @@ static bool fuse_lanes(Fusion *f, u32 before, const u32 *w) {
   return true;
 }
 
-/* What the instruction at `at` names; true: it may jump. */
+/* Records the registers that the instruction at `at` names; true: it may jump. */
 static bool note(Fusion *f, u32 at) {
   const u32 *w = f->code.at + at;
   Operands o = {.at = vm_ops[*w & 0xffff].operands};
@@ -118,20 +115,20 @@ static bool note(Fusion *f, u32 at) {
   return jumps;
 }
 
-/* Registers that were found to hold what others do. */
+/* Replaces registers by equal ones. */
 static void read_instead(const Fusion *f, u32 *w) {
   Operands o = {.at = vm_ops[*w & 0xffff].operands};
   while (next_operand(&o))
     if (is_reg(o.kind) && f->same[w[o.word]]) w[o.word] = f->same[w[o.word]];
 }
 
-/* A part of a register has a number of its own wherever it is named. */
+/* Parts of a register get a new number at every mention. */
 static bool is_same(const VmBuild *b, u32 x, u32 y) {
   return x == y || (b->reg.at[x].parent && b->reg.at[x].parent == b->reg.at[y].parent &&
                     b->reg.at[x].off == b->reg.at[y].off);
 }
 
-/* An instruction that computes what the one before it has computed. */
+/* Drops an instruction that repeats the previous computation. */
 static bool drop_recomputed(Fusion *f, u32 before, const u32 *w) {
   if (before < f->begin || before == f->code.n || has_effect(*w)) return false;
   const u32 *first = f->code.at + before;
@@ -148,7 +145,7 @@ static bool drop_recomputed(Fusion *f, u32 before, const u32 *w) {
   return true;
 }
 
-/* What an instruction names that is a part of the one at `at`. */
+/* Records the registers of an instruction that was merged into the one at `at`. */
 static void note_more(Fusion *f, u32 at, const u32 *w) {
   u32 root = root_of(f->b, (*w & 0xffff) == VM_vst_f32 ? w[4] : w[1]);
   f->named[root] = at + 1;
@@ -157,7 +154,7 @@ static void note_more(Fusion *f, u32 at, const u32 *w) {
 
 void vm_fuse(VmBuild *b, Words32 *code) {
   Fusion f = {.b = b};
-  u32 before = 0, w[5]; /* before: the instruction that was written last */
+  u32 before = 0, w[5]; /* before: the last instruction written */
   f.uses = NEWS(b->a, u32, b->reg.n);
   f.made = NEWS(b->a, u32, b->reg.n);
   f.named = NEWS(b->a, u32, b->reg.n);

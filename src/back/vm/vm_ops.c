@@ -1,8 +1,4 @@
-/* vm_ops.c: the table of instructions as data.
- *
- * In: vmops.def. Out: names and operands for whoever prints, reads, verifies or writes code, and
- * how many words an instruction has.
- */
+/* vm_ops.c: the table of instructions as data: names, operands and lengths, from vmops.def. */
 #include "back/vm/vm.h"
 
 #ifdef VM_SMALL

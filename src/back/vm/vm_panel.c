@@ -1,17 +1,16 @@
-/* vm_panel.c: loops that multiply a tile become one instruction.
+/* vm_panel.c: loops that compute a tile of products become one instruction.
  *
- * In: up to three loops around each other, the innermost of which, unrolled, adds products of two
- * operands to sums in registers: rows x columns of them, each row with an operand of its own, each
- * column with one. Out: the instruction `panel`, or nothing. Method: a register or variable that
- * the body loads stands for its place in memory, so a product is two places. The sums are a grid
- * when these move by one step from row to row and by one from column to column. Where an iteration
- * adds to each sum several times (turns), that is a loop more.
- */
+ * In: up to three nested loops whose innermost body, unrolled, adds products of two operands to
+ * accumulators in registers: rows x columns, one operand per row and one per column. Out: the
+ * instruction `panel`, or nothing. Method: a register or variable that the body loads stands for
+ * its memory reference, so a product is two references. The accumulators form a grid if these have
+ * one stride between rows and one between columns. If an iteration adds to each accumulator several
+ * times (turns), the turns become another loop. */
 #include "back/vm/vm_build.h"
 
-enum { PANEL_LOOPS = 3, MOST_NAMES = 160, MOST_SUMS = 512 };
+enum { PANEL_LOOPS = 3, MAX_NAMES = 160, MAX_SUMS = 512 };
 
-/* A place in memory: so many lanes of it, or one element for all lanes. */
+/* A memory reference: a vector, or one element broadcast to all lanes. */
 typedef struct PanelRef {
   BufId buf;
   Affine at;
@@ -19,15 +18,15 @@ typedef struct PanelRef {
   bool quad; /* EX_quad */
 } PanelRef;
 
-/* What a register or variable was loaded from. */
+/* Reference that a register or variable was loaded from. */
 typedef struct PanelName {
-  BufId buf; /* of registers; 0: a variable */
-  u32 at;    /* which of them */
+  BufId buf; /* register buffer; 0: a variable */
+  u32 at;    /* index in it */
   PanelRef ref;
 } PanelName;
 
 typedef struct PanelSum {
-  u32 at, turn; /* which register; how often it was added to before */
+  u32 at, turn; /* register; number of earlier additions */
   PanelRef x, y;
 } PanelSum;
 
@@ -42,7 +41,7 @@ typedef struct PanelMatch {
   VEC(PanelName) name;
   VEC(PanelSum) sum;
   u32 turns, rows, cols;
-  i64 dx, dy, tx, ty; /* from row to row of x, column to column of y; from turn to turn */
+  i64 dx, dy, tx, ty; /* strides: rows of x, columns of y, turns of each */
 } PanelMatch;
 
 static bool element_of(PanelMatch *o, BufId buf, const ExprId *idx, u32 *at) {
@@ -97,13 +96,13 @@ static bool add_name(PanelMatch *o, BufId buf, u32 at, ExprId value) {
   PanelRef r;
   if (!resolve(o, value, &r)) return false;
   PanelName *n = (PanelName *)find_name(o, buf, at);
-  if (!n && o->name.n == MOST_NAMES) return false;
+  if (!n && o->name.n == MAX_NAMES) return false;
   if (!n) n = vec_push(o->b->a, &o->name);
   *n = (PanelName){buf, at, r};
   return true;
 }
 
-/* c + a * b: its operands, as fma(a, b, c) has them. */
+/* Operands of c + a * b in the order of fma(a, b, c). */
 static bool product(PanelMatch *o, const Expr *e, ExprId *arg, u32 *kind) {
   if (e->kind != EX_op) return false;
   for (u32 i = 0; i < 3 && i < e->narg; i++) arg[i] = e->arg[i];
@@ -131,7 +130,7 @@ static bool add_sum(PanelMatch *o, const Stmt *s) {
   const Expr *c = prog_expr(o->p, arg[2]);
   if (c->kind != EX_load || c->ref != s->buf || !element_of(o, c->ref, c->arg, &of) || of != at)
     return false;
-  if (o->sum.n == MOST_SUMS || (o->sum.n && (o->acc != s->buf || o->kind != kind))) return false;
+  if (o->sum.n == MAX_SUMS || (o->sum.n && (o->acc != s->buf || o->kind != kind))) return false;
   PanelSum sum = {.at = at};
   if (!resolve(o, arg[0], &sum.x) || !resolve(o, arg[1], &sum.y)) return false;
   if (sum.y.one && kind < VP_dot_i8x4_b) {
@@ -164,7 +163,7 @@ static bool match_stmt(PanelMatch *o, const Stmt *s) {
 
 /* ---- the grid ---- */
 
-/* Is y = x + *d, the same *d as before unless `first`? */
+/* Is y = x + *d? Sets *d if `first`. */
 static bool follows(const PanelMatch *o, const PanelRef *x, const PanelRef *y, bool first, i64 by,
                     i64 *d) {
   if (prog_root(o->p, x->buf) != prog_root(o->p, y->buf)) return false;
@@ -234,7 +233,7 @@ static bool find_grid(PanelMatch *o, u32 *base) {
 
 /* ---- loops ---- */
 
-/* The only statement of a list but for barriers and hints; 0: there are several. */
+/* The only statement of a list, ignoring fences and hints; 0: several. */
 static StmtId only(Prog *p, StmtId first) {
   StmtId found = 0;
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
@@ -259,7 +258,7 @@ static bool find_loops(PanelMatch *o, StmtId id) {
   return true;
 }
 
-/* Registers that only name something are not read elsewhere. */
+/* Registers that only stand for a load must not be read elsewhere. */
 static bool names_end_here(PanelMatch *o) {
   for (u32 i = 0; i < o->name.n; i++) {
     BufId buf = o->name.at[i].buf;
@@ -274,7 +273,7 @@ static bool names_end_here(PanelMatch *o) {
   return true;
 }
 
-/* Where the loops begin, and the steps they take; false: too far. */
+/* Start and strides of the loops; false: out of range. */
 static bool begin(PanelMatch *o, const PanelRef *r, i64 turn, i64 next, u32 *w) {
   Affine a = r->at;
   i64 step[3] = {0, 0, 0};

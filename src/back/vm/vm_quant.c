@@ -1,10 +1,9 @@
-/* vm_quant.c: quantisation in single instructions.
+/* vm_quant.c: quantization as single instructions.
  *
- * In: an expression. Out: its value, if it is one of three: an integer made a float and scaled
- * (`dequant`), a float rounded and cut to a narrow type (`quant_f`), or both with a sum in front
- * (`quant`), which is what stands behind every sum of products of bytes. Instructions do what the
- * operators one by one would, to the bit; a zero point of 0 that is added changes no integer.
- */
+ * In: an expression. Out: its value, if it matches one of three forms: an integer converted and
+ * scaled (`dequant`), a float rounded and saturated to a narrow type (`quant_f`), or both after an
+ * addition (`quant`), the epilogue of int8 products. The instructions are bit-exact with the
+ * separate operators. Adding a zero point of 0 changes nothing. */
 #include "back/vm/vm_build.h"
 
 static u32 latest(u32 a, u32 b) {
@@ -16,13 +15,13 @@ static const Expr *op_of(VmBuild *b, ExprId id, Op op, DType dt) {
   return e->kind == EX_op && e->op == op && e->dt == dt ? e : NULL;
 }
 
-/* The same in all lanes? */
+/* Is it equal in all lanes? */
 static bool is_uniform(VmBuild *b, ExprId id) {
   const Expr *e = prog_expr(b->p, id);
   return (e->lanes == 1 || e->kind == EX_splat) && !row_depends(b, id);
 }
 
-/* An integer that is made a float: it; 0: something else. */
+/* The operand of an int to float cast; 0: something else. */
 static ExprId integer_of(VmBuild *b, ExprId id) {
   const Expr *e = op_of(b, id, OP_cast, DT_f32);
   return e && vm_class(prog_expr(b->p, e->arg[0])->dt) == VC_w ? e->arg[0] : 0;

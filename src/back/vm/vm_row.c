@@ -1,12 +1,11 @@
 /* vm_row.c: loops over elements become rows.
  *
- * In: a `for` whose body is a list of let, set and store of scalars. Out: a loop that takes as many
- * iterations at a time as a row has lanes, statement by statement; or nothing. Iterations may run
- * so when none of them reads or writes what another one writes. A variable from outside may only be
- * folded into, once, and not be read elsewhere. Memory that is stored to may be touched elsewhere
- * in the body only at the same element: the offset is the same sum of terms, which moves with the
- * loop. Everything else runs one iteration at a time.
- */
+ * In: a `for` whose body is a list of scalar let, set and store. Out: a loop that processes as many
+ * iterations at once as a row has lanes, statement by statement; or nothing. This is valid if no
+ * iteration reads or writes what another one writes. An outer variable may only be the accumulator
+ * of one reduction and must not be read otherwise. Memory that is stored to may be accessed
+ * elsewhere in the body only at the same element: the offset is the same affine sum, which changes
+ * with the loop. Other loops run one iteration at a time. */
 #include "back/vm/vm_build.h"
 
 #include <string.h>
@@ -34,9 +33,9 @@ bool flat_of(VmBuild *b, BufId id, const ExprId *idx, Affine *to) {
   return true;
 }
 
-/* ---- what may become rows ---- */
+/* ---- analysis ---- */
 
-enum { MOST_ACCESSES = 64, MOST_LOCALS = 64 };
+enum { MAX_ACCESSES = 64, MAX_LOCALS = 64 };
 
 typedef struct RowAccess {
   BufId buf;
@@ -47,9 +46,9 @@ typedef struct RowAccess {
 typedef struct RowAnalysis {
   VmBuild *b;
   const Stmt *loop;
-  RowAccess acc[MOST_ACCESSES];
+  RowAccess acc[MAX_ACCESSES];
   u32 nacc;
-  VarId local[MOST_LOCALS], carried[MOST_LOCALS];
+  VarId local[MAX_LOCALS], carried[MAX_LOCALS];
   u32 nlocal, ncarried;
 } RowAnalysis;
 
@@ -59,9 +58,9 @@ static bool has_var(const VarId *at, u32 n, VarId v) {
 }
 
 static bool look_access(RowAnalysis *o, BufId buf, const ExprId *idx, const Stmt *store) {
-  if (o->nacc == MOST_ACCESSES || prog_buf(o->b->p, buf)->lanes != 1) return false;
-  if (o->b->scalar[buf].reg) return !store;                           /* no loop stores to it */
-  if (o->b->buf[prog_root(o->b->p, buf)] == UINT32_MAX) return false; /* registers */
+  if (o->nacc == MAX_ACCESSES || prog_buf(o->b->p, buf)->lanes != 1) return false;
+  if (o->b->scalar[buf].reg) return !store; /* scalars are never stored in such loops */
+  if (o->b->buf[prog_root(o->b->p, buf)] == UINT32_MAX) return false; /* register buffer */
   o->acc[o->nacc++] = (RowAccess){buf, idx, store};
   return true;
 }
@@ -84,12 +83,12 @@ static bool look_stmt(RowAnalysis *o, const Stmt *s) {
   if (s->kind == ST_store) return look_access(o, s->buf, s->idx, s);
   if (prog_var(p, s->var)->sym >= 0) return false;
   if (s->kind == ST_let) {
-    if (o->nlocal == MOST_LOCALS) return false;
+    if (o->nlocal == MAX_LOCALS) return false;
     o->local[o->nlocal++] = s->var;
     return true;
   }
   if (has_var(o->local, o->nlocal, s->var)) return true;
-  if (has_var(o->carried, o->ncarried, s->var) || o->ncarried == MOST_LOCALS) return false;
+  if (has_var(o->carried, o->ncarried, s->var) || o->ncarried == MAX_LOCALS) return false;
   o->carried[o->ncarried++] = s->var;
   return true;
 }
@@ -102,7 +101,7 @@ static bool mentions_any(RowAnalysis *o, const ExprId *idx, u32 n) {
   return false;
 }
 
-/* Do both touch the same element in every iteration, and another one in each? */
+/* Do both access the same element in every iteration, and different elements in different ones? */
 static bool same_element(RowAnalysis *o, const RowAccess *x, const RowAccess *y) {
   VmBuild *b = o->b;
   Affine fx, fy;
@@ -133,7 +132,7 @@ static bool is_uniform(RowAnalysis *o, const ExprId *idx, u32 n) {
   return true;
 }
 
-/* op(y[k], x) stored to y[k], which does not move: which operand is y[k]; -1: none. */
+/* op(y[k], x) stored to an invariant y[k]: the operand that is y[k]; -1: none. */
 static int reduces_memory(RowAnalysis *o, const Stmt *s) {
   const Expr *e = prog_expr(o->b->p, s->a);
   if (e->kind != EX_op || e->narg != 2 || op_info[e->op].res != OR_same) return -1;
@@ -166,7 +165,7 @@ static bool memory_is_safe(RowAnalysis *o) {
   return true;
 }
 
-/* A fold: op(v, x) or op(x, v), or fma(a, b, v): the operand that is v; -1: none. */
+/* A reduction op(v, x), op(x, v) or fma(a, b, v): the operand that is v; -1: none. */
 static int accumulator(VmBuild *b, VarId v, const Expr *e) {
   if (e->kind != EX_op || op_info[e->op].res != OR_same) return -1;
   u32 from = e->op == OP_fma ? 2 : 0;
@@ -196,7 +195,7 @@ static bool variables_are_safe(RowAnalysis *o) {
   return true;
 }
 
-/* ---- writing ---- */
+/* ---- code ---- */
 
 /* to = op(to, x), lane by lane. */
 static void emit_reduction(VmBuild *b, VmVal to, const Expr *e, int acc) {
@@ -225,7 +224,7 @@ static bool contiguous(const VmAddr *p) {
   return p->dt == DT_f32 && p->moves && !p->by_offsets && !p->step.reg && p->inc == 1;
 }
 
-/* y = y + x * z in f32, element by element of memory: one instruction. */
+/* y = y + x * z in f32, memory to memory: one instruction. */
 static bool multiply_add(VmBuild *b, RowAnalysis *o, const Stmt *s) {
   const Expr *e = prog_expr(b->p, s->a);
   if (e->dt != DT_f32 || e->kind != EX_op || e->op != OP_add) return false;
@@ -283,7 +282,7 @@ static void write_stmt(VmBuild *b, RowAnalysis *o, const Stmt *s) {
       assign_reg(b, v, copy, vm_class(prog_var(b->p, s->var)->dt), 1);
       v = (VmVal){copy, b->cur + 1, 1};
     }
-    b->def = 0; /* what the variable holds is read from there */
+    b->def = 0; /* later reads use this register */
     b->var[s->var] = (VarInfo){.val = v};
   } else if (s->kind == ST_set) {
     const Expr *e = prog_expr(b->p, s->a);

@@ -1,9 +1,8 @@
-/* vm_run.c: a program of the machine with memory around it.
+/* vm_run.c: runs a VmProgram on tensors.
  *
- * In: a VmProgram and one tensor per input. Out: one tensor per output. Memory is that of the plan,
- * sized by bounds; where a program has no plan, buffers have the size that the inputs of this run
- * give them.
- */
+ * In: a VmProgram and one tensor per input. Out: one tensor per output. Memory is planned for the
+ * upper bounds of sizes. Without a plan, buffers have the sizes that the inputs of the run
+ * determine. */
 #include "back/vm/vm.h"
 
 #include <string.h>
@@ -52,7 +51,9 @@ static u64 bytes_now(VmCall *o, BufId b) {
   for (u32 i = 0; i < bp->rank; i++) {
     if (dim_is_data(o->p->dims, bp->dim[i])) return UINT64_MAX;
     i64 d = dim_eval(o->p->dims, bp->dim[i], o->env);
-    if (d < 0) fail(o->c, ERR_input, LOC_NONE, "vm: buffer %s has no size", show(o->c, bp->name));
+    if (d < 0)
+      fail(o->c, ERR_input, LOC_NONE, "vm: the size of buffer %s is negative",
+           show(o->c, bp->name));
     if (d && n > (u64)DIM_MAX / (u64)d)
       fail(o->c, ERR_system, LOC_NONE, "vm: buffer %s is too large", show(o->c, bp->name));
     n *= (u64)d;
@@ -66,10 +67,6 @@ static u64 room(VmCall *o, BufId b) {
   if (now != UINT64_MAX) return now;
   if (!mem_bytes(o->p, b, &bytes, &sym)) mem_refuse(o->p, b, sym);
   return bytes;
-}
-
-static VmMem borrow(VmCall *o, const Tensor *t) {
-  return (VmMem){is_aligned(t) ? (u8 *)t->data : aligned_copy(o->a, t), tensor_bytes(t)};
 }
 
 static void add_memory(VmCall *o, const VmOptions *opt, Tensor *const *in) {
@@ -95,7 +92,10 @@ static void add_memory(VmCall *o, const VmOptions *opt, Tensor *const *in) {
       o->buf[k] = (VmMem){aligned(o->a, bytes), bytes};
     }
   }
-  for (u32 i = 0; i < p->in.n; i++) o->buf[o->v->buf[p->in.at[i]]] = borrow(o, in[i]);
+  for (u32 i = 0; i < p->in.n; i++) {
+    u8 *data = is_aligned(in[i]) ? (u8 *)in[i]->data : aligned_copy(o->a, in[i]);
+    o->buf[o->v->buf[p->in.at[i]]] = (VmMem){data, tensor_bytes(in[i])};
+  }
 }
 
 static void check_input(VmCall *o, Tensor *const *in) {
@@ -108,7 +108,7 @@ static void check_input(VmCall *o, Tensor *const *in) {
   }
 }
 
-/* Extents that depend on what the program has computed. */
+/* Checks extents that depend on data. */
 static void check_extents(VmCall *o, Tensor *const *in) {
   for (u32 i = 0; i < o->p->in.n; i++) {
     const Buf *b = prog_buf(o->p, o->p->in.at[i]);
@@ -133,7 +133,7 @@ static u32 (*machine(bool plain))(Vm *) {
   return vm_exec;
 }
 
-/* Those that code sets; what it leaves there need not be in their bounds if it ended early. */
+/* Reads symbols that the code sets; after an early end they may be out of bounds. */
 static void read_symbols(VmCall *o, const Vm *m) {
   for (u32 s = 0; s < o->v->nsymbol; s++) {
     const SymInfo *si = dim_syminfo(o->p->dims, s);
@@ -192,7 +192,8 @@ void vm_run(VmProgram *v, const VmOptions *opt, Tensor *const *in, Tensor **out,
     u64 n = 0;
     for (u32 k = 0; k < b->rank; k++) dim[k] = dim_eval(p->dims, b->dim[k], o.env);
     if (!shape_count(dim, b->rank, &n) || n > mem->bytes / dtype_bytes(b->dt))
-      fail(o.c, ERR_input, LOC_NONE, "vm: output %s has no such size", show(o.c, b->name));
+      fail(o.c, ERR_input, LOC_NONE, "vm: the computed size of output %s is out of range",
+           show(o.c, b->name));
     out[i] = tensor_wrap(a, b->dt, dim, b->rank, mem->at);
   }
   if (own) arena_rewind(&p->c->scratch, mark);

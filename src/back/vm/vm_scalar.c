@@ -1,11 +1,9 @@
-/* vm_scalar.c: buffers with one element become registers.
+/* vm_scalar.c: keeps buffers of one element in registers.
  *
- * In: a Prog. Out: VmBuild.scalar. A temporary or a result with one element that no loop over
- * elements stores to is a register as long as the program runs: what a `while` carries from turn to
- * turn is neither loaded nor stored in it. Results are stored when all is done. Where a row is
- * folded into an element it stays memory (vm_row.c), as do narrow floats, which memory rounds, and
- * whatever another buffer is a view of.
- */
+ * In: a Prog. Out: VmBuild.scalar. A temporary or output with one element that no loop over
+ * elements stores to becomes a register for the whole run, so a `while` neither loads nor stores
+ * its carried values. Outputs are stored at the end. Elements that a row reduces into stay in
+ * memory (vm_row.c), as do narrow floats, which memory rounds, and buffers with views. */
 #include "back/vm/vm_build.h"
 
 static bool is_scalar(const Buf *buf) {
@@ -20,7 +18,7 @@ static bool is_scalar(const Buf *buf) {
   return true;
 }
 
-/* Marks buffers that statements of the list store to, in a loop over elements or elsewhere. */
+/* Marks buffers that the list stores to: in a loop over elements, or elsewhere. */
 static void see_stores(VmBuild *b, StmtId first, bool inside, bool *stored, bool *looped) {
   for (StmtId id = first; id; id = prog_stmt(b->p, id)->next) {
     const Stmt *s = prog_stmt(b->p, id);

@@ -1,32 +1,30 @@
-/* vm_taps.c: the unrolled taps of a depthwise convolution become panel instructions.
+/* vm_taps.c: unrolled taps of a depthwise convolution become panel instructions.
  *
- * In: code whose registers are virtual and whose labels are instructions. Out: the same, in which
- * runs of VM_vld_f32 (load a vector) and VM_vfmam_f (add its products with memory) are a few
- * VM_panel. Method: the taps of each sum are listed in order, a tap being lanes of memory times a
- * vector that was loaded. Sums in neighbouring registers whose taps differ by a constant distance
- * in memory are the rows of a panel; taps at a constant distance from each other are its loops. No
- * sum changes its order. Runs where that saves little stay as they are.
- */
+ * In: code with virtual registers and label instructions. Out: the same, with runs of VM_vld_f32
+ * (load a vector) and VM_vfmam_f (add its products with memory) replaced by a few VM_panel. Method:
+ * the taps of each accumulator are listed in order; a tap is a memory vector times a loaded vector.
+ * Accumulators in consecutive registers whose taps differ by a constant stride are the rows of a
+ * panel. Taps at a constant stride are its loops. The order of additions does not change. Runs with
+ * little gain stay. */
 #include "back/vm/vm_build.h"
 
 #include <stdlib.h>
 
-/* Panels of TAP_LANES lanes, or of several times as many, are kept in registers of the CPU: tile.c.
- */
-enum { MOST_TAPS = 1024, MOST_VECTORS = 16, TAPS_GAIN = 6, TAP_LANES = 8, MOST_NUMBER = 1 << 30 };
+/* tile.c keeps panels with a multiple of TAP_LANES lanes in CPU registers. */
+enum { MAX_TAPS = 1024, MAX_VECTORS = 16, TAPS_GAIN = 6, TAP_LANES = 8, MAX_IMMEDIATE = 1 << 30 };
 
-/* Where lanes lie: buffer, register with an offset, number. */
+/* Address of a vector: buffer, offset register, immediate. */
 typedef struct TapAt {
   u32 buf, reg;
   i32 k;
 } TapAt;
 
 typedef struct VmTap {
-  u32 reg, root, off, order; /* of the sum */
+  u32 reg, root, off, order; /* of the accumulator */
   TapAt x, y;
 } VmTap;
 
-/* A register that the run has loaded a vector into, by an instruction of five words. */
+/* A register that the run loaded a vector into, by an instruction of five words. */
 typedef struct TapVector {
   u32 root, off;
   const u32 *load;
@@ -34,12 +32,12 @@ typedef struct TapVector {
 
 typedef struct Taps {
   VmBuild *b;
-  Words32 code;     /* what is written */
-  const u32 *begin; /* of the run; NULL: none */
+  Words32 code;     /* output */
+  const u32 *begin; /* start of the run; NULL: none */
   u32 lanes;
-  VmTap tap[MOST_TAPS];
+  VmTap tap[MAX_TAPS];
   u32 ntap;
-  TapVector vector[MOST_VECTORS];
+  TapVector vector[MAX_VECTORS];
   u32 nvector;
 } Taps;
 
@@ -72,26 +70,21 @@ static TapAt place_in(const u32 *w) {
   return (TapAt){w[0], w[1], (i32)w[2]};
 }
 
-/* Distances of such numbers fit into an operand. */
-static bool is_near(const u32 *place) {
-  return (i32)place[2] < MOST_NUMBER && (i32)place[2] > -MOST_NUMBER;
-}
-
-/* Takes the instruction into the run at hand; false: it does not belong there. */
+/* Adds the instruction to the current run; false: it does not belong there. */
 static bool add_tap(Taps *o, const u32 *w) {
   u32 op = *w & 0xffff, lanes = *w >> 16;
   if (op != VM_vld_f32 && op != VM_vfmam_f) return false;
-  if (!lanes || lanes % TAP_LANES || (o->begin && lanes != o->lanes) || !is_near(w + 2))
-    return false;
+  if (!lanes || lanes % TAP_LANES || (o->begin && lanes != o->lanes)) return false;
+  if ((i32)w[4] >= MAX_IMMEDIATE || (i32)w[4] <= -MAX_IMMEDIATE) return false; /* of differences */
   u32 root = root_of(o->b, w[1]);
   if (op == VM_vld_f32) {
     TapVector *v = vector_in(o, w[1]);
-    if ((!v && o->nvector == MOST_VECTORS) || is_sum(o, root)) return false;
+    if ((!v && o->nvector == MAX_VECTORS) || is_sum(o, root)) return false;
     if (!v) v = &o->vector[o->nvector++];
     *v = (TapVector){root, offset_of(o->b, w[1]), w};
   } else {
     const TapVector *v = vector_in(o, w[5]);
-    if (!v || o->ntap == MOST_TAPS || is_vector(o, root)) return false;
+    if (!v || o->ntap == MAX_TAPS || is_vector(o, root)) return false;
     o->tap[o->ntap] =
         (VmTap){w[1], root, offset_of(o->b, w[1]), o->ntap, place_in(w + 2), place_in(v->load + 2)};
     o->ntap++;
@@ -114,7 +107,7 @@ static bool same_base(const TapAt *x, const TapAt *y) {
   return x->buf == y->buf && x->reg == y->reg;
 }
 
-/* Taps of the sum at t. */
+/* Number of taps of the accumulator at t. */
 static u32 length(const Taps *o, u32 t) {
   u32 n = 1;
   while (t + n < o->ntap && o->tap[t + n].root == o->tap[t].root &&
@@ -123,7 +116,7 @@ static u32 length(const Taps *o, u32 t) {
   return n;
 }
 
-/* Is the sum at u the next row behind the one at t, with n taps, dx elements on? */
+/* Is the accumulator at u the row after the one at t, with n taps at stride dx? */
 static bool next_row(const Taps *o, u32 t, u32 u, u32 n, i32 *dx) {
   const VmTap *x = &o->tap[t], *y = &o->tap[u];
   if (u >= o->ntap || y->root != x->root || y->off != x->off + o->lanes / 2 || length(o, u) != n)
@@ -136,7 +129,7 @@ static bool next_row(const Taps *o, u32 t, u32 u, u32 n, i32 *dx) {
   return true;
 }
 
-/* Are the n taps at u those at t, moved by one distance in each operand? */
+/* Are the n taps at u those at t, moved by one stride per operand? */
 static bool repeats(const VmTap *t, const VmTap *u, u32 n, i32 *dx, i32 *dy) {
   *dx = u->x.k - t->x.k;
   *dy = u->y.k - t->y.k;
@@ -147,7 +140,7 @@ static bool repeats(const VmTap *t, const VmTap *u, u32 n, i32 *dx, i32 *dy) {
   return true;
 }
 
-/* How often the n taps at t repeat, each time moved by the same distance; left: taps to look at. */
+/* Number of repetitions of the n taps at t with constant strides; left: taps to look at. */
 static u32 repeat_count(const VmTap *t, u32 n, u32 left, i32 *dx, i32 *dy) {
   u32 count = 1;
   i32 x, y;
@@ -161,7 +154,7 @@ static u32 repeat_count(const VmTap *t, u32 n, u32 left, i32 *dx, i32 *dy) {
   return count;
 }
 
-/* Panels for the taps of `rows` sums from t on, dx apart; how many. */
+/* Writes panels for `rows` accumulators from t on, at stride dx. Returns their number. */
 static u32 write_rows(Taps *o, u32 t, u32 n, u32 rows, i32 dx) {
   VmBuild *b = o->b;
   u32 panels = 0;
@@ -198,7 +191,7 @@ static u32 write_rows(Taps *o, u32 t, u32 n, u32 rows, i32 dx) {
   return panels;
 }
 
-/* All taps as panels, and what was loaded last, which may be read behind the run. */
+/* Writes all taps as panels, then the last loads, which code after the run may read. */
 static bool write_panels(Taps *o) {
   u32 from = o->code.n, panels = 0;
   qsort(o->tap, o->ntap, sizeof *o->tap, by_sum);

@@ -1,10 +1,9 @@
-/* vm_text.c: bytecode as text, and back.
+/* vm_text.c: prints and parses bytecode.
  *
- * In: a VmCode, or its text. Out: the other; they are exact inverses. A line is the number of the
- * first word, the name of the instruction, "/" and its lanes ("/row": those of a row) unless it is
- * one, and its operands: r7 register, b2 buffer, @30 place in the code, numbers, types, f32>i8 a
- * conversion, add:f32:0:f32 an operation with its type, function and result, [0 3 - 1] lanes.
- */
+ * In: a VmCode, or its text. Out: the other; they are exact inverses. A line has the index of the
+ * first word, the instruction, "/" and its lanes ("/row" for a row) unless 1, and the operands: r7
+ * register, b2 buffer, @30 jump target, numbers, types, f32>i8 conversion, add:f32:0:f32 operation
+ * with type, function and result, [0 3 - 1] lanes. */
 #include "back/vm/vm.h"
 #include "ir/lexer.h"
 
@@ -12,7 +11,7 @@
 
 static const char *const math_name[MM_COUNT] = {"exact", "double", "fast", "fused", "single"};
 
-/* ---- writing ---- */
+/* ---- printing ---- */
 
 static void put_operand(StrBuf *t, char kind, const u32 *w, u32 lanes) {
   switch (kind) {
@@ -68,7 +67,7 @@ void vm_dump(const VmProgram *v, StrBuf *t) {
   vm_print(&v->code, t);
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 typedef struct VmRead {
   Lexer s;
@@ -77,9 +76,10 @@ typedef struct VmRead {
   VEC(VmInit) init;
 } VmRead;
 
-static u32 number(VmRead *o, u64 most) {
+static u32 number(VmRead *o, u64 max) {
   i64 x = lex_integer(&o->s);
-  if (x < 0 || (u64)x > most) BAD(&o->s, "%lld is out of range", (long long)x);
+  if (x < 0 || (u64)x > max)
+    BAD(&o->s, "expected a number up to %llu, found %lld", (unsigned long long)max, (long long)x);
   return (u32)x;
 }
 
@@ -120,7 +120,7 @@ static u32 scan_operand(VmRead *o, char kind) {
   case 't': return (u32)lex_dtype(&o->s);
   case 'i': {
     i64 x = lex_integer(&o->s);
-    if (x != (i32)x) BAD(&o->s, "%lld is out of range", (long long)x);
+    if (x != (i32)x) BAD(&o->s, "%lld does not fit in 32 bits", (long long)x);
     return (u32)(i32)x;
   }
   case 'T':
@@ -151,7 +151,8 @@ static u32 scan_opcode(VmRead *o) {
 }
 
 static void scan_instruction(VmRead *o) {
-  if (number(o, UINT32_MAX) != o->word.n) BAD(&o->s, "this is word %u", o->word.n);
+  if (number(o, UINT32_MAX) != o->word.n)
+    BAD(&o->s, "expected the index of this word, %u", o->word.n);
   lex_expect(&o->s, ':');
   u32 op = scan_opcode(o), lanes = 1;
   if (lex_accept(&o->s, '/')) lanes = lex_accept_word(&o->s, "row") ? 0 : number(o, VM_LANES);
@@ -184,7 +185,7 @@ static u64 scan_bits(VmRead *o) {
 static MathMode scan_math(VmRead *o) {
   for (u32 i = 0; i < MM_COUNT; i++)
     if (lex_accept_word(&o->s, math_name[i])) return (MathMode)i;
-  BAD(&o->s, "expected a kind of mathematics, found %s", lex_found(&o->s));
+  BAD(&o->s, "expected a math mode, found %s", lex_found(&o->s));
 }
 
 VmCode *vm_parse(Ctx *c, const char *text, size_t n, Str file, Arena *a) {

@@ -1,22 +1,17 @@
-/* cpp.c: a header for C++ around the header of a generated file.
+/* cpp.c: a C++ header around the header of a generated file.
  *
- * In: the program, its name, the parameters of NAME_run. Out: NAME.hpp, for C++17 and later: a
- * namespace NAME with View, a row of elements that somebody else owns, and Net, which owns an arena
- * and hands it to the C functions. Nets are independent of each other. Sizes of views are checked
- * before the C sees a pointer. Without exceptions there is try_run alone.
- */
+ * In: the program, its name, the parameters of NAME_run. Out: NAME.hpp for C++17: a namespace NAME
+ * with View, a non-owning array, and Net, which owns an arena and passes it to the C functions.
+ * Nets are independent. The sizes of views are checked before the call. Without exceptions only
+ * try_run exists. */
 #include "back/wrap/wrap.h"
 #include "ir/lexer.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static const char *space_name(Ctx *c, const char *name) {
-  return is_reserved_name(c, "cpp", name) ? str_text(c, str_fmt(c, "%s_", name)) : name;
-}
-
 static const char view_text[] =
-    "/* Elements in a row that somebody else owns: of arrays, std::array, std::vector, std::span. "
+    "/* Non-owning view of an array, std::array, std::vector or std::span. "
     "*/\n"
     "template <class T> class View {\n"
     " public:\n"
@@ -37,7 +32,7 @@ static const char view_text[] =
 
 /* ---- parameters ---- */
 
-/* As they are declared; arrays as views. */
+/* Parameter declarations; arrays are views. */
 static void put_params(StrBuf *t, const Prog *p, const EmitFacts *f) {
   bool first = true;
   for (u32 i = 0; i < f->params.n; i++) {
@@ -71,7 +66,7 @@ static void put_args(StrBuf *t, const EmitFacts *f, bool views) {
 
 /* ---- sizes ---- */
 
-/* The first view that does not fit, as a text; nullptr: all do. */
+/* Writes misfit, which returns an error text for the first view that is too small, or nullptr. */
 static void put_fits(StrBuf *t, const Prog *p, const EmitFacts *f) {
   static const SizeSyntax sizes = {"std::size_t{1}", "u", "size"};
   sb_puts(t, "  static const char *misfit(");
@@ -81,8 +76,7 @@ static void put_fits(StrBuf *t, const Prog *p, const EmitFacts *f) {
     const EmitParam *x = &f->params.at[i];
     if (x->kind == PK_size) {
       const SymInfo *s = dim_syminfo(p->dims, x->i);
-      sb_fmt(t,
-             "    if (%s < %" PRId64 " || %s > %" PRId64 ") return \"%s is not in its bounds\";\n",
+      sb_fmt(t, "    if (%s < %" PRId64 " || %s > %" PRId64 ") return \"%s is out of bounds\";\n",
              x->name, s->lo, x->name, s->hi, x->name);
     }
     if (x->kind == PK_seed || x->kind == PK_shape) sb_fmt(t, "    (void)%s;\n", x->name);
@@ -99,7 +93,7 @@ static void put_fits(StrBuf *t, const Prog *p, const EmitFacts *f) {
 
 /* ---- Net ---- */
 
-/* Memory that is given back as it was taken; threads end before. $: the name, `: in capitals. */
+/* Owns the arena; stops threads before freeing it. $: name, `: name in capitals. */
 static const char owner_text[] =
     "  struct Free {\n"
     "    void operator()(unsigned char *arena) const noexcept {\n"
@@ -127,14 +121,17 @@ static void put_construction(StrBuf *t, const CppOptions *o, bool state) {
 }
 
 static void put_run(StrBuf *t, const Prog *p, const EmitFacts *f) {
-  sb_puts(t, "  /* What $_run returns; -1: a view is too small, or a size is wrong. */\n"
-             "  int try_run(");
+  sb_puts(
+      t,
+      "  /* Returns the status of $_run; -1: a view is too small or a size is out of bounds. */\n"
+      "  int try_run(");
   put_params(t, p, f);
   sb_puts(t, ") noexcept {\n    if (misfit(");
   put_args(t, f, true);
   sb_puts(t, ")) return -1;\n    return $_run(arena_.get()");
   put_args(t, f, false);
-  sb_puts(t, ");\n  }\n#if defined(__cpp_exceptions)\n  /* Throws where it cannot. */\n"
+  sb_puts(t, ");\n  }\n#if defined(__cpp_exceptions)\n  /* Throws std::invalid_argument or "
+             "std::runtime_error on failure. */\n"
              "  void run(");
   put_params(t, p, f);
   sb_puts(t, ") {\n    if (const char *why = misfit(");
@@ -149,15 +146,15 @@ static void put_run(StrBuf *t, const Prog *p, const EmitFacts *f) {
 static void put_net(StrBuf *t, const Prog *p, const CppOptions *o, const EmitFacts *f) {
   bool state = prog_has_state(p);
   sb_fmt(t,
-         "/* The model with memory of its own%s. Parameters of run are those of $_run, see\n"
+         "/* The model with its own memory%s. Parameters of run are those of $_run, see\n"
          " * its header: arrays as views, sizes checked. */\nclass Net {\n public:\n",
-         state ? ", the state among it" : "");
+         state ? ", including its state" : "");
   put_construction(t, o, state);
   put_run(t, p, f);
   if (state) sb_puts(t, "  void reset() noexcept { $_reset(arena_.get()); }\n");
   if (o->selftest)
     sb_fmt(t,
-           "  /* Does this build compute the bits that ingot did? */\n"
+           "  /* Does this build compute the same bits as ingot? */\n"
            "  bool selftest() const {\n"
            "    std::unique_ptr<unsigned char, Plain> memory(take(`_SELFTEST_BYTES));\n"
            "    return $_selftest(memory.get()%s) == 0;\n  }\n",
@@ -177,10 +174,11 @@ static void put_net(StrBuf *t, const Prog *p, const CppOptions *o, const EmitFac
 void emit_cpp(const Prog *p, const CppOptions *o, const EmitFacts *facts, StrBuf *to) {
   Ctx *c = p->c;
   StrBuf t = sb_new(&c->keep), upper = sb_new(&c->keep);
-  const char *space = space_name(c, o->name);
+  const char *space = o->name;
+  if (is_reserved_name(c, "cpp", space)) space = str_text(c, str_fmt(c, "%s_", space));
   sb_upper(&upper, o->name);
   sb_fmt(&t,
-         "/* %s for C++: made by ingot %s. */\n#ifndef INGOT_`_HPP\n#define INGOT_`_HPP\n\n"
+         "/* %s for C++, generated by ingot %s. */\n#ifndef INGOT_`_HPP\n#define INGOT_`_HPP\n\n"
          "#include \"%s\"\n\n#include <array>\n#include <cstddef>\n#include <cstdint>\n"
          "#include <cstring>\n#include <memory>\n#include <new>\n#include <stdexcept>\n"
          "#include <string>\n#include <utility>\n\nnamespace %s {\n\n",

@@ -1,8 +1,7 @@
-/* example.c: what texts around a generated file say of it: arrays for a run, the call, sizes.
+/* example.c: examples for a generated file: arrays for a run, the call, sizes.
  *
- * In: the program and facts of its file. Out: pieces of C and of Markdown, for the templates of
- * tools/export.
- */
+ * In: the program and facts of its file. Out: pieces of C and Markdown for the templates of
+ * tools/export. */
 #include "back/wrap/wrap.h"
 #include "ir/lexer.h"
 
@@ -27,7 +26,7 @@ void example_call(const EmitFacts *f, const char *name, const char *upper, StrBu
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     switch (x->kind) {
-    case PK_weights: break; /* such files are not exported */
+    case PK_weights: break; /* such files cannot be exported */
     case PK_size: sb_fmt(t, ", %s_SIZE%u_MAX", upper, x->i); break;
     case PK_seed: sb_puts(t, ", 0"); break;
     case PK_in: sb_fmt(t, ", in%u", x->i); break;
@@ -53,7 +52,7 @@ void example_sizes(const EmitFacts *f, StrBuf *t) {
     sb_fmt(t, "| %s | %" PRIu64 " |\n", row[i].what, row[i].bytes);
 }
 
-/* Names may hold anything; what Markdown or a comment would see in them is left out. */
+/* Removes characters of a name that Markdown or a comment would interpret. */
 static void put_plain(StrBuf *t, const char *s) {
   for (; *s; s++)
     sb_put(t, *s < ' ' || *s > '~' || *s == '`' || *s == '|' || *s == '@' ? "?" : s, 1);

@@ -1,8 +1,7 @@
-/* params.c: parameters of NAME_run as wrappers see them, and names that a wrapper cannot have.
+/* params.c: parameters of NAME_run for wrappers, and reserved names.
  *
- * In: the program, facts of its file. Out: how many elements an array has, as a text in the sizes
- * that are parameters; whether a name belongs to somebody else (reserved.def).
- */
+ * In: the program, facts of its file. Out: the number of elements of an array as an expression of
+ * size parameters; whether a name is reserved (reserved.def). */
 #include "back/wrap/wrap.h"
 
 #include <inttypes.h>

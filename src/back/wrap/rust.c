@@ -1,15 +1,14 @@
-/* rust.c: a safe wrapper in Rust around a generated file.
+/* rust.c: a safe Rust wrapper around a generated file.
  *
- * In: the program, its name, the parameters of NAME_run. Out: src/lib.rs of a crate, and a program
- * that uses it. Net owns its arena; sizes and slices are checked before the C sees a pointer.
- */
+ * In: the program, its name, the parameters of NAME_run. Out: src/lib.rs of a crate, and an example
+ * program. Net owns its arena; sizes and slices are checked before the call. */
 #include "back/wrap/wrap.h"
 #include "ir/lexer.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Types of C that arrays have. */
+/* The Rust type of a C array element. */
 static const char *rust_type(const char *c_type) {
   static const char *const names[][2] = {
       {"float", "f32"},    {"double", "f64"},   {"int8_t", "i8"},    {"int16_t", "i16"},
@@ -27,7 +26,7 @@ static void put_params(StrBuf *t, const Prog *p, const EmitFacts *f, RustForm fo
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     const char *type = rust_type(x->type);
-    if (x->kind == PK_weights) continue; /* such files are not exported */
+    if (x->kind == PK_weights) continue; /* such files cannot be exported */
     sb_puts(t, ", ");
     switch (x->kind) {
     case PK_weights: break;
@@ -63,7 +62,7 @@ static const char head_text[] =
     "use std::ffi::CStr;\nuse std::fmt;\nuse std::os::raw::{c_char, c_int, c_void};\n\n";
 
 static const char error_text[] =
-    "/// Why a run was not done.\n#[derive(Debug, Clone, PartialEq, Eq)]\n"
+    "/// Reason of a failed run.\n#[derive(Debug, Clone, PartialEq, Eq)]\n"
     "pub struct Error(pub String);\n\n"
     "impl fmt::Display for Error {\n"
     "    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {\n"
@@ -107,13 +106,13 @@ static void put_checks(StrBuf *t, const Prog *p, const EmitFacts *f) {
 
 static void put_net(StrBuf *t, const Prog *p, const EmitFacts *f) {
   bool state = prog_has_state(p);
-  sb_puts(t, "/// The network with memory of its own.\npub struct Net {\n    arena: Memory,\n}\n\n"
+  sb_puts(t, "/// The network with its own memory.\npub struct Net {\n    arena: Memory,\n}\n\n"
              "unsafe impl Send for Net {}\n\nimpl Default for Net {\n"
              "    fn default() -> Self {\n        Net::new()\n    }\n}\n\nimpl Net {\n"
              "    pub fn new() -> Net {\n");
   sb_fmt(t, "        let %snet = Net { arena: Memory::new(ARENA_BYTES) };\n", state ? "mut " : "");
   if (state) sb_puts(t, "        net.reset();\n");
-  sb_puts(t, "        net\n    }\n\n    /// One run.\n    pub fn run(&mut self");
+  sb_puts(t, "        net\n    }\n\n    /// Runs the network once.\n    pub fn run(&mut self");
   put_params(t, p, f, FM_safe);
   sb_puts(t, ") -> Result<(), Error> {\n");
   put_checks(t, p, f);
@@ -123,20 +122,20 @@ static void put_net(StrBuf *t, const Prog *p, const EmitFacts *f) {
              "        let why = unsafe { CStr::from_ptr($_why(status)) };\n"
              "        Err(Error(why.to_string_lossy().into_owned()))\n    }\n");
   if (state)
-    sb_puts(t, "\n    /// State as before the first run.\n    pub fn reset(&mut self) {\n"
+    sb_puts(t, "\n    /// Restores the initial state.\n    pub fn reset(&mut self) {\n"
                "        unsafe { $_reset(self.arena.pointer()) }\n    }\n");
   if (f->selftest_bytes)
     sb_fmt(t,
-           "\n    /// Does this build compute the bits that ingot did?\n"
+           "\n    /// Does this build compute the same bits as ingot?\n"
            "    pub fn selftest() -> bool {\n        let memory = Memory::new(%" PRIu64 ");\n"
            "        unsafe { $_selftest(memory.pointer()) == 0 }\n    }\n",
            f->selftest_bytes);
   sb_puts(t, "}\n");
 }
 
-/* How much memory everything takes. */
+/* Sizes as constants. */
 static void put_constants(StrBuf *t, const Prog *p, const EmitFacts *f) {
-  sb_fmt(t, "/// Bytes that a network takes.\npub const ARENA_BYTES: usize = %" PRIu64 ";\n",
+  sb_fmt(t, "/// Bytes of the arena of a network.\npub const ARENA_BYTES: usize = %" PRIu64 ";\n",
          f->arena_bytes);
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
@@ -146,7 +145,7 @@ static void put_constants(StrBuf *t, const Prog *p, const EmitFacts *f) {
     for (u32 k = 0; k < b->rank; k++) {
       i64 lo, hi;
       dim_bounds(p->dims, b->dim[k], &lo, &hi);
-      n *= (u64)hi; /* the C has an array of it */
+      n *= (u64)hi; /* the C file declares an array of this size */
     }
     sb_fmt(t, "pub const %s%u_ELEMENTS: usize = %" PRIu64 ";\n", x->kind == PK_in ? "IN" : "OUT",
            x->i, n);
@@ -172,7 +171,7 @@ static void put_helpers(StrBuf *t, const EmitFacts *f) {
 
 static void put_example(StrBuf *t, const Prog *p, const EmitFacts *f) {
   StrBuf args = sb_new(&p->c->keep);
-  sb_puts(t, "//! Runs the network on zeros and prints the beginning of its first output.\n"
+  sb_puts(t, "//! Runs the network on zeros and prints the first elements of its first output.\n"
              "fn main() -> Result<(), $::Error> {\n    let mut net = $::Net::new();\n");
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];

@@ -1,18 +1,19 @@
-/* wrap.h: what texts around a generated file have in common. */
+/* wrap.h: shared by the wrappers around a generated C file. */
 #ifndef INGOT_WRAP_H
 #define INGOT_WRAP_H
 
 #include "back/back.h"
 
-/* How a language writes a product of sizes. */
+/* Syntax of a product of sizes in a language. */
 typedef struct SizeSyntax {
-  const char *one, *number; /* number: of a factor, behind its digits */
-  const char *size;         /* the function that makes a size of an i64 */
+  const char *one, *number; /* number: suffix of an integer literal */
+  const char *size;         /* function that converts an i64 to a size */
 } SizeSyntax;
 
 /* params.c */
-const Buf *param_buf(const Prog *p, const EmitParam *x); /* of an input, an output or its shape */
-/* Elements that a run reads or writes, at most: a product of extents. */
+const Buf *param_buf(const Prog *p,
+                     const EmitParam *x); /* buffer of an input, an output or a shape */
+/* Maximum number of elements of a run, as a product of extents. */
 void put_elements(StrBuf *t, const Prog *p, const EmitFacts *f, const Buf *b,
                   const SizeSyntax *how);
 
