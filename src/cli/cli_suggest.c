@@ -1,7 +1,7 @@
-/* cli_suggest.c: proposals for verbs and options of other tools.
+/* cli_suggest.c: suggestions for verbs and options of other tools.
  *
- * In: a word that names no verb or no option. Out: what ingot has instead, on stderr or appended to
- * a message. Method: two tables from words to advice, then spelling distance and prefixes.
+ * In: an unknown verb or option. Out: the equivalent in ingot, on stderr or appended to a message.
+ * Method: two tables from words to advice, then edit distance and prefixes.
  */
 #include "cli/cli.h"
 
@@ -9,7 +9,7 @@
 
 typedef struct Advice {
   const char *words, *needs; /* needs: option that the verb must take; NULL: none */
-  const char *text;          /* %s: the value that was given */
+  const char *text;          /* %s: the value given */
 } Advice;
 
 static const Advice options[] = {

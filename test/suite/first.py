@@ -196,7 +196,7 @@ def idle(c):
 
 def places(c):
     """Words that no option takes are answered with the option that would; ONNX Runtime runs with a Python of one's own."""
-    for word, text in (("batch=2", "dimensions are given with -d"), ("in.npz", "--inputs"), ("x.npy", "--input NAME=@FILE.npy"), ("more", "unexpected argument after ")):
+    for word, text in (("batch=2", "use -d for dimensions"), ("in.npz", "--inputs"), ("x.npy", "--input NAME=@FILE.npy"), ("more", "unexpected argument after ")):
         c.run("run", MODEL, word, code=2, text=text)
     c.run("ops", "a=b", code=2, text="unexpected argument: 'ops' takes none")
     c.run("run", MODEL, "--python", "python3", code=2, text="needs --engine onnxruntime")
