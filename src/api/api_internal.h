@@ -547,7 +547,7 @@ Examples api_examples_slice(const Examples *e, Arena *a, u32 from, u32 n,
 /* quantize_run.c: runs models in memory on examples */
 typedef struct ModelRunner ModelRunner; /* a model that is run repeatedly */
 typedef struct ErrorSums {              /* sums of squares: expected values, error */
-  double signal, noise, most;
+  double signal, noise, max_abs;
   u64 n;
   u64 whole, changed; /* non-float elements; different ones */
 } ErrorSums;

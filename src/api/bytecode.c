@@ -1,7 +1,7 @@
-/* bytecode.c: models as files of bytecode.
+/* bytecode.c: models as bytecode files.
  *
- * In: a model, or such a file that is open. Out: the file, or a program whose inputs and outputs
- * are the file's and which only the engine vm can run.
+ * In: a model, or an open bytecode file. Out: the file, or a program with its inputs and outputs
+ * that only engine vm can run.
  */
 #include "api/api_internal.h"
 

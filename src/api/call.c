@@ -1,9 +1,9 @@
-/* call.c: runs on memory of the caller, and what is asked about a model before it is imported.
+/* call.c: runs on arrays of the caller; declarations of a model before import.
  *
- * In: arrays of the caller, in the order of the parameters, and room for results. Out: results, in
- * that room where engine c or jit can write there, else copied to it. Inputs are read where they
- * lie; nothing that a call allocates outlives the next one, so that a million of them take no more
- * memory than one. A call that is refused for its arrays leaves the model as it was.
+ * In: arrays in the order of the parameters, and memory for results. Out: results, written there
+ * directly by engines c and jit if possible, else copied. Inputs are not copied. Memory that a call
+ * allocates is freed by the next one. A call that is refused because of its arrays leaves the model
+ * usable.
  */
 #include "api/api_internal.h"
 
@@ -34,7 +34,7 @@ static Tensor *wrap_input(Ingot *m, u32 i, const IngotTensor *x) {
   return fits ? t : api_check_input(m, i, t);
 }
 
-/* What an engine could not write where it is wanted. */
+/* Copies results that an engine could not write in place. */
 static void copy_outputs(Ingot *m, const IngotRoom *room, u32 n) {
   for (u32 i = 0; i < n; i++) {
     Tensor *t = m->run.out[i];
@@ -54,7 +54,7 @@ static bool overlaps(const void *a, u64 na, const void *b, u64 nb) {
   return na && nb && (x < y ? y - x < na : x - y < nb);
 }
 
-/* Results are written while inputs are still read, and in an order of the program's own. */
+/* Results are written while inputs are read, in any order. */
 static void check_no_overlap(Ingot *m, const IngotCall *o) {
   for (u32 i = 0; i < o->nroom; i++) {
     const IngotRoom *r = &o->room[i];
@@ -120,8 +120,8 @@ IngotStatus ingot_call(Ingot *m, const IngotCall *o) {
   m->run.room = NULL;
   if (s) api_clear_run(m);
   if (s != INGOT_BAD_INPUT && s != INGOT_USAGE) return s;
-  m->status = ERR_ok; /* the next may be right: */
-  m->c->nerrors = 0;  /* errors so far stay messages, but nobody has to leave for them */
+  m->status = ERR_ok; /* the next call may succeed: */
+  m->c->nerrors = 0;  /* errors so far stay messages */
   m->c->code = ERR_ok;
   return s;
 }

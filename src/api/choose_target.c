@@ -1,11 +1,10 @@
-/* choose_target.c: which machine the code of a model is for.
+/* choose_target.c: selects the target of the code.
  *
- * In: the name of a target, of a CPU, or nothing. Out: the row of target.def and flags of the C
- * compiler. Text (compile, opt) is made for the scalar machine unless another is named; what is
- * compiled at once (run, bench, build) for the machine we are on, which is the one that
- * INGOT_NATIVE names, if it is set. What a CPU has that only the compiler knows by name, or a
- * compiler for another machine, is asked of the compiler: it preprocesses a few lines made of the
- * guards of target.def.
+ * In: the name of a target, of a CPU, or nothing. Out: a row of target.def and flags for the C
+ * compiler. Generated text (compile, opt) defaults to the scalar target; code that is compiled at
+ * once (run, bench, build) to this machine, or to the target in INGOT_NATIVE. Features of a CPU
+ * that only the compiler knows, and targets of cross compilers, come from the compiler: it
+ * preprocesses a few lines made from the guards in target.def.
  */
 #include "api/api_internal.h"
 
@@ -31,18 +30,18 @@ const Target *api_target_here(Ctx *c) {
   return t ? t : target_native();
 }
 
-/* That a compiler takes for it. */
+/* Compiler flags for this machine. */
 const char *api_target_flags(Ctx *c) {
   const Target *t = named_here(c);
   return t ? t->cflags : target_native_flags();
 }
 
-/* INGOT_NATIVE names a target, which is what its flags say. */
+/* True with INGOT_NATIVE: flags of a target do not include the feature. */
 static bool lacks_dot4_here(Ctx *c) {
   return named_here(c) || !target_has_dot_i8x4(target_native());
 }
 
-/* The table goes from small to large: nothing behind the one that is named can be run. */
+/* The table is ordered by size: targets after the named one cannot run here. */
 static bool is_here(Ctx *c, const Target *t) {
   return t->loops || (target_is_here(t) && t <= api_target_here(c));
 }
@@ -51,7 +50,7 @@ static const Target *find_target(Ctx *c, const char *name) {
   return strcmp(name, "native") ? target_find(name) : api_target_here(c);
 }
 
-/* "arm-none-eabi-gcc" is another machine's compiler and knows nothing of this one. */
+/* Is it a cross compiler, such as "arm-none-eabi-gcc"? */
 static bool is_cross(const char *cc) {
   static const char *const tails[] = {"-gcc", "-clang", "-cc"};
   if (!cc || !*cc) cc = getenv("CC");
@@ -64,19 +63,19 @@ static bool is_cross(const char *cc) {
 
 typedef struct CompilerQuery {
   Ingot *m;
-  const char *cc, *name; /* name: of a CPU; NULL: what the compiler takes without being told */
+  const char *cc, *name; /* name: of a CPU; NULL: the compiler's default */
   const char *more;      /* flags for single features, or "" */
   TempDir folder;
 } CompilerQuery;
 
-/* The word "dot4", where the compiler has the feature of that name. */
+/* Prints the word "dot4" if the compiler has the feature. */
 static void put_dot4_probe(StrBuf *t, const char *feature) {
   sb_puts(t, "#ifdef __");
   for (const char *s = feature; *s; s++) sb_fmt(t, "%c", toupper((unsigned char)*s));
   sb_puts(t, "__\ndot4\n#endif\n");
 }
 
-/* The words "ingot NAME", of the largest target whose guard holds. */
+/* Prints "ingot NAME" for the largest target whose guard holds. */
 static void write_probe(Ctx *c, const char *path) {
   StrBuf t = sb_new(&c->keep);
   for (u32 i = target_count - 1; i; i--) {
@@ -88,7 +87,7 @@ static void write_probe(Ctx *c, const char *path) {
   file_write(c, path, t.at, t.n);
 }
 
-/* The exit status. */
+/* Returns the exit status. */
 static int preprocess(Ctx *c, CompilerQuery *a, const char *flag, const char *question,
                       const char *answer) {
   ArgVec w = {0};
@@ -101,7 +100,7 @@ static int preprocess(Ctx *c, CompilerQuery *a, const char *flag, const char *qu
   return spawn_status(c, &a->folder, "C compiler", w.at);
 }
 
-/* lacks_dot4: what is not known to be there; NULL: not asked. */
+/* lacks_dot4: not known to have the feature; NULL: not needed. */
 static const Target *read_answer(Ctx *c, const char *path, bool *lacks_dot4) {
   File f = file_read_own(c, path);
   StrBuf t = sb_new(&c->keep);
@@ -130,8 +129,7 @@ static const char *known_cpu_flags(Ctx *c, const CompilerQuery *a, const char *n
   return NULL;
 }
 
-/* What is told of the name that is most like one that nobody knows. cpus: those that compilers know
- * count. */
+/* Suggestion for an unknown name. cpus: include CPUs that compilers know. */
 static const char *nearest_target(Ctx *c, const char *name, bool cpus) {
   Suggestion near = suggest_new(name);
   suggest_try(&near, "native");
@@ -142,7 +140,7 @@ static const char *nearest_target(Ctx *c, const char *name, bool cpus) {
   return suggest_text(c, &near);
 }
 
-/* Some compilers know CPUs by -march, some by -mcpu. */
+/* Some compilers take -march, some -mcpu. */
 static void query_compiler(Ctx *c, void *arg) {
   CompilerQuery *a = arg;
   tempdir_make(c, &a->folder);
@@ -177,7 +175,7 @@ static void set_from_compiler(Ingot *m, const char *cc, const char *name, const 
   tempdir_protect(m->c, &a.folder, query_compiler, &a);
 }
 
-/* Vectors, or loops that somebody asked for. */
+/* Does the compiler have the vectors, or was INGOT_PORTABLE requested? */
 static void query_guard(Ctx *c, void *arg) {
   CompilerQuery *a = arg;
   const Target *t = a->m->machine.target;
@@ -194,7 +192,7 @@ static void query_guard(Ctx *c, void *arg) {
 void api_need_vectors(Ingot *m, const char *march, const char *cc) {
   Ctx *c = m->c;
   const Target *before = m->machine.target, *t = target_find(march);
-  if (!t || t->loops || !*t->cross) return; /* a CPU is asked for anyway, several need no flags */
+  if (!t || t->loops || !*t->cross) return; /* CPUs are checked elsewhere; a list needs no flags */
   CompilerQuery a = {.m = m, .cc = cc, .name = march};
   m->machine.target = t;
   Err e = ctx_protect(c, query_guard, &a);
@@ -229,28 +227,28 @@ void api_target_host(Ingot *m) {
   m->codegen.lacks_dot4 = lacks_dot4_here(m->c);
 }
 
-/* Engines are compared to the bit, so a program is the same for all of them unless a target is
- * named; only the compiler makes the most of this machine. */
+/* Engines are compared bit by bit, so the program is the same for all of them unless a target is
+ * named. Only the compiler uses all features of this machine. */
 void api_native_flags(Ingot *m) {
   if (!m->compiled.cflags && !is_cross(NULL)) m->compiled.cflags = api_target_flags(m->c);
 }
 
-/* Code is made for what was chosen then. */
+/* Refuses after the passes, which depend on the target. */
 static void need_unpassed(const Ingot *m) {
   if (m->passed)
     fail(m->c, ERR_usage, LOC_NONE, "the passes have run: what they decide is chosen before them");
 }
 
-/* "multi", or targets separated by commas: a file with a body for each, which needs no flags. One
- * that every machine can run is always among them. What else is made of the model is made for the
- * one that this machine will take. */
+/* "multi" or a comma-separated list: one file with a variant for each target, compiled without
+ * flags. A target that every CPU can run is always added. Other products use the variant for this
+ * CPU. */
 static bool set_list(Ingot *m, const char *name) {
   Ctx *c = m->c;
   bool wanted[64] = {0}, base = false;
   const char *list = strcmp(name, "multi") ? name : "sse2,avx2,avx512";
   if (!strchr(list, ',')) return false;
   if (m->machine.bodies.n && m->codegen.march && !strcmp(m->codegen.march, name))
-    return true; /* as chosen before */
+    return true; /* unchanged */
   need_unpassed(m);
   for (const char *s = list; s;) {
     size_t n = strcspn(s, ",");
@@ -266,7 +264,7 @@ static bool set_list(Ingot *m, const char *name) {
   }
   if (!base) wanted[target_find("sse2") - target_table] = true;
   m->machine.bodies.n = 0;
-  m->codegen.lacks_dot4 = false; /* one body is compiled with it and without */
+  m->codegen.lacks_dot4 = false; /* a variant is compiled with and without it */
   for (u32 i = 0; i < target_count; i++) {
     if (!wanted[i]) continue;
     *vec_push(&c->keep, &m->machine.bodies) = &target_table[i];
@@ -274,7 +272,7 @@ static bool set_list(Ingot *m, const char *name) {
       m->machine.target = &target_table[i];
   }
   if (m->machine.bodies.n == 1) m->machine.bodies.n = 0;
-  m->codegen.march = str_text(c, str_of(c, name)); /* the caller's may be gone when it is named */
+  m->codegen.march = str_text(c, str_of(c, name)); /* the caller may free name */
   m->compiled.cflags = "";
   return true;
 }
@@ -284,11 +282,12 @@ static void set(Ingot *m, const char *name, const Target *t) {
   m->machine.bodies.n = 0;
   m->machine.target = t;
   bool here = !strcmp(name, "native");
-  m->codegen.lacks_dot4 = here && lacks_dot4_here(m->c); /* text may be compiled with it */
+  m->codegen.lacks_dot4 =
+      here && lacks_dot4_here(m->c); /* generated text may be compiled with it */
   m->compiled.cflags = here ? api_target_flags(m->c) : t->cflags;
 }
 
-/* Kernels want several features together: whoever names the first of them shall know the others. */
+/* Kernels need several features together: warns if only some of them are named. */
 static void warn_missing(Ingot *m, const char *name) {
   for (const Target *t = m->machine.target + 1; t < target_table + target_count; t++) {
     size_t n = strcspn(t->features, ",");
@@ -300,8 +299,8 @@ static void warn_missing(Ingot *m, const char *name) {
   }
 }
 
-/* "x86-64-v3,+avx512f", "+avx2,-avx512f": a CPU, or what the compiler takes without one, with
- * single features more or less. false: name says nothing of features. */
+/* "x86-64-v3,+avx512f" or "+avx2,-avx512f": a CPU, or the compiler's default, with or without
+ * single features. false: no features in name. */
 static bool set_features(Ingot *m, const char *name, const char *cc) {
   Ctx *c = m->c;
   const char *base = NULL;
@@ -324,10 +323,10 @@ static bool set_features(Ingot *m, const char *name, const char *cc) {
   }
   if (strstr(sb_cstr(&more), " -mavx2") && strstr(sb_cstr(&more), " -mfma") &&
       !strstr(sb_cstr(&more), "f16c"))
-    sb_puts(&more, " -mf16c"); /* every CPU with both has it */
+    sb_puts(&more, " -mf16c"); /* all CPUs with both have it */
   const Target *t = base ? find_target(c, base) : NULL;
   const char *flags = sb_cstr(&more);
-  if (t) { /* its flags stand for it */
+  if (t) { /* its flags are enough */
     flags = str_text(
         c, str_fmt(c, "%s%s", strcmp(base, "native") ? t->cflags : api_target_flags(c), flags));
     base = NULL;
@@ -346,7 +345,7 @@ void api_march(Ingot *m, const char *name, const char *cc) {
   if (t) {
     set(m, name, t);
     if (strcmp(name, "native"))
-      m->codegen.lacks_dot4 = true; /* which flags of targets do not name */
+      m->codegen.lacks_dot4 = true; /* flags of targets do not include it */
     return;
   }
   if (strpbrk(name, " \t\n") || !*name)
@@ -375,14 +374,14 @@ void api_need_runnable_build(Ingot *m, const char *cc, const char *what) {
        m->machine.target->name, named ? " with " : "", named ? m->compiled.cflags : "");
 }
 
-/* Plain loops in place of vectors run everywhere, and shall when they are compiled. */
+/* Scalar fallback code runs everywhere if it is compiled as such. */
 void argv_target(Ctx *c, ArgVec *w, const Ingot *m) {
   bool given_up =
       m->machine.target && m->machine.target->lanes > 1 && api_program_target(m)->lanes == 1;
   if (m->compiled.cflags && !given_up) argv_add(c, w, m->compiled.cflags);
 }
 
-/* A file with several bodies asks the CPU, which knows nothing of INGOT_NATIVE. */
+/* A file with several variants checks the CPU, which ignores INGOT_NATIVE. */
 void argv_variant(Ctx *c, ArgVec *w, const Ingot *m, const char *upper) {
   if (m->machine.bodies.n && named_here(c))
     *vec_push(&c->keep, w) =
@@ -417,7 +416,7 @@ static void set_aim(Ingot *m, const char *name) {
        name);
 }
 
-/* 262144, 256K, 2M; also 256k, 256KB and 256KiB: all are powers of 2 */
+/* 262144, 256K, 2M; also 256k, 256KB and 256KiB: powers of 2. */
 static void set_ram(Ingot *m, const char *name) {
   char *end;
   errno = 0;

@@ -1,8 +1,8 @@
 /* entries.c: several models in one file.
  *
- * In: a model, and others that are to be entries beside it. Out: their programs, made for the same
- * machines with the same options, which share one arena. Each of the others is an Ingot with the
- * Ctx of the first: all that is done to one model can be done to it.
+ * In: a model, and others that become entries next to it. Out: their programs, for the same targets
+ * and options, sharing one arena. Each of the others is an Ingot with the Ctx of the first, so that
+ * all functions apply to it.
  */
 #include "api/api_internal.h"
 
@@ -21,8 +21,7 @@ Prog *api_program(const Ingot *m, u32 body) {
   return m->machine.body ? m->machine.body[body] : m->p;
 }
 
-/* The name of the file without its folder and what follows the first dot; what C does not allow in
- * names becomes '_'. */
+/* File name without folder and extensions; characters that C does not allow become '_'. */
 static const char *entry_name(Ctx *c, const char *path) {
   const char *slash = strrchr(path, '/'), *s = slash ? slash + 1 : path;
   StrBuf t = sb_new(&c->keep);
@@ -34,7 +33,7 @@ static const char *entry_name(Ctx *c, const char *path) {
   return sb_cstr(&t);
 }
 
-/* Macros have the names in capitals, so case does not make them differ. */
+/* Macros use the names in upper case, so case is ignored. */
 static void check_names(Ingot *m) {
   for (u32 i = 1; i < api_entry_count(m); i++)
     for (u32 k = 0; k < i; k++)
@@ -68,7 +67,7 @@ IngotStatus ingot_also(Ingot *m, const char *path, Ingot **more) {
   API_CALL(m, add_model(m, path, more));
 }
 
-/* What is asked of the file is asked of all. */
+/* Applies options of the file to all models. */
 static void check_options(const Ingot *m) {
   if (m->codegen.aim != AIM_time || m->codegen.ram)
     fail(m->c, ERR_unsupported, LOC_NONE,

@@ -1,10 +1,10 @@
-/* export_project.c: the model as a folder that a project of some build system takes as it is.
+/* export_project.c: exports the model as a source folder for a build system.
  *
- * In: a model, the kind of project, a folder. Out: the C, a program that runs it, files of the
- * build system, and a README with sizes. All but the C are templates, tools/export, in which @word@
- * stands for a fact of the model; they are embedded as one text in which a line "==== KIND/PATH"
- * begins each. No file appears before all are made. MANIFEST names those that were written; a file
- * that is there and is not named in it is somebody else's, and is never replaced.
+ * In: a model, the kind of project, a folder. Out: the C, an example program, build files and a
+ * README with sizes. All but the C come from templates in tools/export, in which @word@ stands for
+ * a fact of the model. They are embedded as one text, where a line "==== KIND/PATH" starts each
+ * template. No file appears before all are made. MANIFEST lists the files written; other existing
+ * files are never replaced.
  */
 #include "api/api_internal.h"
 
@@ -16,11 +16,11 @@
 extern const unsigned char export_text[];
 extern const size_t export_text_size;
 
-/* Kinds, where their headers lie, and what becomes of templates that several have. */
+/* Kinds of projects, their include folders, and shared templates. */
 static const struct ExportKind {
-  const char *name, *header;     /* header: folder */
-  const char *main, *main_place; /* template, NULL: none of these */
-  bool hosted;                   /* threads, and weights in a file of their own */
+  const char *name, *header;     /* header: include folder */
+  const char *main, *main_place; /* template; NULL: none */
+  bool hosted;                   /* supports threads and a weight file */
 } kinds[] = {{"cmake", "include", "main.c.in", "example/main.c", true},
              {"make", "include", "main.c.in", "example/main.c", true},
              {"zephyr", "include", "main.c.in", "samples/hello/src/main.c", false},
@@ -34,7 +34,7 @@ enum { NKINDS = sizeof kinds / sizeof *kinds };
 
 typedef struct ExportKind ExportKind;
 
-/* What stands in templates between two @. */
+/* Value of @word@ in templates. */
 typedef struct TemplateVar {
   const char *name, *text;
 } TemplateVar;
@@ -46,7 +46,7 @@ typedef struct Export {
   const ExportKind *kind;
   TemplateVars word;
   VEC(FileOut) file;
-  StrBuf list; /* MANIFEST: the files of earlier exports, and those of this one */
+  StrBuf list; /* MANIFEST: files of earlier exports and of this one */
 } Export;
 
 static const ExportKind *find_kind(Ctx *c, const char *name) {
@@ -83,7 +83,7 @@ static void add_file(Ctx *c, Export *x, const char *place, StrBuf t) {
   *vec_push(&c->keep, &x->file) = (FileOut){.path = path, .at = t.at, .n = t.n};
 }
 
-/* The templates of the kind, and those that it shares; as they are, before they are filled. */
+/* Adds the templates of the kind and the shared ones, unexpanded. */
 static void add_templates(Ctx *c, Export *x) {
   static const char line[] = "==== ";
   const ExportKind *k = x->kind;
@@ -112,7 +112,7 @@ static void define_number(Ctx *c, Export *x, const char *name, u64 n) {
   define_var(c, x, name, str_text(c, str_fmt(c, "%llu", (unsigned long long)n)));
 }
 
-/* One line, whatever the model is called. */
+/* Name of the model on one line. */
 static const char *source_line(Ctx *c, const Ingot *m) {
   const char *path = m->opened.source.file ? str_text(c, m->opened.source.file) : "a network";
   const char *slash = strrchr(path, '/');
@@ -193,13 +193,13 @@ static void read_list(Ctx *c, Export *x) {
   if (first) sb_put(&x->list, first + 1, f.n - (size_t)(first + 1 - (const char *)f.at));
 }
 
-/* Is the file named in the list, a line each? */
+/* Does the list contain the file on a line? */
 static bool is_ours(Ctx *c, Export *x, const char *place) {
   const char *line = str_text(c, str_fmt(c, "\n%s\n", place));
   return strstr(sb_cstr(&x->list), line) != NULL;
 }
 
-/* Refuses to replace what no export has written. */
+/* Refuses to replace files that no export has written. */
 static void check_overwrite(Ctx *c, Export *x) {
   struct stat st;
   size_t folder = strlen(x->o->folder) + 1;
@@ -222,7 +222,7 @@ static void check_name(Ctx *c, const ExportKind *k, const char *name) {
          name, k->name, header ? "a header of C" : "something else there", name);
 }
 
-/* Places of what the kind always has: the header first, then the source. */
+/* Paths that all kinds have: header, then source. */
 static Export begin(Ctx *c, Ingot *m, const IngotExport *o) {
   Export x = {.m = m, .o = o, .kind = find_kind(c, o->kind)};
   const char *name = o->c.name;
@@ -255,7 +255,7 @@ static void check(Ingot *m, const IngotExport *o) {
   check_overwrite(c, &x);
 }
 
-/* The texts of all places; those of Rust are the last two. */
+/* Expands all files; those of Rust are the last two. */
 static void make_files(Ctx *c, Export *x, const EmitFacts *facts, StrBuf header, StrBuf source) {
   u32 n = x->file.n, made = !strcmp(x->kind->name, "rust") ? 2 : 0;
   for (u32 i = 2; i < n - made; i++) {

@@ -1,16 +1,15 @@
-/* grad_outputs.c: derivatives of an output as further outputs.
+/* grad_outputs.c: adds gradients as outputs.
  *
- * In: "LOSS", or "LOSS:X,W,..." (ingot_set_grad). Out: after import, the graph with a result
- * NAME.grad for each of these values (none named: all inputs of floats): the derivative of the sum
- * of LOSS. LOSS is an output or a value of the graph, X an input, a constant or another value, by
- * name.
+ * In: "LOSS" or "LOSS:X,W,..." (ingot_set_grad). Out: after import, the graph with an output
+ * NAME.grad for each listed value (default: all float inputs): the gradient of sum(LOSS). LOSS is
+ * an output or a value of the graph, X an input, a constant or another value, by name.
  */
 #include "api/api_internal.h"
 #include "pass/graph/grad.h"
 
 #include <string.h>
 
-/* Nearest name of the model's outputs and inputs. */
+/* Closest name among outputs and inputs. */
 static const char *near_value(Ingot *m, Str said) {
   Graph *g = m->g;
   Suggestion near = suggest_new(str_text(m->c, said));
@@ -20,7 +19,7 @@ static const char *near_value(Ingot *m, Str said) {
   return suggest_text(m->c, &near);
 }
 
-/* A value of block 1 by its label, the last one of that name; an output by its name. */
+/* Value of region 1 by its label, the last one of that name; or an output by name. */
 static Val find(Graph *g, Str name, bool output) {
   Val found = 0;
   for (u32 i = 0; output && i < g->out_name.n; i++)
@@ -75,7 +74,7 @@ void api_add_grad(Ingot *m) {
   grad_with(g, &(GradOptions){.total = true}, y, x, n, NULL, 0, out);
   for (u32 i = 0; i < n; i++)
     graph_result(g, out[i], str_fmt(m->c, "%s.grad", str_text(m->c, graph_val(g, x[i])->name)));
-  m->opened.ports = NULL; /* there are more outputs than the model declares */
+  m->opened.ports = NULL; /* the model declares fewer outputs */
 }
 
 static void set_grad(Ingot *m, const char *spec) {

@@ -1,8 +1,7 @@
-/* jit.c: engine jit: the program as code that LLVM makes in this process.
+/* jit.c: engine jit: runs the program as code that LLVM makes in this process.
  *
- * In: a model with inputs. Out: its outputs. The code is made before the first run and kept with
- * the session, as is the arena. One thread runs it, however many the program is for: the bits are
- * the same.
+ * In: a model with inputs. Out: its outputs. Code and arena are made before the first run and kept
+ * with the session. One thread runs the code, whatever --threads says; results are bit-identical.
  */
 #include "api/api_internal.h"
 
@@ -81,7 +80,7 @@ static double run_once(Bench *a) {
   double start = time_ms();
   call(m, j, &f, a->seed);
   double ms = time_ms() - start;
-  arena_rewind(&m->run.once, mark); /* results are not looked at */
+  arena_rewind(&m->run.once, mark); /* results are not used */
   return ms;
 }
 
@@ -101,8 +100,8 @@ void api_close_jit(Ingot *m) {
 
 /* ---- object code ---- */
 
-/* What LLVM calls a machine that a target is for: TRIPLE,CPU,FEATURES. triple: as it was given, up
- * to all three of them, to which come the features of the target; NULL: by the target. */
+/* LLVM name of the machine of a target: TRIPLE,CPU,FEATURES. triple: up to all three given by the
+ * user, completed with the features of the target; NULL: from the target. */
 static const char *machine_of(Ctx *c, const Target *t, const char *triple) {
   size_t name = strcspn(t->llvm, ","), to = name + (t->llvm[name] == ',');
   to += strcspn(t->llvm + to, ",");
@@ -147,7 +146,7 @@ void api_check_via(Ctx *c, const IngotBuild *o) {
   if (o->c.debug) fail(c, ERR_unsupported, LOC_NONE, "--debug: %s", only_c);
 }
 
-/* The C of these has functions beside NAME_run, which its header declares. */
+/* The C of these models has functions besides NAME_run, which its header declares. */
 void api_need_plain(Ingot *m) {
   static const char *const through_c = "build it through C, without --backend llvm";
   Loc loc = {.file = m->opened.source.file, .index = -1};
@@ -187,7 +186,7 @@ static void keep_default(Ctx *c, void *arg) {
   m->compiled.keep = cache_file(c, ".", "--keep-code");
 }
 
-/* NULL: for engine c; a folder that cannot be used only costs time. */
+/* NULL: engine c only; failures only cost time. */
 static void keep_code(Ingot *m, const char *folder) {
   Ctx *c = m->c;
   DiagMark before = diag_mark(c);

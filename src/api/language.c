@@ -1,9 +1,8 @@
-/* language.c: language models: what is asked of them, and how well they foretell a text.
+/* language.c: options and perplexity of language models.
  *
- * In: a model that maps ids to logits and keeps its context as state; ids of a text. Out: the mean
- * of the negative logarithms of the probabilities that it gave to each id of the text. Method: the
- * text is cut into stretches as long as the context, each begun anew and fed in runs of as many ids
- * as the graph takes; sums are in double.
+ * In: a model that maps ids to logits and keeps its context as state; token ids of a text. Out: the
+ * mean negative log-likelihood of the text. Method: split the text into parts of the context
+ * length, reset the state for each, and run it in chunks; sums are in double.
  */
 #include "api/api_internal.h"
 
@@ -38,11 +37,11 @@ typedef struct Perplexity {
   Ingot *m;
   const char *engine;
   i64 chunk, context;
-  double sum; /* of negative logarithms, in nats */
-  u64 n;      /* ids foretold */
+  double sum; /* sum of negative log-likelihoods in nats */
+  u64 n;      /* scored tokens */
 } Perplexity;
 
-/* -log of the probability of id. */
+/* Negative log-likelihood of id. */
 static double neg_log_likelihood(const float *logit, i64 n, i64 id) {
   double top = (double)logit[id];
   for (i64 i = 0; i < n; i++) top = (double)logit[i] > top ? (double)logit[i] : top;
@@ -52,8 +51,7 @@ static double neg_log_likelihood(const float *logit, i64 n, i64 id) {
   return top + log(sum) - (double)logit[id];
 }
 
-/* A run of n ids at the end of what the state holds; the id behind each is foretold, `left` in all.
- */
+/* Runs n ids after the current state and scores the id after each, `left` in all. */
 static void feed(Perplexity *o, const i32 *ids, i64 n, i64 left) {
   Ingot *m = o->m;
   Ctx *c = m->c;

@@ -1,12 +1,12 @@
-/* lm_c.c: the C of a language model as a library that plays.
+/* lm_c.c: adds text functions to the C of a language model.
  *
- * In: a model that talks, with its program. Out: macros, declarations and code that stand beside
- * NAME_run in the same file, and the tables of the tokeniser, which lie with the weights. Method:
- * the text below with names filled in, behind the text of src/text (text_code) and the functions
- * that it needs, all of which is static.
+ * In: a language model with its program. Out: macros, declarations and code for the file of
+ * NAME_run, and the tables of the tokenizer, which are stored with the weights. Method: the text
+ * below with names filled in, after the code of src/text (text_code) and the functions it needs,
+ * all static.
  *
- * Marks: $ is NAME, ` is NAME in capitals, and where the weights are an argument ^ is that
- * parameter, ~ is its name in a call; the text of a template is no format.
+ * Marks: $ is NAME, ` is NAME in upper case. If the weights are an argument, ^ is that parameter
+ * and ~ its name in a call. The template is not a printf format.
  */
 #include "api/api_internal.h"
 #include "text/tokenizer.h"
@@ -154,14 +154,14 @@ static const char code[] =
     "  return (int32_t)id;\n"
     "}\n";
 
-/* Twice of what gcc takes without optimising; a test looks. */
+/* Twice the stack that gcc uses without optimization; a test checks it. */
 enum { STACK_AROUND = 512, STACK_TEXT = 6144 };
 
-/* What the text is filled with. */
+/* Values for the template. */
 typedef struct LmFacts {
   i64 vocab, chunk, context;
-  u64 kept; /* place in the arena of the number of positions */
-  i64 ring; /* positions that every layer keeps, at least */
+  u64 kept; /* offset in the arena of the number of positions */
+  i64 ring; /* minimum positions that every layer keeps */
   u32 tokens;
 } LmFacts;
 
@@ -175,8 +175,8 @@ i64 api_kv_min_length(const Ingot *m) {
   return ring;
 }
 
-/* Ids of one extent in, logits of the last one out, one length that grows: else there is nothing to
- * say in these words. */
+/* Requires ids of one dimension as input, logits of the last id as output, and one growing length.
+ */
 static bool find_facts(const Ingot *m, LmFacts *f) {
   const Prog *p = m->p;
   u32 sizes = 0, kept = 0;
@@ -212,7 +212,7 @@ static void put_chat(StrBuf *t, const char *upper, const char *name, const char 
 }
 
 static void put_macros(StrBuf *t, const char *upper, const LmAssets *s, const Vocab *v,
-                       const LmFacts *f, u32 nbaked) { /* s: dates filled in */
+                       const LmFacts *f, u32 nbaked) { /* s: with dates filled in */
   sb_fmt(t, "#define %s_VOCAB %lld /* logits */\n", upper, (long long)f->vocab);
   sb_fmt(t, "#define %s_CONTEXT %lld /* positions */\n", upper, (long long)f->context);
   sb_fmt(t, "#define %s_CHUNK %lld /* ids that one run takes */\n", upper, (long long)f->chunk);

@@ -1,8 +1,8 @@
-/* lm_feed.c: a language model for a program that talks in this process.
+/* lm_feed.c: runs a language model for a chat program in this process.
  *
- * In: an opened model that talks. Out: its tables, and logits of ids that are run behind those that
- * were run before. Method: bytecode with the vectors of this machine; states are kept in the
- * session, and how many positions of them count is the caller's to say, so that he can go back.
+ * In: an open language model. Out: its tables, and logits after further ids. Method: bytecode with
+ * the vectors of this machine. The state is kept in the session; the caller chooses how many
+ * positions of it are valid, so it can go back.
  */
 #include "api/api_internal.h"
 
@@ -44,7 +44,7 @@ IngotStatus ingot_speech(Ingot *m, IngotSpeech *out) {
   API_CALL(m, speech(m, out));
 }
 
-/* Sizes that are kept with the state. */
+/* Sets the sizes that are stored with the state. */
 static void set_position(Ingot *m, i64 position) {
   Prog *p = m->p;
   Sym sym, unbound;

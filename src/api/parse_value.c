@@ -1,7 +1,7 @@
-/* parse_value.c: arrays in words: what --input NAME=VALUE and --freeze NAME=VALUE say.
+/* parse_value.c: parses the VALUE of --input NAME=VALUE and --freeze NAME=VALUE.
  *
- * In: text and the type of the input. Out: a tensor whose shape is the nesting of the brackets; a
- * single value has rank 0, and stands for every element of whatever shape the input has.
+ * In: text and the type of the input. Out: a tensor whose shape is the nesting of the brackets. A
+ * scalar has rank 0 and is broadcast to the shape of the input.
  *
  *   VALUE  = '[' [VALUE {',' VALUE}] ']' | NUMBER | true | false | TEXT
  *   NUMBER = as in C, also 0x1f, 1e-3, nan, inf; whole for integers, in the range of the type
@@ -19,11 +19,11 @@ enum { SPEC_ELEMENTS = 1 << 20 };
 
 typedef struct ValueText {
   Ctx *c;
-  const char *name; /* of the input, for messages */
+  const char *name; /* name of the input, for messages */
   const char *s;
   DType dt;
-  i64 dim[MAX_RANK]; /* -1: no list of that depth has ended yet */
-  u32 rank;          /* UINT32_MAX: no element has been read yet */
+  i64 dim[MAX_RANK]; /* -1: no list of that depth is complete yet */
+  u32 rank;          /* UINT32_MAX: no element yet */
   VEC(Scalar) at;
 } ValueText;
 
@@ -55,7 +55,7 @@ static Scalar read_float(ValueText *r, const char *w, size_t n) {
   return out;
 }
 
-/* A whole number as C writes it, or one like 1e3 that is whole. */
+/* An integer in C syntax, or a number such as 1e3 that is an integer. */
 static Scalar read_int(ValueText *r, const char *w, size_t n) {
   const char *text = str_text(r->c, str_intern(r->c, w, n));
   bool minus = *text == '-';
@@ -74,9 +74,9 @@ static Scalar read_int(ValueText *r, const char *w, size_t n) {
   }
   Scalar lo, hi;
   dtype_limits(r->dt, &lo, &hi);
-  unsigned long long most = minus ? (unsigned long long)-(lo.i + 1) + 1 : (unsigned long long)hi.i;
-  if (minus && !dtype_is_signed(r->dt)) most = 0;
-  if (u > most) refuse(r, w, n, "is out of range");
+  unsigned long long limit = minus ? (unsigned long long)-(lo.i + 1) + 1 : (unsigned long long)hi.i;
+  if (minus && !dtype_is_signed(r->dt)) limit = 0;
+  if (u > limit) refuse(r, w, n, "is out of range");
   return (Scalar){.i = minus ? (i64)(0 - u) : (i64)u};
 }
 

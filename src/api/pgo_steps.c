@@ -1,9 +1,9 @@
-/* pgo_steps.c: a tuned build: one step after the other, each measured beside the baseline.
+/* pgo_steps.c: a PGO build: a sequence of steps, each measured against the baseline.
  *
- * In: the text of a model and what was asked for: -O of a preset, LTO, relaxed sums, a profile,
- * BOLT. Out: a variant for each step, every one with the flags of those before it, and a table of
- * what each gained. Method: programs run in turn, ROUNDS times, so that what else the machine does
- * hits all alike; speedup.c makes the table.
+ * In: the C of a model and the requested steps: -O of a preset, LTO, fast math, a profile, BOLT.
+ * Out: a product per step, which includes all earlier steps, and a table of speed-ups. Method:
+ * programs run in turn, ROUNDS times, so that other load on the machine affects all equally;
+ * speedup.c makes the table.
  */
 #include "api/build_product.h"
 
@@ -20,7 +20,7 @@ bool pgo_wanted(const IngotBuild *o) {
   return wants_lto(o) || o->relaxed || o->pgo || o->bolt;
 }
 
-/* OUT.baseline, or OUT.baseline.so: what it is stays at the end. */
+/* OUT.baseline or OUT.baseline.so: the suffix stays at the end. */
 const char *pgo_baseline_path(Ctx *c, const char *output) {
   const char *dot =
       product_kind(output) == PD_program ? output + strlen(output) : strrchr(output, '.');
@@ -54,7 +54,7 @@ static void find_bolt(Ctx *c, const TempDir *f, ToolChain *t) {
   const char *perf = tool_find(c, "perf");
   t->bolt = tool_find(c, "llvm-bolt");
   if (!t->bolt) tool_missing(c, "llvm-bolt", "--bolt");
-  t->bolt = spawn_resolve(c, t->bolt); /* it looks for its library from there */
+  t->bolt = spawn_resolve(c, t->bolt); /* it searches its library from there */
   t->perf2bolt = tool_find(c, "perf2bolt");
   if (perf && t->perf2bolt && bolt_has_branches(c, f, perf)) t->perf = perf;
 }
@@ -95,7 +95,7 @@ void pgo_check(Ingot *m, const IngotBuild *o) {
     fail(c, ERR_unsupported, LOC_NONE, "--sanitize and %s exclude each other",
          o->pgo ? "--pgo" : "--bolt");
   if (o->pgo) workload_check(c, o->pgo);
-  if (o->pgo) cache_file(c, "", "--pgo"); /* where profiles are kept */
+  if (o->pgo) cache_file(c, "", "--pgo"); /* the cache of profiles must be usable */
   tempdir_protect(c, &k.folder, find_tools, &k);
 }
 
@@ -128,7 +128,7 @@ static const char question[] =
     "summer was dry, and the tomatoes cracked. Explain step by step what probably went wrong, and "
     "what I should do differently next year.";
 
-/* Arguments of a run that is measured. */
+/* Arguments of a measured run. */
 static ArgVec measured_run(Ctx *c, ProductBuild *b) {
   ArgVec w = {0};
   if (!b->speaks) {
@@ -147,7 +147,7 @@ static ArgVec measured_run(Ctx *c, ProductBuild *b) {
   return w;
 }
 
-/* One round of one program: ms. */
+/* Measures one program once, in ms. */
 static void take_times(Ctx *c, ProductBuild *b, PgoStep *s, const ArgVec *with, u32 round) {
   const char *text = run_program(c, b, s->v.program, with);
   if (!b->speaks) {
@@ -168,7 +168,7 @@ static void measure_steps(Ctx *c, ProductBuild *b) {
   ArgVec with = measured_run(c, b);
   b->measures = b->speaks ? 2 : 1;
   for (u32 r = 0; r < ROUNDS; r++)
-    for (u32 i = 0; i < b->step.n; i++) /* no program always comes first */
+    for (u32 i = 0; i < b->step.n; i++) /* rotates the order */
       take_times(c, b, &b->step.at[(i + r) % b->step.n], &with, r);
   if (getloadavg(&b->load, 1) != 1) b->load = 0;
 }
@@ -187,7 +187,7 @@ static NamedTensors outputs_of(Ctx *c, ProductBuild *b, const char *program, con
   return data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
 }
 
-/* The output that is off most, beside what verify allows. */
+/* Finds the output with the largest error compared with the tolerance of verify. */
 static void compare_relaxed(Ctx *c, ProductBuild *b, const BuildConfig *strict,
                             const BuildConfig *now) {
   NamedTensors want = outputs_of(c, b, strict->arrays, "strict.npz"),
@@ -236,7 +236,7 @@ static void list_steps(Ctx *c, ProductBuild *b) {
   if (o->bolt) add_step(c, b, &v, "bolt");
 }
 
-/* Code for elsewhere can be linked with LTO, and nothing else. */
+/* Code for other machines supports only LTO. */
 bool pgo_can_measure(Ctx *c, ProductBuild *b) {
   const IngotBuild *o = b->o;
   const char *what = o->pgo ? "--pgo" : o->bolt ? "--bolt" : o->relaxed ? "--fast-math" : NULL;
@@ -252,7 +252,7 @@ bool pgo_can_measure(Ctx *c, ProductBuild *b) {
   return !b->unmeasured;
 }
 
-/* Behind the baseline, which is what a build without a preset makes: what the preset aims at. */
+/* After the baseline, which ignores the preset: switches to the goal of the preset. */
 static void aim_as_asked(Ctx *c, ProductBuild *b) {
   b->m->codegen.aim = b->preset->aim;
   b->m->machine.body = NULL;

@@ -1,7 +1,7 @@
 /* preset.c: named sets of options for build.
  *
- * One row of a table each. What a user says in so many words goes before what a row says; --presets
- * lists the rows, --verbose the one that was taken.
+ * One table row each. Explicit options override a row. --presets lists the rows, --verbose prints
+ * the selected one.
  */
 #include "api/build_product.h"
 

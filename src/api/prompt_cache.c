@@ -1,10 +1,9 @@
-/* prompt_cache.c: a language model that begins behind a prompt.
+/* prompt_cache.c: bakes a system prompt into a language model.
  *
- * In: a model that talks, with its program, and the text of a system message. Out: the same program
- * whose states begin as they are behind that message: keys and values of its tokens are constants.
- * Method: the program is run on these tokens, by engine c or, without a C compiler, by vm,
- * which gives the same bits. Tokens at the end that depend on what follows are left out: the first
- * ids of any conversation with this message are those that were run.
+ * In: a language model with its program, and a system prompt. Out: the program with the KV cache of
+ * the prompt as initial state. Method: run the program on the tokens, with engine c or, without a C
+ * compiler, with vm, which gives the same bits. Tokens at the end that depend on what follows are
+ * omitted: the cached ids start every conversation with this prompt.
  */
 #include "api/api_internal.h"
 #include "text/chat.h"
@@ -30,14 +29,15 @@ IngotStatus ingot_bake_prompt(Ingot *m, const char *path) {
   API_CALL(m, bake_prompt(m, path));
 }
 
-/* Midnight of a day of the Gregorian calendar, from 1970 on. */
+/* Seconds since 1970 of midnight in the Gregorian calendar. */
 static i64 seconds_of(i64 year, i64 month, i64 day) {
   i64 y = month > 2 ? year : year - 1, era = y / 400, of_era = y - era * 400;
-  i64 of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1; /* from March on */
+  i64 of_year =
+      (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1; /* year starts in March */
   return (era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468) * 86400;
 }
 
-/* So many digits; -1: they are none. */
+/* Reads n digits; -1: not digits. */
 static i64 read_digits(const char *at, u32 n) {
   i64 x = 0;
   for (u32 i = 0; i < n; i++) {
@@ -72,7 +72,7 @@ IngotStatus ingot_set_day(Ingot *m, const char *day) {
 /* ---- ids ---- */
 
 typedef struct PromptText {
-  StrBuf text, marks; /* a byte for each: somebody said it */
+  StrBuf text, marks; /* marks: per byte, nonzero for text of the user */
 } PromptText;
 
 static void add(PromptText *p, const char *text, size_t n, char said) {
@@ -85,7 +85,7 @@ static const u32 *encode(Ctx *c, const Vocab *v, const PromptText *p, size_t *n)
                   n);
 }
 
-/* The ids that begin the conversation whatever its first message is. */
+/* Finds the ids that start every conversation, independent of its first message. */
 static void find_ids(Ingot *m, const LmAssets *s) {
   static const char *const first[] = {"a",  " a",   "A", "1",  " ",
                                       "\n", "\n\n", ".", "\"", "\xc3\xa9"};
@@ -119,10 +119,10 @@ static void find_ids(Ingot *m, const LmAssets *s) {
 static void run_ids(Ingot *m, const Engine *e) {
   Ctx *c = m->c;
   const Buf *in = prog_buf(m->p, m->p->in.at[0]);
-  i64 lo, most;
-  dim_bounds(m->p->dims, in->dim[0], &lo, &most);
+  i64 lo, hi;
+  dim_bounds(m->p->dims, in->dim[0], &lo, &hi);
   for (u32 at = 0; at < m->prompt_cache.n;) {
-    i64 n = m->prompt_cache.n - at < (u64)most ? m->prompt_cache.n - at : most;
+    i64 n = m->prompt_cache.n - at < (u64)hi ? m->prompt_cache.n - at : hi;
     arena_clear(&m->run.once);
     Tensor *ids = tensor_new(&m->run.once, in->dt, &n, 1);
     for (i64 i = 0; i < n; i++) tensor_set(ids, (u64)i, (Scalar){.i = m->prompt_cache.id[at + i]});

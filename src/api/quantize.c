@@ -1,7 +1,7 @@
-/* quantize.c: a model with smaller numbers.
+/* quantize.c: quantizes a model.
  *
- * In: an open model and what is wished. Out: a file of the same format. One row of a table for each
- * format that can be written; the others are refused by name.
+ * In: an open model and options. Out: a file of the same format. One table row per format that can
+ * be written; others are refused by name.
  */
 #include "api/api_internal.h"
 
@@ -9,16 +9,16 @@
 
 static const struct {
   const char *reader; /* Reader.name */
-  const char *ending; /* of files that it makes */
+  const char *ending; /* suffix of its files */
   void (*make)(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
-  bool types; /* weights are given types by name */
+  bool types; /* weight types are given by name */
 } makers[] = {
     {"ONNX", ".onnx", api_quantize_onnx, false},
     {"GGUF", ".gguf", api_requantise, true},
     {"safetensors", ".gguf", api_requantise, true},
 };
 
-/* Programs go by the ending of a name: one of another format would not be read. */
+/* Tools identify formats by suffix: refuses the suffix of another format. */
 static void check_ending(Ctx *c, const char *path, const char *format, const char *mine) {
   static const char *const known[] = {".onnx", ".gguf", ".safetensors", ".tflite", ".c", ".igb"};
   for (u32 i = 0; i < sizeof known / sizeof *known; i++)

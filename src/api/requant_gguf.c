@@ -1,15 +1,14 @@
-/* requant_gguf.c: language models as GGUF files with weights of other types.
+/* requant_gguf.c: writes language models as GGUF files with other weight types.
  *
- * In: an open model, and what its weights shall be. Out: a file, and a row for each tensor. The
- * format of the model says what becomes of it (Reader.requantise); the file appears whole or not at
- * all.
+ * In: an open model and a weight type. Out: a file, and a row per tensor. Reader.requantise
+ * converts the model; the file is written atomically.
  */
 #include "api/api_internal.h"
 #include "front/onnx/onnx_quantize.h"
 
 #include <math.h>
 
-/* What only ONNX has. */
+/* Refuses options for ONNX. */
 static void refuse_others(Ctx *c, const IngotQuantize *o) {
   const struct {
     const char *name;

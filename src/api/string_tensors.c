@@ -1,15 +1,14 @@
-/* string_tensors.c: strings at the edge of the library.
+/* string_tensors.c: strings at the API boundary.
  *
- * A model takes and gives strings as rows of bytes, zeros behind them; callers, and files, have
- * strings. In: strings given for an input, rows an engine has computed. Out: the other of the two.
- * Callers see an array of pointers to texts that end with a zero. Texts as JSON are written by
- * base.
+ * A model takes and returns strings as rows of bytes, padded with zeros; callers and files have
+ * strings. In: strings of an input, or rows computed by an engine. Out: the other form. Callers get
+ * an array of pointers to zero-terminated texts.
  */
 #include "api/api_internal.h"
 
 #include <string.h>
 
-/* t, strings, for input i; NULL when that is no input of rows for them. */
+/* Encodes strings t for input i; NULL: the input does not take strings. */
 Tensor *api_encode_strings(Ingot *m, u32 i, const Tensor *t) {
   IngotTensor info = ingot_input_info(m, i);
   if (strcmp(info.dtype, "u8") != 0 || info.rank != t->rank + 1) return NULL;
@@ -30,7 +29,7 @@ static void decode(Ingot *m, const OutputTree *p) {
   for (u32 i = 0; i < (p->open ? 2 : p->n); i++) decode(m, &p->elem[i]);
   if (p->kind != TY_tensor || !p->text) return;
   Tensor *rows = m->run.out[p->flat];
-  if (rows->dt != DT_u8) return; /* of an engine that has strings itself */
+  if (rows->dt != DT_u8) return; /* the engine returned strings */
   m->run.out[p->flat] = tensor_new(&m->c->keep, DT_str, rows->dim, rows->rank - 1);
   bytes_to_strings(m->c, rows, m->run.out[p->flat]);
 }
@@ -63,7 +62,7 @@ Tensor *api_import_strings(Ctx *c, const IngotTensor *x) {
 }
 
 size_t ingot_json_char(const char *text, char to[INGOT_JSON_CHAR]) {
-  size_t n = 0; /* of those that its character may have */
+  size_t n = 0; /* its possible length */
   while (text && n < 4 && text[n]) n++;
   if (!to) return 0;
   *to = 0;

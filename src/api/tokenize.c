@@ -21,7 +21,7 @@ static const Vocab *need_vocab(Ingot *m) {
   return m->opened.vocab;
 }
 
-/* Bytes of the text that no token says, where tokens are bytes: ids do not have them. */
+/* Warns of bytes that no token represents in a byte-level vocabulary. */
 static void warn_lost(Ctx *c, const Vocab *v, const u8 *text, size_t n) {
   bool seen[256] = {0};
   u32 lost = 0, first = 0, id[8];

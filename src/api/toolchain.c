@@ -1,8 +1,8 @@
-/* toolchain.c: compilers and other tools: which are there, and what they can do.
+/* toolchain.c: finds compilers and tools, and their abilities.
  *
- * In: the words that start a compiler, or the name of a tool. Out: its version, its kind, whether
- * it takes some flags: it is asked, by a few lines that it preprocesses or compiles, never guessed
- * from its name. A tool that is missing is named with the Debian package that has it.
+ * In: the command of a compiler, or the name of a tool. Out: its version, its kind, whether it
+ * accepts flags. The compiler is asked with a few lines of code, never identified by its name. A
+ * missing tool is reported with its Debian package.
  */
 #include "api/api_internal.h"
 
@@ -24,7 +24,7 @@ const Tool tool_table[] = {
 };
 const u32 tool_count = sizeof tool_table / sizeof *tool_table;
 
-enum { OLDEST = 11, NEWEST = 25 }; /* versions of LLVM that names may end with */
+enum { OLDEST = 11, NEWEST = 25 }; /* LLVM versions in tool names */
 
 static const Tool *tool_named(const char *name) {
   for (u32 i = 0; i < tool_count; i++)
@@ -66,7 +66,7 @@ static const char *run_compiler(Ctx *c, const TempDir *f, const ArgVec *w, const
   return spawn_text(c, f, "C compiler", all.at, status);
 }
 
-/* The printable beginning of a line. */
+/* Printable start of a line. */
 static const char *line_of(Ctx *c, const char *at) {
   size_t n = 0;
   while (at[n] >= 0x20 && at[n] < 0x7f && n < 200) n++;
@@ -81,7 +81,7 @@ const char *compiler_version(Ctx *c, const TempDir *f, const ArgVec *w) {
   return line_of(c, said);
 }
 
-/* Licences have versions too: the first line with a digit, a point, a digit. */
+/* First line with a digit, a point and a digit. */
 static const char *version_line(const char *said) {
   for (const char *at = said; *at; at++) {
     bool number = *at >= '0' && *at <= '9' && at[1] == '.' && at[2] >= '0' && at[2] <= '9';
@@ -131,7 +131,7 @@ bool compiler_accepts(Ctx *c, const TempDir *f, const ArgVec *w, const char *fla
   return !spawn_status(c, f, "C compiler", all.at);
 }
 
-/* gcc lists it among its options, clang in the command that it would start. */
+/* gcc lists it with its options, clang in the command it would start. */
 const char *compiler_cpu(Ctx *c, const TempDir *f, const ArgVec *w, CompilerKind kind,
                          const char *march) {
   static const char mark[] = "\"-target-cpu\" \"";

@@ -1,11 +1,10 @@
-/* checkpoint_save.c: checkpoints: all that a training needs to go on where it was.
+/* train_checkpoint.c: saves and loads checkpoints.
  *
- * Format: an .npz, so that others can look into it. state/NAME: weights, moments and running means,
- * bit for bit; ingot/options: what the training was asked, as lines of text; ingot/place: epoch,
- * examples of it that were seen, steps of all; ingot/counts and ingot/loss: what was counted in
- * this epoch; ingot/epochs: the scores of those before. The order of examples and the seed of each
- * step follow from the seed, the epoch and the number of the step. The file is written aside and
- * renamed: there is always a whole one.
+ * Format: an .npz. state/NAME: weights, moments and running means, bit-exact; ingot/options:
+ * options as lines of text; ingot/place: epoch, examples seen in it, total steps; ingot/counts and
+ * ingot/loss: metrics of this epoch; ingot/epochs: scores of earlier epochs. The order of examples
+ * and the seed of each step follow from seed, epoch and step number. The file is written under
+ * another name and renamed, so a complete one always exists.
  */
 #include "api/train_loop.h"
 
@@ -37,7 +36,7 @@ static size_t line_of(const char *s) {
   return strcspn(s, "\n");
 }
 
-/* Names the first line that differs. */
+/* Reports the first line that differs. */
 static void check_options(Training *f, const Tensor *have) {
   Ctx *c = f->c;
   StrBuf want = sb_new(&c->scratch), there = sb_new(&c->scratch);

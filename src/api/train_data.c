@@ -1,10 +1,9 @@
-/* train_data.c: the examples that a model is trained with.
+/* train_data.c: training examples.
  *
- * In: an .npz with an array under the name of each input, and one with the labels. Out: rows of
- * these arrays, copied into the inputs of a step. Examples lie along the first axis. An array whose
- * first axis is not as long as that of the labels, or of an input that has no first axis, is the
- * same for all examples. Numbers of another width than the input's are converted, floats to floats
- * and integers to integers.
+ * In: an .npz with an array named like each input, and one with the labels. Out: rows of these
+ * arrays, copied into the inputs of a step. Examples lie along the first axis. An array whose first
+ * axis has another length than that of the labels, or whose input has no first axis, is the same
+ * for all examples. Floats are converted to floats, integers to integers of the width of the input.
  */
 #include "api/train_loop.h"
 
@@ -35,7 +34,7 @@ static void check_finite(Ctx *c, Loc loc, Str name, const Tensor *t) {
            (unsigned long long)i);
 }
 
-/* The same numbers as the model takes them. */
+/* Converts an array to the type of the model. */
 static const Tensor *as_type(Ctx *c, Loc loc, const char *what, Str name, const Tensor *t,
                              DType dt) {
   bool fits = dtype_is_float(dt) ? dtype_is_float(t->dt) : dtype_is_int(dt) && dtype_is_int(t->dt);
@@ -103,7 +102,7 @@ Dataset dataset_read(Training *f, const char *path) {
   return s;
 }
 
-/* Inputs of examples have as many rows as are asked for; all else is as in the arrays. */
+/* Inputs with examples get `rows` rows; other shapes come from the arrays. */
 void dataset_bind_shapes(const Training *f, Ingot *m, u64 rows) {
   Ctx *c = f->c;
   for (u32 i = 0; i < f->data.ncol; i++) {
@@ -124,7 +123,7 @@ void dataset_bind_shapes(const Training *f, Ingot *m, u64 rows) {
   }
 }
 
-/* While it is still known which example a label is of. */
+/* Checks labels while the example of each is known. */
 static void check_classes(Ctx *c, Loc loc, const Dataset *s, i64 classes) {
   const Tensor *t = s->label.t;
   if (!dtype_is_int(t->dt) || !classes) return;

@@ -1,9 +1,9 @@
-/* train_emit_c.c: a training as C: the step and the model in one file, for devices that learn.
+/* train_emit_c.c: emits the training loop as C.
  *
- * In: a model that is open, loss and optimizer, the size of a batch. Out: a C file with two
- * entries, the step and the model as it is used, which share the weights in the arena, and around
- * them NAME_train, NAME_run, NAME_reset, NAME_save and NAME_load. What is kept lies at the
- * beginning of the arena, so that saving and loading is one copy.
+ * In: an open model, loss and optimizer, batch size. Out: a C file with two entries, the training
+ * step and the model, which share the weights in the arena, and NAME_train, NAME_run, NAME_reset,
+ * NAME_save and NAME_load. The state is at the start of the arena, so that saving and loading are
+ * one copy.
  */
 #include "api/train_loop.h"
 
@@ -28,8 +28,7 @@ static bool is_random(const Prog *p) {
   return false;
 }
 
-/* Parameters and arguments of a call, and for the step only those that callers of NAME_train see.
- */
+/* Parameters and arguments of a call; for the step only those visible in NAME_train. */
 typedef struct CallText {
   StrBuf params, args;
 } CallText;
@@ -143,7 +142,7 @@ static Ingot *part_of(const Ingot *of, const char *spec, TrainPart part, const c
   return m;
 }
 
-/* Every input of an open first axis has so many rows. */
+/* Sets the batch size of all inputs with an open first axis. */
 static void bind_batch(Ingot *m, u64 batch) {
   for (u32 i = 0; i < m->opened.model->ninput; i++) {
     const DeclValue *in = m->opened.model->input[i];

@@ -1,12 +1,11 @@
-/* train_loop.c: a model is trained on examples.
+/* train_loop.c: trains a model on examples.
  *
- * In: an ONNX model that is open, arrays, wishes. Out: the model with new weights, as a file, and
- * the scores of every epoch. Method: the step of pass/graph/train.h, made for the size of a batch
- * and run by the engine that is asked for; the rate is one of its inputs, so that schedules are
- * numbers. Each epoch sees all examples once, in an order that follows from seed and epoch. What is
- * left at its end makes a batch of its own, with a step of its own size, which runs as bytecode: it
- * is not worth compiling, and has the same bits. Models that take batches of one size only leave
- * those examples out, other ones in every epoch.
+ * In: an open ONNX model, arrays, options. Out: the model with new weights as a file, and the
+ * scores of every epoch. Method: the step of pass/graph/train.h, compiled for the batch size and
+ * run by the selected engine; the learning rate is an input. Each epoch sees all examples once, in
+ * an order that depends on seed and epoch. An incomplete last batch gets its own step, which runs
+ * as bytecode: it is not worth compiling, and gives the same bits. Models with a fixed batch size
+ * skip these examples, different ones in every epoch.
  */
 #include "api/train_loop.h"
 
@@ -15,13 +14,13 @@
 #include <string.h>
 
 #define USUAL_EVERY 5.0 /* seconds between checkpoints */
-#define LEAST_EVERY 1.0 /* and at the end of an epoch, if that is less */
+#define LEAST_EVERY 1.0 /* the same at the end of an epoch, if lower */
 
 /* ---- the rate ---- */
 
 typedef double ScheduleFn(const Training *f, double x, double y);
 
-/* Times y behind every x epochs. */
+/* Multiplies the rate by y every x epochs. */
 static double rate_step(const Training *f, double x, double y) {
   return f->rate * pow(y, floor((double)f->at.epoch / x));
 }
@@ -41,7 +40,7 @@ static double rate_cosine(const Training *f, double x, double y) {
 static const struct {
   const char *name;
   ScheduleFn *rate;
-  double x, y; /* usual numbers; x below 0: a third of the epochs */
+  double x, y; /* defaults; x below 0: a third of the epochs */
 } schedules[] = {
     {"step", rate_step, -1, 0.1}, {"exp", rate_exp, 0.95, 0}, {"cosine", rate_cosine, 0, 0}};
 enum { NSCHEDULES = sizeof schedules / sizeof *schedules };
@@ -112,7 +111,7 @@ static const char *choose_engine(Ctx *c, const char *said) {
        show(c, str_of(c, said)), sb_cstr(&t));
 }
 
-/* The extent that a model demands of the first axis of an input; 0: any. */
+/* Fixed size of the first axis of an input; 0: open. */
 static i64 fixed_rows(const DeclValue *in) {
   const DeclDim *d = in->type.has_shape && in->type.dims.n ? &in->type.dims.at[0] : NULL;
   return d && d->kind == OD_value ? d->value : 0;
@@ -142,7 +141,7 @@ static void choose_batch(Training *f) {
          (unsigned long long)f->batch, (unsigned long long)left, (unsigned long long)f->data.n);
 }
 
-/* As many as there are ranks, unless more are asked for. */
+/* One microbatch per rank, unless more are requested. */
 static void choose_microbatch(Training *f) {
   u64 n = f->o->shares ? f->o->shares : f->ranks.size > 1 ? (u64)f->ranks.size : 0;
   if (!n) return;
@@ -210,7 +209,7 @@ static void open_measure(Training *f) {
 
 /* ---- steps ---- */
 
-/* Fisher and Yates; the same for the same seed and epoch. */
+/* Fisher-Yates shuffle, seeded by seed and epoch. */
 static void shuffle(Training *f) {
   u64 seed = random_bits(f->o->seed, f->at.epoch);
   for (u32 i = 0; i < f->data.n; i++) f->order[i] = i;
@@ -256,7 +255,7 @@ static _Noreturn void diverge(Training *f, const char *what, u64 steps) {
        (unsigned long long)f->at.epoch + 1, (unsigned long long)steps);
 }
 
-/* The last step has told its loss before it has changed the weights. */
+/* The loss of the last step was computed before its update. */
 static void check_weights(Training *f) {
   for (u32 i = 0; i < f->state.n; i++) {
     const StateArray *h = &f->state.at[i];
@@ -337,7 +336,7 @@ static void run_epoch(Training *f) {
 
 /* ---- the file ---- */
 
-/* The model and the file for its large weights, see onnx_save. */
+/* The model and its external weight file, see onnx_save. */
 static void release_model(Training *f) {
   const char *path = f->m->opened.source.path;
   if (!f->o->in_place || !path) return;
@@ -345,7 +344,7 @@ static void release_model(Training *f) {
   file_release(f->c, str_text(f->c, str_fmt(f->c, "%s.data", path)));
 }
 
-/* Weights and running means. */
+/* Writes weights and running means. */
 static void write_model(Training *f, const char *path) {
   Ctx *c = f->c;
   release_model(f);

@@ -1,15 +1,15 @@
-/* tune_file.c: the file of measured choices.
+/* tune_file.c: the file of measured tile sizes.
  *
- * In: a text file. Out: the table that lowering asks (pass/kernel/tune_table.h), or the same file
- * with more lines. The grammar, columns separated by one tab:
+ * In: a text file. Out: the table that the lowering reads (pass/kernel/tune_table.h), or the file
+ * with more lines. Grammar, with columns separated by one tab:
  *
  *   ingot tune 1
- *   machine TARGET CPU COMPILER VERSION    what the lines below it were measured with
- *   KEY CHOICE CLOSED US                   microseconds of the closed form and of the choice
- *   # a comment, or nothing; those among lines of this machine move in front of them
+ *   machine TARGET CPU COMPILER VERSION    environment of the lines below
+ *   KEY CHOICE CLOSED US                   microseconds with the default and with the choice
+ *   # comment or empty line; those between lines of this machine move before them
  *
- * What a key or a choice says is not looked at: lowering compares it with what it offers. --tune
- * takes the lines of this very machine, --tuned those of every machine with the same target.
+ * Keys and choices are not interpreted: the lowering compares them with its own. --tune uses the
+ * lines of exactly this machine, --tuned those of all machines with the same target.
  */
 #include "api/api_internal.h"
 
@@ -59,7 +59,7 @@ void tune_file_add(Ctx *c, TuneRecords *f, TuneRecord x) {
   *number = f->line.n;
 }
 
-/* One line: does it, or what follows, belong to the machine? */
+/* Reads one line; *belongs: it and the following lines are for the machine. */
 static bool read_line(Ctx *c, const TuneLine *l, Loc loc, const TuneEnv *machine, bool *begun,
                       bool ours, TuneRecords *found) {
   if (str_is(c, l->column[0], "machine")) {
@@ -145,7 +145,7 @@ IngotStatus ingot_set_tuned(Ingot *m, const char *path) {
   API_CALL(m, set_tuned(m, path));
 }
 
-/* Key and choices, the one taken first. */
+/* Lists keys and choices, the selected one first. */
 static void list_choices(Ingot *m, bool json, StrBuf *out) {
   Ctx *c = m->c;
   (void)json;

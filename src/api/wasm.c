@@ -1,9 +1,9 @@
-/* wasm.c: the model as WebAssembly, and the module of JavaScript that calls it.
+/* wasm.c: builds a model as WebAssembly, with a JavaScript module.
  *
- * In: a model, and OUT.wasm. Out: that, OUT.mjs and OUT.d.mts. The generated C is compiled by clang
- * for wasm32 and linked by wasm-ld, without any library: what C asks of <string.h> clang makes
- * instructions of. Large weights are assembled in and handed to every call. The module imports
- * nothing; it exports its memory, NAME_call and what stands beside it in the C.
+ * In: a model, and OUT.wasm. Out: OUT.wasm, OUT.mjs and OUT.d.mts. clang compiles the generated C
+ * for wasm32 and wasm-ld links it without libraries: clang turns calls of <string.h> into
+ * instructions. Large weights are assembled in and passed to every call. The module imports
+ * nothing; it exports its memory, NAME_call and the related functions.
  */
 #include "api/build_product.h"
 
@@ -44,7 +44,7 @@ static void need_plain_options(Ctx *c, const IngotBuild *o) {
       fail(c, ERR_unsupported, LOC_NONE, "%s: there is none of it for OUT.wasm", foreign[i].name);
 }
 
-/* NULL: none is there. */
+/* NULL: not found. */
 static const char *compiler(Ctx *c, const IngotBuild *o) {
   if (!o->cc) return tool_find(c, "clang");
   spawn_check(c, "C compiler", o->cc);
@@ -85,7 +85,7 @@ static void begin(Ctx *c, WasmBuild *b, ArgVec *w) {
   add(c, w, b->folder.path);
 }
 
-/* There is no C library for it, and none is called: see -mbulk-memory. */
+/* Writes headers without a C library: no function is called, see -mbulk-memory. */
 static void put_headers(Ctx *c, const WasmBuild *b) {
   static const char text[] = "#include <stddef.h>\n"
                              "void *memcpy(void *, const void *, size_t);\n"
@@ -99,7 +99,7 @@ static const char *weights_name(Ctx *c, const WasmBuild *b) {
   return str_text(c, str_fmt(c, "%s_weight_file", b->name));
 }
 
-/* The blob as an object. */
+/* Makes an object file of the weights. */
 static const char *assemble_weights(Ctx *c, WasmBuild *b) {
   const Blob *blob = &b->m->written.blob;
   const char *data = tempdir_file(c, &b->folder, "weights.bin"),
@@ -111,7 +111,7 @@ static const char *assemble_weights(Ctx *c, WasmBuild *b) {
   sb_fmt(&t, "\t.section .rodata.%s,\"\",@\n\t.globl %s\n\t.p2align 6\n\t.type %s,@object\n%s:\n",
          name, name, name, name);
   sb_puts(&t, "\t.incbin ");
-  emit_string(&t, data, strlen(data)); /* an assembler takes the escapes of C */
+  emit_string(&t, data, strlen(data)); /* the assembler accepts C escapes */
   sb_fmt(&t, "\n\t.size %s, %llu\n", name, (unsigned long long)blob->n);
   build_file(c, source, (FileOut){.at = t.at, .n = t.n});
   argv_add(c, &w, compiler(c, b->o));
@@ -127,7 +127,7 @@ static void add_export(Ctx *c, ArgVec *w, const WasmBuild *b, const char *what) 
   add(c, w, str_text(c, str_fmt(c, "--export=%s_%s", b->name, what)));
 }
 
-/* Below the stack is nothing: what would leave it ends the run instead of changing data. */
+/* The stack is at address 0: an overflow traps instead of changing data. */
 static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const ArgVec *object) {
   const char *path = tempdir_file(c, &b->folder, "module.wasm");
   u64 stack = (facts->stack_bytes + STACK_SPARE + 63) / 64 * 64;
@@ -151,7 +151,7 @@ static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const ArgV
 
 /* ---- all of it ---- */
 
-/* What a state begins with is not handed over by a pointer. */
+/* Does a state have initial data? These are not passed by pointer. */
 static bool has_beginnings(const Ingot *m) {
   for (u32 i = 0; i < (m->machine.body ? m->machine.bodies.n : 1); i++) {
     const Prog *p = api_program(m, i);

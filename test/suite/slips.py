@@ -81,7 +81,7 @@ def models_stay(c):
     before = {name: os.path.getsize(c.path(name)) for name in ("keep.onnx", "keep.bin")}
     for args in (("inspect", "--html", "keep.onnx", MODEL), ("inspect", "--html", "keep.bin", MODEL), ("verify", "--html", "keep.onnx", MODEL, "-d", "batch=1"),
                  ("opt", "-o", "keep.onnx", MODEL, "-d", "batch=1")):
-        c.run(*args, code=2, text="it is a model, and would be overwritten")
+        c.run(*args, code=2, text="refusing to overwrite a model")
     want(before == {name: os.path.getsize(c.path(name)) for name in before}, "a model was written over")
     for _ in range(2):  # a page may be written again
         c.run("inspect", "--html", "page.html", MODEL)
@@ -140,7 +140,7 @@ def constants(c):
     c.save("few.ing", b'graph (%x "x": f32[2]) {\n  %c: f32[2] = const {1, ...}\n  %y: f32[2] = add(%x, %c)\n  return %y "y"\n}\n')
     c.run("run", "few.ing", code=4, text="--constants all or -o FILE")
     c.run("opt", net, "--constants", "some", code=2, text="expected all or brief")
-    c.run("opt", net, "--constants", "brief", "-o", "x.ing", code=2, text="needs all constants")
+    c.run("opt", net, "--constants", "brief", "-o", "x.ing", code=2, text="expected all with --output")
     for args in (["compile", net, "--weights", "literal"], ["opt", net, "--constants=all", "--dump=infer,dce,fold"]):
         said = on_terminal([c.env.ingot, *args], c.dir, "stdout", code=2)
         want(len(said) < 1000000, f"{args}: {len(said)} bytes on a terminal")
