@@ -201,7 +201,7 @@ IngotStatus api_leave(Ingot *m, const ProtectedCall *d);
 IngotStatus api_call(Ingot *m, void (*fn)(Ctx *c, void *arg),
                      void *arg);                                       /* API_CALL as a function */
 static inline void api_need(Ctx *c, const void *p, const char *what) { /* refuses NULL */
-  if (!p) fail(c, ERR_usage, LOC_NONE, "%s is missing: the pointer is NULL", what);
+  if (!p) fail(c, ERR_usage, LOC_NONE, "expected %s, found NULL", what);
 }
 /* Refuses an option of the import after it is done. */
 static inline void api_need_unread(const Ingot *m, const char *what) {

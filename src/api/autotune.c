@@ -377,7 +377,7 @@ static void try_all(Tuner *t) {
     if (!same || x->from < x->to * (1 + (MIN_SPEEDUP - 1) / 2)) x->best = 0;
     if (!x->best) x->to = x->from;
     if (x->best)
-      report_line(t, "  %.2f times as fast, %.1f -> %.1f us: %s: %s instead of %s", x->from / x->to,
+      report_line(t, "  %.2fx faster, %.1f -> %.1f us: %s: %s instead of %s", x->from / x->to,
                   x->from * 1e-3, x->to * 1e-3, str_text(c, x->key), x->choice[x->best],
                   x->choice[0]);
   }
@@ -404,7 +404,7 @@ static bool tune_once(Tuner *t) {
   }
   write_records(t);
   plan_rounds(t);
-  report_line(t, "%u kernels to choose for, %u choices in %u builds", t->open.n, t->trial.n,
+  report_line(t, "tuning %u kernels: %u choices in %u builds", t->open.n, t->trial.n,
               t->rounds + 2);
   if (t->rounds) build_make(t, &t->base);
   for (u32 i = 0; i < t->rounds; i++) try_round(t, i);
@@ -467,14 +467,14 @@ static void tune_all(Ctx *c, void *arg) {
   make_sweep(t);
   u32 passes = 0;
   while (passes < AGAIN && tune_once(t)) passes++;
-  if (!passes) report_line(t, "%s: all choices are known, nothing is measured", t->path);
+  if (!passes) report_line(t, "%s: all tile sizes are known, nothing to measure", t->path);
   m->tuning.tune = tune_file_table(c, &t->found);
   m->tuning.tuned = NULL; /* --tune includes it */
 }
 
 static void tune_model(Ingot *m, const IngotTune *o) {
   Ctx *c = m->c;
-  api_need(c, o, "the description of what is measured");
+  api_need(c, o, "the options");
   api_need_compiler(c, o->cc);
   if (m->codegen.aim != AIM_time)
     fail(c, ERR_usage, LOC_NONE,
@@ -489,7 +489,7 @@ static void tune_model(Ingot *m, const IngotTune *o) {
   api_need_single_entry(m);
   api_need_runnable_build(m, o->cc, "--tune measures");
   if (!m->opened.reader || m->passed)
-    fail(c, ERR_usage, LOC_NONE, "--tune: a program has been lowered: nothing is left to choose");
+    fail(c, ERR_usage, LOC_NONE, "--tune: expected a graph, found a lowered program");
   Tuner t = {.m = m, .o = o};
   Err e = ctx_protect(c, tune_all, &t);
   build_free(&t.base);

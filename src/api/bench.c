@@ -171,7 +171,7 @@ void api_bench_c(Bench *a) {
 void api_bench(Bench *a) {
   Ingot *m = a->m;
   Ctx *c = m->c;
-  api_need(c, a->out, "the place of the times");
+  api_need(c, a->out, "a pointer to the times");
   a->start = time_ms();
   const Engine *e = api_engine_for(m, a->engine, INGOT_TIMED);
   if (e->info.flags & INGOT_NATIVE) api_need_compiler(c, a->build ? a->build->cc : NULL);

@@ -21,14 +21,14 @@ enum { MAX_FILES = 4 };
 static const struct {
   const char *end, *why;
 } foreign[] = {
-    {".c", "is the name of a source; `ingot compile` writes those"},
-    {".h", "is the name of a source; `ingot compile` writes those"},
-    {".onnx", "is the name of a model"},
-    {".js", "comes beside OUT.wasm"},
-    {".dll", "would be a library of Windows"},
-    {".lib", "would be a library of Windows"},
-    {".exe", "would be a program of Windows"},
-    {".dylib", "would be a library of macOS"},
+    {".c", "is a source file: use ingot compile"},
+    {".h", "is a source file: use ingot compile"},
+    {".onnx", "is a model file"},
+    {".js", "is written with OUT.wasm"},
+    {".dll", "is a Windows library"},
+    {".lib", "is a Windows library"},
+    {".exe", "is a Windows program"},
+    {".dylib", "is a macOS library"},
 };
 
 ProductKind product_kind(const char *path) {
@@ -246,8 +246,7 @@ static void put_player(Ctx *c, ProductBuild *b, const LmAssets *s, StrBuf *t) {
   ChatFormat chat = b->m->prompt_cache.n ? api_chat_texts(b->m, s) : s->chat;
   if (b->m->options.day && !b->m->prompt_cache.n)
     fail(c, ERR_usage, LOC_NONE,
-         "--date: a program is told the day when it runs (its own --date); here it is for "
-         "--bake-prompt and for C text");
+         "--date: applies to --bake-prompt and to C; a program takes its own --date when it runs");
   put_baked(b->m, t);
   put_literal(t, "open", chat.open);
   put_literal(t, "open_system", chat.open_system);
@@ -353,7 +352,7 @@ void build_text(Ctx *c, ProductBuild *b) {
   if (!o->via && !ic->weights && api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES) ic->weights = "file";
   if (ic->weights && !strcmp(ic->weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
-         "a program holds its weights: --weights=pointer is for .o, .a and .so");
+         "--weights pointer: expected .o, .a or .so; a program contains its weights");
   b->m->compiled.linked = true;
   b->source = sb_new(&c->keep);
   b->header = sb_new(&c->keep);
@@ -428,11 +427,12 @@ void build_check_name(Ctx *c, const char *output) {
   api_need(c, output, "the name of the output");
   const char *end = strrchr(output, '.');
   if (!*output || output[strlen(output) - 1] == '/')
-    fail(c, ERR_usage, LOC_NONE, "--output '%s' is not the name of a file", output);
+    fail(c, ERR_usage, LOC_NONE, "--output '%s': expected the name of a file", output);
   for (u32 i = 0; end && i < sizeof foreign / sizeof *foreign; i++)
     if (!strcmp(end, foreign[i].end))
-      fail(c, ERR_usage, LOC_NONE, "%s %s; there are OUT.o, OUT.a, OUT.so, OUT.wasm, and programs",
-           output, foreign[i].why);
+      fail(c, ERR_usage, LOC_NONE,
+           "%s %s; expected OUT.o, OUT.a, OUT.so, OUT.wasm or the name of a program", output,
+           foreign[i].why);
 }
 
 static void check_build(Ingot *m, const IngotBuild *o) {
@@ -442,18 +442,16 @@ static void check_build(Ingot *m, const IngotBuild *o) {
     wasm_check(m, o);
     return;
   }
-  if (o->triple && !o->via)
-    fail(c, ERR_usage, LOC_NONE, "--triple is a machine of LLVM: give --backend llvm too");
+  if (o->triple && !o->via) fail(c, ERR_usage, LOC_NONE, "--triple needs --backend llvm");
   if (o->via) api_check_via(c, o);
   if (o->via && product_kind(o->output) == PD_program)
-    fail(c, ERR_unsupported, LOC_NONE, "--backend llvm makes OUT.o, OUT.a and OUT.so, no programs");
+    fail(c, ERR_unsupported, LOC_NONE, "--backend llvm: expected OUT.o, OUT.a or OUT.so");
   if (o->via && (o->preset || pgo_wanted(o)))
     fail(c, ERR_unsupported, LOC_NONE,
-         "--backend llvm starts no C compiler: --preset, --lto, --pgo, --bolt and --fast-math are "
-         "for "
-         "one");
+         "--backend llvm does not use a C compiler: leave out --preset, --lto, --pgo, --bolt and "
+         "--fast-math");
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
-    fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
+    fail(c, ERR_usage, LOC_NONE, "-O%s: expected 0, 1, 2, 3 or s", o->optimize);
   const char *path[MAX_FILES] = {o->output};
   u32 n = 1;
   if (product_kind(o->output) != PD_program) {
@@ -483,7 +481,7 @@ static void set_machine(Ingot *m, const IngotBuild *o) {
 CodeSize api_build(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   ProductBuild b = {.m = m, .o = o};
-  api_need(c, o, "the description of the build");
+  api_need(c, o, "the build options");
   check_build(m, o);
   if (product_kind(o->output) == PD_wasm) return wasm_build(m, o);
   b.preset = preset_find(c, o->preset);
@@ -505,14 +503,14 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   b.name = o->c.name ? o->c.name : build_stem(c, o->output, b.kind);
   if (b.kind == PD_program && api_entry_count(m) > 1)
     fail(c, ERR_unsupported, LOC_NONE,
-         "a program runs one model; of several there are OUT.o, OUT.a and OUT.so");
+         "a program runs one model; expected OUT.o, OUT.a or OUT.so for several");
   tempdir_protect(c, &b.folder, build, &b);
   return b.size;
 }
 
 static void check(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
-  api_need(c, o, "the description of the build");
+  api_need(c, o, "the build options");
   if (o->output)
     check_build(m, o);
   else

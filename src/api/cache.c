@@ -141,7 +141,7 @@ void cache_store(Ctx *c, const char *path, const char *from) {
 
 static void clean(Ingot *m, u64 *count, u64 *bytes) {
   Ctx *c = m->c;
-  api_need(c, count && bytes ? count : NULL, "the place of the figures");
+  api_need(c, count && bytes ? count : NULL, "a pointer to the figures");
   const char *folder = cache_file(c, ".", "clean");
   CacheEntries all = entries_of(c, folder);
   *count = (u64)temps_collect(folder, false) + temps_collect(temp_folder(), true);

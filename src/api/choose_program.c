@@ -72,13 +72,12 @@ static void warn_tradeoff(const ProgCandidate *fast, const ProgCandidate *got) {
     sb_fmt(&t, ", stack %llu instead of %llu", (unsigned long long)got->stack,
            (unsigned long long)fast->stack);
   if (plain)
-    sb_fmt(&t, ", without vectors (%s), many times slower", got->how.target->name);
+    sb_fmt(&t, ", without vectors (%s), much slower", got->how.target->name);
   else if (!got->m.facts.bands)
-    sb_puts(&t, ", kernels that take less memory");
+    sb_puts(&t, ", kernels that need less memory");
   double more = fast->ns > 0 ? got->ns / fast->ns : 1;
-  if (!plain && more >= 1.005)
-    sb_fmt(&t, ", about %.0f %% more time by estimate", (more - 1) * 100);
-  if (got->m.facts.bands) sb_fmt(&t, ", bands of rows: %s", got->m.facts.bands);
+  if (!plain && more >= 1.005) sb_fmt(&t, ", estimated %.0f %% more time", (more - 1) * 100);
+  if (got->m.facts.bands) sb_fmt(&t, ", row tiling: %s", got->m.facts.bands);
   warn(c, LOC_NONE, "for %s: %llu bytes of RAM instead of %llu: arena %llu instead of %llu%s",
        fast->how.target->name, (unsigned long long)total_ram(got),
        (unsigned long long)total_ram(fast), (unsigned long long)got->arena,
@@ -151,8 +150,7 @@ static _Noreturn void refuse(Ingot *m, const ProgCandidate *smallest) {
   bool ports = smallest->ports > m->codegen.ram;
   if (!smallest->m.p->planned)
     fail(m->c, ERR_unsupported, LOC_NONE,
-         "some size has no upper bound, so that no memory is enough "
-         "for certain; --max-shapes sets one");
+         "a size has no upper bound, so the memory is not bounded; set one with --max-shapes");
   fail(
       m->c, ERR_unsupported, LOC_NONE,
       "needs %llu bytes in the smallest program that was found, for %s, %llu more than the %llu of "
@@ -161,13 +159,13 @@ static _Noreturn void refuse(Ingot *m, const ProgCandidate *smallest) {
       need, smallest->how.target->name, over, (unsigned long long)m->codegen.ram,
       (unsigned long long)smallest->arena, (unsigned long long)smallest->stack,
       (unsigned long long)smallest->ports, peak_of(&smallest->m),
-      ports ? "smaller inputs and outputs, which alone are too large" : "a smaller input",
-      has_floats(&smallest->m) ? ", a model quantised to int8, whose values take a quarter" : "",
+      ports ? "smaller inputs and outputs, which alone exceed the limit" : "a smaller input",
+      has_floats(&smallest->m) ? ", quantization to int8, which needs a quarter of the memory" : "",
       m->codegen.threads > 1 ? ", fewer threads" : "",
-      m->machine.bodies.n ? ", one target in place of several (--march scalar may do)" : "",
+      m->machine.bodies.n ? ", one target instead of several (possibly --march scalar)" : "",
       need - smallest->stack <= m->codegen.ram
-          ? ", --ram with more for the stack, a bound for every compiler and flag: what yours "
-            "takes, gcc -fstack-usage tells"
+          ? ", a larger --ram: the stack is an upper bound for all compilers and flags (gcc "
+            "-fstack-usage prints yours)"
           : "");
 }
 
@@ -220,12 +218,12 @@ static ProgCandidate choose_ram(Ingot *m, const Target *target) {
     plain = try_program(m, (CompileRequest){target_scalar(), AIM_ram, TILING_LOW_RAM}, true);
   if (total_ram(&best) == total_ram(&fast))
     warn(m->c, LOC_NONE,
-         "for %s: no program was found that takes less RAM than the fastest, %llu bytes",
-         target->name, (unsigned long long)total_ram(&best));
+         "for %s: no program found that needs less RAM than the fastest, %llu bytes", target->name,
+         (unsigned long long)total_ram(&best));
   else
     warn_tradeoff(&fast, &best);
   if (total_ram(&plain) < total_ram(&best) - total_ram(&best) / 4)
-    warn(m->c, LOC_NONE, "plain C, many times slower, would need %llu bytes of RAM: --march scalar",
+    warn(m->c, LOC_NONE, "scalar C, much slower, would need %llu bytes of RAM: --march scalar",
          (unsigned long long)total_ram(&plain));
   return best;
 }

@@ -20,8 +20,7 @@ static const Target *named_here(Ctx *c) {
   const char *name = getenv("INGOT_NATIVE");
   if (!name || !*name) return NULL;
   const Target *t = target_find(name);
-  if (!t || t->loops)
-    fail(c, ERR_usage, LOC_NONE, "INGOT_NATIVE=%s: there is no such target", name);
+  if (!t || t->loops) fail(c, ERR_usage, LOC_NONE, "INGOT_NATIVE=%s: unknown target", name);
   return t;
 }
 
@@ -203,8 +202,8 @@ void api_need_vectors(Ingot *m, const char *march, const char *cc) {
   ArgVec w = {0};
   argv_compiler(c, &w, cc);
   fail(c, ERR_usage, LOC_NONE,
-       "the C compiler '%s' makes no code for %s; one that does is given with --cc, as %s, and "
-       "--cc '%s -DINGOT_PORTABLE' takes plain loops for its own machine",
+       "the C compiler '%s' cannot compile for %s; use --cc with one that can, such as %s, or --cc "
+       "'%s -DINGOT_PORTABLE' for scalar code",
        w.at[0], t->name, t->cross, w.at[0]);
 }
 
@@ -235,8 +234,7 @@ void api_native_flags(Ingot *m) {
 
 /* Refuses after the passes, which depend on the target. */
 static void need_unpassed(const Ingot *m) {
-  if (m->passed)
-    fail(m->c, ERR_usage, LOC_NONE, "the passes have run: what they decide is chosen before them");
+  if (m->passed) fail(m->c, ERR_usage, LOC_NONE, "expected this option before the passes run");
 }
 
 /* "multi" or a comma-separated list: one file with a variant for each target, compiled without
@@ -254,10 +252,12 @@ static bool set_list(Ingot *m, const char *name) {
     size_t n = strcspn(s, ",");
     const Target *t = find_target(c, str_text(c, str_intern(c, s, n)));
     if (n == 5 && !strncmp(s, "multi", n))
-      fail(c, ERR_usage, LOC_NONE, "'%s': multi is sse2,avx2,avx512 and stands alone", name);
+      fail(c, ERR_usage, LOC_NONE,
+           "'%s': multi means sse2,avx2,avx512 and cannot be part of a list", name);
     if (!t || t->loops)
-      fail(c, ERR_usage, LOC_NONE, "'%s': expected targets separated by commas; there is no '%s'",
-           name, show(c, str_intern(c, s, n)));
+      fail(c, ERR_usage, LOC_NONE,
+           "'%s': expected targets separated by commas; unknown target '%s'", name,
+           show(c, str_intern(c, s, n)));
     wanted[t - target_table] = true;
     base = base || !*t->features;
     s = s[n] ? s + n + 1 : NULL;
@@ -294,8 +294,8 @@ static void warn_missing(Ingot *m, const char *name) {
     const char *first = str_text(m->c, str_fmt(m->c, "+%.*s", (int)n, t->features));
     const char *at = n ? strstr(name, first) : NULL;
     if (at && (!at[n + 1] || at[n + 1] == ','))
-      warn(m->c, LOC_NONE, "--march %s: kernels for %s need %s together; those for %s are taken",
-           name, t->name, t->features, m->machine.target->name);
+      warn(m->c, LOC_NONE, "--march %s: kernels for %s need %s together; using those for %s", name,
+           t->name, t->features, m->machine.target->name);
   }
 }
 
@@ -312,7 +312,7 @@ static bool set_features(Ingot *m, const char *name, const char *cc) {
     if (n <= sign || strspn(s + sign, "abcdefghijklmnopqrstuvwxyz0123456789.-_") < n - sign ||
         (!sign && s != name))
       fail(c, ERR_usage, LOC_NONE,
-           "--march %s: expected a CPU and features behind it, as x86-64-v3,+avx512f or "
+           "--march %s: expected a CPU and features, such as x86-64-v3,+avx512f or "
            "+avx2,+fma,-avx512f",
            name);
     if (sign)
@@ -349,11 +349,11 @@ void api_march(Ingot *m, const char *name, const char *cc) {
     return;
   }
   if (strpbrk(name, " \t\n") || !*name)
-    fail(m->c, ERR_usage, LOC_NONE, "'%s' is not the name of a CPU", name);
+    fail(m->c, ERR_usage, LOC_NONE, "'%s': expected the name of a CPU", name);
   set_from_compiler(m, cc, name, "");
   if (m->machine.target == target_scalar())
     warn(m->c, LOC_NONE,
-         "for %s the compiler names no vectors that ingot has kernels for: plain loops", name);
+         "for %s the compiler reports no vectors that ingot supports: using scalar code", name);
 }
 
 void api_need_runnable(Ingot *m) {
@@ -396,14 +396,14 @@ static void set_target(Ingot *m, const char *name) {
   if (!t) {
     StrBuf names = sb_new(&c->scratch);
     for (u32 i = 0; i < target_count; i++) sb_fmt(&names, ", %s", target_table[i].name);
-    fail(c, ERR_usage, LOC_NONE, "--march: no target '%s'; there are native, multi%s%s", name,
+    fail(c, ERR_usage, LOC_NONE, "--march: unknown target '%s'; expected native, multi%s%s", name,
          sb_cstr(&names), nearest_target(c, name, false));
   }
   set(m, name, t);
 }
 
 static void set_aim(Ingot *m, const char *name) {
-  api_need(m->c, name, "what is optimized for");
+  api_need(m->c, name, "the optimization goal");
   static const char *const names[] = {[AIM_time] = "time", [AIM_ram] = "ram", [AIM_size] = "size"};
   for (u32 i = 0; i < sizeof names / sizeof *names; i++) {
     if (strcmp(names[i], name) != 0) continue;
@@ -412,15 +412,14 @@ static void set_aim(Ingot *m, const char *name) {
     m->codegen.aim_said = true;
     return;
   }
-  fail(m->c, ERR_usage, LOC_NONE, "nothing is optimized for '%s'; there are time, ram and size",
-       name);
+  fail(m->c, ERR_usage, LOC_NONE, "--optimize-for '%s': expected time, ram or size", name);
 }
 
 /* 262144, 256K, 2M; also 256k, 256KB and 256KiB: powers of 2. */
 static void set_ram(Ingot *m, const char *name) {
   char *end;
   errno = 0;
-  if (!name) fail(m->c, ERR_usage, LOC_NONE, "memory of how many bytes is not said");
+  if (!name) fail(m->c, ERR_usage, LOC_NONE, "--ram: expected a number of bytes");
   u64 n = isdigit((unsigned char)*name) ? strtoull(name, &end, 10) : 0, unit = 1;
   if (n && (*end == 'K' || *end == 'k')) unit = 1024;
   if (n && (*end == 'M' || *end == 'm')) unit = 1024 * 1024;
@@ -428,7 +427,7 @@ static void set_ram(Ingot *m, const char *name) {
   if (n && unit > 1 && (!strcmp(end, "B") || !strcmp(end, "iB"))) end += strlen(end);
   if (!n || errno || *end || !size_mul(n, unit, &n) || n > DIM_MAX)
     fail(m->c, ERR_usage, LOC_NONE,
-         "memory of '%s' bytes; expected a number, as 262144, 256K or 2M", name);
+         "--ram '%s': expected a number of bytes such as 262144, 256K or 2M", name);
   m->codegen.ram = n;
 }
 
@@ -469,10 +468,12 @@ static void set_threads(Ingot *m, int n, const char *api, int grain) {
   Ctx *c = m->c;
   bool openmp = api && !strcmp(api, "openmp");
   if (n < 1 || n > MAX_THREADS)
-    fail(c, ERR_usage, LOC_NONE, "%d threads; there are 1 to %d", n, MAX_THREADS);
+    fail(c, ERR_usage, LOC_NONE, "--threads %d: expected 1 to %d", n, MAX_THREADS);
   if (api && !openmp && strcmp(api, "pthread"))
-    fail(c, ERR_usage, LOC_NONE, "no threads '%s'; there are pthread and openmp", api);
-  if (grain < 0) fail(c, ERR_usage, LOC_NONE, "a grain of %d ns", grain);
+    fail(c, ERR_usage, LOC_NONE, "--threads-api '%s': expected pthread or openmp", api);
+  if (grain < 0)
+    fail(c, ERR_usage, LOC_NONE, "--threads-grain %d: expected a number of ns that is at least 0",
+         grain);
   need_unpassed(m);
   m->codegen.threads = (u32)n;
   m->codegen.grain = (u32)grain;

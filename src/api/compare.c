@@ -313,10 +313,10 @@ static void compare_port(CompareArg *a, const OutputTree *p, const char *name, c
 static void do_compare(Ctx *c, void *arg) {
   CompareArg *a = arg;
   Ingot *m = a->m;
-  api_need(c, a->dir, "the folder of what is expected");
-  api_need(c, a->n, "the place of their number");
-  if (a->max) api_need(c, a->diff, "the place of the differences");
-  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  api_need(c, a->dir, "the folder with expected outputs");
+  api_need(c, a->n, "a pointer to their number");
+  if (a->max) api_need(c, a->diff, "a pointer to the differences");
+  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "the model has not been run");
   Strs files = data_list(c, data_folder(c, a->dir), "output", &c->keep);
   const Model *g = m->opened.ports ? m->opened.model : NULL;
   u32 n = g ? g->noutput : m->run.nout;
@@ -358,7 +358,7 @@ static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
 void api_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol, double atol,
               IngotDiff *d) {
   Ctx *c = m->c;
-  api_need(c, d, "the place of the difference");
+  api_need(c, d, "a pointer to the difference");
   Tensor x = as_tensor(c, have), y = as_tensor(c, want);
   *d = (IngotDiff){.name = str_text(c, str_of(c, want->name)), .ok = 1, .why = ""};
   compare(c, m->facts.rounds, &x, &y, rtol, atol, d);

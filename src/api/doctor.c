@@ -162,8 +162,8 @@ static void put_target(Doctor *d) {
       sb_fmt(&t, "%s%s", t.n ? " " : "", target_table[i].name);
   put_fact(d, "native",
            str_text(c, str_fmt(c, "%s%s%s", api_target_here(c)->name,
-                               env && *env ? ", as INGOT_NATIVE says; the compiler is told "
-                                           : "; the compiler is told ",
+                               env && *env ? ", from INGOT_NATIVE; compiler flags "
+                                           : "; compiler flags ",
                                api_target_flags(c))));
   put_fact(d, "targets", sb_cstr(&t));
 }
@@ -183,7 +183,7 @@ static void put_peak(Doctor *d, u32 threads, Peak p) {
   if (p.gflops > 0)
     sb_fmt(t, " %.1f GFLOP/s of f32, %.1f of f64,", p.gflops, p.gflops64);
   else
-    sb_puts(t, " multiply-adds are not measured: there is no C compiler that has vectors;");
+    sb_puts(t, " multiply-adds not measured (no C compiler with vectors);");
   sb_fmt(t, " %.1f GB/s read\n", p.gbps);
 }
 
@@ -286,7 +286,7 @@ static void put_compilers(Doctor *d) {
     close_row(d);
     if (!d->json) sb_puts(d->out, "\n");
   }
-  if (!found && !d->json) sb_puts(d->out, "  none: Debian has one in the package gcc (or clang)\n");
+  if (!found && !d->json) sb_puts(d->out, "  none; Debian packages: gcc, clang\n");
   close_list(d);
 }
 

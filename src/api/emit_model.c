@@ -44,7 +44,7 @@ static WeightMode weight_mode(Ctx *c, const char *s) {
   Suggestion near = suggest_new(s);
   suggest_try(&near, "inline");
   for (u32 i = 1; i < sizeof names / sizeof *names; i++) suggest_try(&near, names[i]);
-  fail(c, ERR_usage, LOC_NONE, "no weights '%s'; there are inline, literal, text, file, pointer%s",
+  fail(c, ERR_usage, LOC_NONE, "--weights '%s': expected inline, literal, text, file or pointer%s",
        s, suggest_text(c, &near));
 }
 
@@ -61,7 +61,7 @@ typedef struct TestRun {
   i64 *size;
   Tensor **in, **out;
   u64 fuel;        /* limit for data-dependent loops */
-  const char *why; /* why there is no self-test */
+  const char *why; /* why the self-test is missing */
 } TestRun;
 
 /* Computes the result of the scalar loops that replace vectors. */
@@ -122,9 +122,9 @@ static void try_test(TestRun *r) {
   if (!e) return;
   r->st = (SelfTest){0};
   if (e == ERR_unsupported && r->fuel) /* the vm reached its limit */
-    r->why = "the model runs long; --selftest makes one";
+    r->why = "the model runs too long; --selftest forces one";
   else
-    r->why = str_text(r->m->c, str_fmt(r->m->c, "the model refuses the data made for it: %s", why));
+    r->why = str_text(r->m->c, str_fmt(r->m->c, "the model refuses generated inputs: %s", why));
 }
 
 static bool is_long(Ingot *m, Prog *p) {
@@ -139,7 +139,7 @@ static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
   if (wish < 0) {
     r->why = "not wanted";
   } else if (!wish && is_long(m, p)) {
-    r->why = "a run takes long by estimate; --selftest makes one";
+    r->why = "a run takes too long by estimate; --selftest forces one";
   } else {
     try_test(r);
   }
@@ -277,8 +277,7 @@ static void need_one_entry(Ingot *m, const IngotC *o) {
   if (api_entry_count(m) == 1) return;
   for (u32 i = 0; i < api_entry_count(m); i++) wanted[2] |= api_speech(api_entry(m, i)) != NULL;
   for (u32 i = 0; i < sizeof what / sizeof *what; i++)
-    if (wanted[i])
-      fail(m->c, ERR_unsupported, LOC_NONE, "%s: only of a file with one model", what[i]);
+    if (wanted[i]) fail(m->c, ERR_unsupported, LOC_NONE, "%s: expected a single model", what[i]);
 }
 
 static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source, StrBuf *header,
@@ -289,10 +288,10 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source
     fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
   if (is_taken(o->name))
     fail(c, ERR_usage, LOC_NONE,
-         "'%s' cannot be the prefix of C names: ig_, im_, imk_ and __ are taken; see --name",
+         "'%s' cannot be the prefix of C names: ig_, im_, imk_ and __ are reserved; use --name",
          o->name);
   if (o->split < 0 || o->split > MAX_SPLIT)
-    fail(c, ERR_usage, LOC_NONE, "%d parts: there are 1 to %d", o->split, MAX_SPLIT);
+    fail(c, ERR_usage, LOC_NONE, "--split %d: expected 1 to %d", o->split, MAX_SPLIT);
   api_compile_variants(m);
   guard_say(c, "emit");
   need_one_entry(m, o);
@@ -337,8 +336,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source
 
 static void warn_feature(Ctx *c, const EmitFacts *facts) {
   if (*facts->feature)
-    warn(c, LOC_NONE,
-         "sums of bytes are faster where the C compiler is told -m%s: for CPUs that have it",
+    warn(c, LOC_NONE, "int8 kernels are faster if compiled with -m%s, for CPUs that support it",
          facts->feature);
 }
 
@@ -361,8 +359,8 @@ static void emit_texts(Ingot *m, const IngotC *o, const char **source, size_t *n
   Ctx *c = m->c;
   StrBuf s = sb_new(&c->keep), h = sb_new(&c->keep);
   api_need(c, source && nsource && header && nheader ? source : NULL,
-           "the place of source and header");
-  api_need(c, o, "the description of the C file");
+           "pointers to source and header");
+  api_need(c, o, "the C options");
   EmitFacts facts = api_emit(m, o, true, &s, &h);
   warn_feature(c, &facts);
   api_return_text(&s, source, nsource);
@@ -390,7 +388,7 @@ bool api_wants_weights_file(const Ingot *m) {
 
 static void return_weights(Ingot *m, const void **data, size_t *n) {
   StrBuf all = sb_new(&m->c->keep);
-  api_need(m->c, data && n ? data : NULL, "the place of the weights");
+  api_need(m->c, data && n ? data : NULL, "a pointer to the weights");
   for (u32 i = 0; i < m->written.blob.piece.n; i++)
     sb_put(&all, m->written.blob.piece.at[i].at, m->written.blob.piece.at[i].n);
   *data = all.at;
@@ -412,7 +410,7 @@ static const char *file_name(const char *path) {
 static void wrap_cpp(Ingot *m, const IngotC *o, const char *header, const EmitFacts *facts,
                      StrBuf *to) {
   if (api_entry_count(m) > 1)
-    fail(m->c, ERR_unsupported, LOC_NONE, "--cpp: only of a file with one model");
+    fail(m->c, ERR_unsupported, LOC_NONE, "--cpp: expected a single model");
   CppOptions cpp = {.name = o->name,
                     .header = file_name(header),
                     .version = INGOT_VERSION,
@@ -460,8 +458,8 @@ EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
   files_write(c, f, nfile);
   if (large)
     warn(c, LOC_NONE,
-         "the weights, %.0f MB, are in %s, which the compiler must find: -I its folder; --weights "
-         "text puts them into the C file",
+         "the weights, %.0f MB, are in %s, which the compiler must find (-I its folder); --weights "
+         "text stores them in the C file",
          (double)blob->n / 1e6, show_text(c, str_of(c, weights_path)));
   return facts;
 }

@@ -93,7 +93,7 @@ const Engine *api_engine(Ctx *c, const char *name, unsigned flags) {
     sb_fmt(&t, "%s%s", t.n ? ", " : "", engines[i].info.name);
     suggest_try(&near, engines[i].info.name);
   }
-  fail(c, ERR_usage, LOC_NONE, "--engine: no engine '%s'%s; there are %s%s", name,
+  fail(c, ERR_usage, LOC_NONE, "--engine: unknown engine '%s'%s; expected %s%s", name,
        flags & INGOT_TIMED ? " to measure" : "", sb_cstr(&t), suggest_text(c, &near));
 }
 

@@ -48,7 +48,7 @@ static const char *kept_path(Ctx *c, Native *n, const ArgVec *w, const StrBuf *s
   argv_compiler(c, &cc, NULL);
   spawn_check(c, "C compiler", cc.at[0]);
   api_key_file(c, &key, spawn_resolve(c, cc.at[0]));
-  /* version of the compiler, also behind a wrapper such as ccache */
+  /* version of the compiler, also through a wrapper such as ccache */
   sb_fmt(&key, "%s\n", compiler_version(c, &n->folder, &cc));
   sb_put(&key, source->at, source->n);
   return cache_code(c, folder, &key);
@@ -145,14 +145,14 @@ static void check_facts(Ctx *c, Ingot *m) {
       m->machine.body ? m->machine.bodies.n : 1, api_march_text(m, api_program_target(m)),
       hash_bytes(m->opened.source.at, m->opened.source.n), m->states.arena_bytes);
   if (!have)
-    fail(c, ERR_input, LOC_NONE, "%s does not say what it was made from: make it with --caller",
+    fail(c, ERR_input, LOC_NONE, "%s: NAME_facts is missing: build it with --caller",
          m->compiled.library);
   for (u32 i = 0; i <= want.n; i++) {
     const char *line = i < want.n ? str_text(c, want.at[i]) : NULL;
     if (have[i] && line && !strcmp(have[i], line)) continue;
     if (!have[i] && !line) return;
     if (have[i] && line && !strncmp(have[i], "target ", 7) && !strncmp(line, "target ", 7))
-      fail(c, ERR_input, LOC_NONE, "%s was made for %s, the model here is for %s; give --march %s",
+      fail(c, ERR_input, LOC_NONE, "%s was built for %s, the model here is for %s; use --march %s",
            m->compiled.library, show_text(c, str_of(c, have[i] + 7)), line + 7,
            show_text(c, str_of(c, have[i] + 7)));
     fail(c, ERR_input, LOC_NONE,
@@ -308,8 +308,7 @@ static CallFn *code_of(Ctx *c, Native *n) {
   } sym = {dlsym(n->m->states.handle, entry)};
   if (!sym.p && n->m->compiled.library)
     fail(c, ERR_input, LOC_NONE,
-         "%s has no function %s: build it with --caller, and give the name it was built with by "
-         "--name",
+         "%s has no function %s: build it with --caller, and pass its prefix with --name",
          n->m->compiled.library, entry);
   if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
   if (n->m->compiled.library) check_facts(c, n->m);
@@ -350,8 +349,7 @@ static Err protect(Native *n, void (*fn)(Ctx *c, void *arg)) {
   Ingot *m = n->m;
   if (!m->opened.reader)
     fail(m->c, ERR_unsupported, LOC_NONE,
-         "engine c runs only what the passes have made: the indices of a program from text are not "
-         "checked in C");
+         "engine c does not run programs in text form: C does not check their indices");
   api_need_runnable(m);
   Err e = ctx_protect(m->c, fn, n);
   tempdir_remove(&n->folder);
@@ -391,7 +389,7 @@ IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name) {
 
 static void load_kept(Ingot *m, int *found) {
   Native n = {.m = m, .only_kept = true};
-  api_need(m->c, found, "the place of the answer");
+  api_need(m->c, found, "a pointer to the answer");
   api_ready(m, api_engine_for(m, "c", 0));
   m->compiled.stays = true;
   Err e = m->compiled.keep ? protect(&n, make) : ERR_ok;

@@ -29,7 +29,8 @@ static const char *entry_name(Ctx *c, const char *path) {
     bool fine = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9');
     sb_put(&t, fine ? s : "_", 1);
   }
-  if (!t.n) fail(c, ERR_usage, LOC_NONE, "%s: no name for an entry can be made of it", path);
+  if (!t.n)
+    fail(c, ERR_usage, LOC_NONE, "%s: expected a file name that gives the entry a name in C", path);
   return sb_cstr(&t);
 }
 
@@ -39,17 +40,19 @@ static void check_names(Ingot *m) {
     for (u32 k = 0; k < i; k++)
       if (!strcasecmp(api_entry(m, i)->entries.entry, api_entry(m, k)->entries.entry))
         fail(m->c, ERR_usage, LOC_NONE,
-             "two models are called '%s': entries of one file are called as their files are, and "
-             "need names that differ",
+             "two models are named '%s': entries are named after their files, which must have "
+             "different names",
              api_entry(m, i)->entries.entry);
 }
 
 static void add_model(Ingot *m, const char *path, Ingot **more) {
   Ctx *c = m->c;
-  api_need(c, more, "the place of the model");
+  api_need(c, more, "a pointer to the model");
   if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
-  if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "models of one file must be opened at once");
-  if (!m->opened.source.path) fail(c, ERR_usage, LOC_NONE, "of several models each must be a file");
+  if (m->g || m->p)
+    fail(c, ERR_usage, LOC_NONE, "expected all models of one file to be opened before other calls");
+  if (!m->opened.source.path)
+    fail(c, ERR_usage, LOC_NONE, "several models: expected each to be a file");
   Ingot *x = NEW(&c->keep, Ingot);
   x->c = c;
   x->run.once.c = c;
@@ -70,8 +73,7 @@ IngotStatus ingot_also(Ingot *m, const char *path, Ingot **more) {
 /* Applies options of the file to all models. */
 static void check_options(const Ingot *m) {
   if (m->codegen.aim != AIM_time || m->codegen.ram)
-    fail(m->c, ERR_unsupported, LOC_NONE,
-         "--optimize-for and --ram choose the program of one model, not of several in one file");
+    fail(m->c, ERR_unsupported, LOC_NONE, "--optimize-for and --ram: expected a single model");
 }
 
 void api_compile_entries(Ingot *m) {

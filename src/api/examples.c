@@ -46,7 +46,7 @@ static _Noreturn void fail_missing(Ctx *c, Loc loc, const NamedTensors *v, Str n
     sb_fmt(&t, "%s%s", i ? ", " : "", show(c, v->at[i].name));
     suggest_try(&near, str_text(c, v->at[i].name));
   }
-  fail(c, ERR_input, loc, "no array for input '%s'; it has %s%s", show(c, name),
+  fail(c, ERR_input, loc, "no array for input '%s'; found %s%s", show(c, name),
        v->n ? sb_cstr(&t) : "none", suggest_text(c, &near));
 }
 
@@ -129,7 +129,7 @@ static ExampleSlice cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t
   if (!t->n) fail(c, ERR_input, loc, "array '%s' has no examples", show(c, in->name));
   if (!cut.n)
     fail(c, ERR_input, loc,
-         "array '%s' is %s: its first axis is no multiple of %lld, that of input %s",
+         "array '%s' is %s: expected a first axis that is a multiple of %lld, that of input %s",
          show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank), (long long)rows,
          decl_type_string(c, 0, d));
   return cut;

@@ -62,7 +62,7 @@ static void put_var(Ctx *c, Export *x, StrBuf *t, const char *name, size_t n) {
     sb_puts(t, w->text);
     return;
   }
-  bug(c, LOC_NONE, "tools/export: @%.*s@ stands for nothing", (int)n, name);
+  bug(c, LOC_NONE, "tools/export: unknown word @%.*s@", (int)n, name);
 }
 
 static StrBuf fill(Ctx *c, Export *x, const char *at, size_t n) {
@@ -176,8 +176,7 @@ static void define_facts(Ctx *c, Export *x, const EmitFacts *f) {
 
 static _Noreturn void refuse(Ctx *c, const char *path) {
   fail(c, ERR_usage, LOC_NONE,
-       "%s is there, and no ingot export wrote it: move it away, or give another folder to "
-       "--output",
+       "%s exists and was not written by ingot export: move it, or use another folder for --output",
        show_text(c, str_of(c, path)));
 }
 
@@ -217,9 +216,9 @@ static void check_name(Ctx *c, const ExportKind *k, const char *name) {
   bool header = is_reserved_name(c, "project", name);
   if (header || is_reserved_name(c, k->name, name))
     fail(c, ERR_usage, LOC_NONE,
-         "'%s' cannot be the name of a project for %s: %s is called so; --name gives another, such "
-         "as %s_net",
-         name, k->name, header ? "a header of C" : "something else there", name);
+         "'%s' cannot be the name of a project for %s: %s has this name; use --name, for example "
+         "%s_net",
+         name, k->name, header ? "a C header" : "something else in it", name);
 }
 
 /* Paths that all kinds have: header, then source. */
@@ -240,16 +239,16 @@ static Export begin(Ctx *c, Ingot *m, const IngotExport *o) {
 
 static void check(Ingot *m, const IngotExport *o) {
   Ctx *c = m->c;
-  api_need(c, o, "the description of the project");
+  api_need(c, o, "the export options");
   api_need(c, o->kind, "the kind of the project");
   api_need(c, o->folder, "the folder");
   api_need(c, o->c.name, "the prefix of C names");
   const ExportKind *k = find_kind(c, o->kind);
-  if (!*o->folder) fail(c, ERR_usage, LOC_NONE, "--output: the folder has no name");
+  if (!*o->folder) fail(c, ERR_usage, LOC_NONE, "--output: expected the name of a folder");
   if (o->c.weights && (!strcmp(o->c.weights, "pointer") || !k->hosted) &&
       strcmp(o->c.weights, "inline"))
-    fail(c, ERR_unsupported, LOC_NONE, "--weights %s: not in a project for %s", o->c.weights,
-         k->name);
+    fail(c, ERR_unsupported, LOC_NONE, "--weights %s: not supported in a project for %s",
+         o->c.weights, k->name);
   check_name(c, k, o->c.name);
   Export x = begin(c, m, o);
   check_overwrite(c, &x);
@@ -277,9 +276,11 @@ static void export(Ingot *m, const IngotExport *o) {
   check(m, o);
   Export x = begin(c, m, o);
   IngotC ic = o->c;
-  if (api_entry_count(m) > 1) fail(c, ERR_unsupported, LOC_NONE, "a project holds one model");
+  if (api_entry_count(m) > 1)
+    fail(c, ERR_unsupported, LOC_NONE, "expected a single model for a project");
   if (!x.kind->hosted && m->codegen.threads > 1)
-    fail(c, ERR_unsupported, LOC_NONE, "--threads: not in a project for %s", x.kind->name);
+    fail(c, ERR_unsupported, LOC_NONE, "--threads: not supported in a project for %s",
+         x.kind->name);
   api_compile_variants(m);
   if (!ic.weights && x.kind->hosted && api_wants_weights_file(m)) ic.weights = "file";
   StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep);

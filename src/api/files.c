@@ -157,7 +157,7 @@ bool cache_check_file(Ctx *c, const char *path) {
   if (lstat(path, &st)) return false;
   const char *why = cache_fault(path);
   if (!why) return true;
-  warn(c, LOC_NONE, "%s %s: the file is not used and made anew", path, why);
+  warn(c, LOC_NONE, "%s %s: it is ignored and replaced", path, why);
   unlink(path);
   return false;
 }
@@ -165,8 +165,8 @@ bool cache_check_file(Ctx *c, const char *path) {
 bool cache_folder_trusted(Ctx *c, const char *folder) {
   const char *why = folder_fault(folder);
   if (!why) return true;
-  Str text = str_fmt(c, "%s %s, so no file is taken from it: chown it to yourself, chmod go-w it",
-                     folder, why);
+  Str text =
+      str_fmt(c, "%s %s, so it is not used: chown it to yourself, chmod go-w it", folder, why);
   for (const Diag *d = c->diags; d; d = d->next)
     if (strstr(d->text, str_text(c, text))) return false; /* warned before */
   warn(c, LOC_NONE, "%s", str_text(c, text));
@@ -186,8 +186,7 @@ const char *cache_file(Ctx *c, const char *name, const char *who) {
   else if (home && *home == '/')
     dir = str_fmt(c, "%s/.cache", home);
   else
-    fail(c, ERR_usage, LOC_NONE,
-         "%s: neither XDG_CACHE_HOME nor HOME says where results are kept: give a file", who);
+    fail(c, ERR_usage, LOC_NONE, "%s: neither XDG_CACHE_HOME nor HOME is set: name a file", who);
   const char *folder = str_text(c, str_fmt(c, "%s/ingot", str_text(c, dir)));
   folders_make(c, folder);
   if (!cache_folder_trusted(c, folder)) {
@@ -196,9 +195,7 @@ const char *cache_file(Ctx *c, const char *name, const char *who) {
     struct stat st; /* a link in a world-writable folder may change at any time */
     if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || !cache_folder_trusted(c, folder))
       fail(c, ERR_system, LOC_NONE,
-           "%s: there is no folder for results that only this user can write to: set "
-           "XDG_CACHE_HOME to one",
-           who);
+           "%s: no cache folder that only this user can write to: set XDG_CACHE_HOME to one", who);
   }
   return str_text(c, str_fmt(c, "%s/%s", folder, name));
 }

@@ -43,7 +43,7 @@ bool api_is_redundant(Ingot *m, InputBinding *v) {
   const Tensor *t = v->kind == IB_text ? api_parse_value(c, name, frozen->data->dt, v->text)
                                        : api_binding_tensor(m, v);
   if (!agrees(c, frozen, t, v->kind != IB_data && !t->rank))
-    fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen at other contents than those given", name);
+    fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen; found other contents for it", name);
   return true;
 }
 

@@ -38,10 +38,10 @@ static Val find_float(Ingot *m, const char *at, size_t n, bool output) {
   Str name = str_intern(m->c, at, n);
   Val v = find(m->g, name, output);
   if (!v)
-    fail(m->c, ERR_usage, LOC_NONE, "--grad: there is no %s '%s'%s", output ? "output" : "value",
+    fail(m->c, ERR_usage, LOC_NONE, "--grad: unknown %s '%s'%s", output ? "output" : "value",
          show(m->c, name), near_value(m, name));
   if (!dtype_is_float(graph_type(m->g, v)->dt))
-    fail(m->c, ERR_usage, LOC_NONE, "--grad: '%s' is %s, no float", show(m->c, name),
+    fail(m->c, ERR_usage, LOC_NONE, "--grad: '%s' is %s, expected a float type", show(m->c, name),
          type_text(m->g->dims, graph_type(m->g, v)));
   return v;
 }
@@ -78,7 +78,7 @@ void api_add_grad(Ingot *m) {
 }
 
 static void set_grad(Ingot *m, const char *spec) {
-  api_need(m->c, spec, "what to differentiate");
+  api_need(m->c, spec, "the values to differentiate");
   api_need_unread(m, "--grad");
   m->options.grad = str_text(m->c, str_of(m->c, spec));
 }

@@ -377,7 +377,7 @@ static Err import_any(Report *r) {
 
 static void inspect(Ingot *m, bool json, const char **text, size_t *n, Err *code) {
   Ctx *c = m->c;
-  api_need(c, text && n ? text : NULL, "the place of the text");
+  api_need(c, text && n ? text : NULL, "a pointer to the text");
   api_need_single_variant(m);
   Report r = {.m = m, .json = json, .out = sb_new(&c->keep)};
   *code = import_any(&r);
@@ -466,7 +466,7 @@ static void explain(Ingot *m, bool json, StrBuf *out) {
   (void)json;
   api_need_single_entry(m);
   api_run_passes(m, &(IngotPipe){.stop = "canon"});
-  if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "only graphs are fused, not programs");
+  if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "--explain: expected a graph, found a program");
   Graph *g = graph_copy(m->g); /* without the marks of fuse */
   fuse_explain(m->g, out);
   m->g = g;

@@ -30,8 +30,7 @@ static Jit *code_of(Ingot *m) {
 static void check(Ingot *m) {
   if (!m->opened.reader)
     fail(m->c, ERR_unsupported, LOC_NONE,
-         "engine jit runs only what the passes have made: the indices of a program from text are "
-         "not checked in its code");
+         "engine jit does not run programs in text form: its code does not check their indices");
   api_need_runnable(m);
 }
 
@@ -132,7 +131,7 @@ static LlvmOptions object_options(Ingot *m, const IngotBuild *o, const char *nam
 }
 
 void api_check_via(Ctx *c, const IngotBuild *o) {
-  static const char *const only_c = "only C has it: build without --backend llvm";
+  static const char *const only_c = "not supported with --backend llvm";
   if (strcmp(o->via, "llvm") != 0)
     fail(c, ERR_usage, LOC_NONE, "--backend %s: expected llvm", o->via);
   if (o->optimize) fail(c, ERR_unsupported, LOC_NONE, "--optimize: %s", only_c);
@@ -148,7 +147,7 @@ void api_check_via(Ctx *c, const IngotBuild *o) {
 
 /* The C of these models has functions besides NAME_run, which its header declares. */
 void api_need_plain(Ingot *m) {
-  static const char *const through_c = "build it through C, without --backend llvm";
+  static const char *const through_c = "leave out --backend llvm";
   Loc loc = {.file = m->opened.source.file, .index = -1};
   if (ingot_talks(m))
     fail(m->c, ERR_unsupported, loc, "--backend llvm: is a language model: %s", through_c);
@@ -160,13 +159,13 @@ void api_need_plain(Ingot *m) {
 void api_object(Ingot *m, const IngotBuild *o, const char *name, StrBuf *to) {
   LlvmOptions l = object_options(m, o, name);
   if (m->p->threads > 1)
-    fail(m->c, ERR_unsupported, LOC_NONE, "--threads: only C has it: build without --backend llvm");
+    fail(m->c, ERR_unsupported, LOC_NONE, "--threads: not supported with --backend llvm");
   llvm_object(m->p, &l, to);
 }
 
 static void print_llvm(Ingot *m, const char **text, size_t *n) {
   StrBuf t = sb_new(&m->c->keep);
-  api_need(m->c, text && n ? text : NULL, "the place of the text");
+  api_need(m->c, text && n ? text : NULL, "a pointer to the text");
   api_need_model(m, "code of LLVM");
   api_target_host(m);
   api_run_passes(m, NULL);

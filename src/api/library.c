@@ -66,6 +66,6 @@ bool api_is_library(Ctx *c, const char *path) {
 void api_check_library(Ctx *c, const char *path) {
   File f = file_read(c, path);
   if (is_cut_off(&f))
-    fail(c, ERR_input, LOC_NONE, "%s is no whole library: its %llu bytes end before its contents",
+    fail(c, ERR_input, LOC_NONE, "%s is truncated: its %llu bytes end before its contents",
          show_text(c, str_of(c, path)), (unsigned long long)f.n);
 }

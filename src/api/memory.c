@@ -74,7 +74,7 @@ void api_memory(Ingot *m, IngotMemory *out) {
 }
 
 static void query_memory(Ingot *m, IngotMemory *out) {
-  api_need(m->c, out, "the place of the figures");
+  api_need(m->c, out, "a pointer to the figures");
   api_need_single_variant(m);
   api_import(m, false);
   api_memory(m, out);

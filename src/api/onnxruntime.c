@@ -112,8 +112,7 @@ static void run(Ctx *c, void *arg) {
   File f = file_read_own(c, out);
   NamedTensors v = data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
   if (v.n != m->run.nout)
-    fail(c, ERR_system, LOC_NONE, "onnxruntime gives %u outputs, the model has %u", v.n,
-         m->run.nout);
+    fail(c, ERR_system, LOC_NONE, "onnxruntime returned %u outputs, expected %u", v.n, m->run.nout);
   for (u32 i = 0; i < m->run.nout; i++) {
     Str name = str_fmt(c, "arr_%u", i);
     for (u32 k = 0; k < v.n; k++)
@@ -169,7 +168,8 @@ IngotStatus ingot_check_python(Ingot *m) {
 }
 
 static void write_used(Ingot *m, const char *path) {
-  if (!m->run.nin && api_param_count(m)) fail(m->c, ERR_usage, LOC_NONE, "nothing has been run");
+  if (!m->run.nin && api_param_count(m))
+    fail(m->c, ERR_usage, LOC_NONE, "the model has not been run");
   api_need(m->c, path, "the path of the inputs");
   api_write_inputs(m, path);
 }

@@ -113,7 +113,7 @@ static void read_value(ValueText *r, u32 depth) {
   blanks(r);
   if (*r->s != '[') {
     if (r->rank != UINT32_MAX && r->rank != depth)
-      refuse(r, r->s, strlen(r->s), "is nested less deep than what comes before it");
+      refuse(r, r->s, strlen(r->s), "is nested less deeply than the elements before it");
     r->rank = depth;
     if (r->at.n == SPEC_ELEMENTS) refuse(r, "...", 3, "has too many elements; use a file");
     Scalar x = read_one(r);
@@ -123,7 +123,7 @@ static void read_value(ValueText *r, u32 depth) {
   const char *from = r->s++;
   i64 n = 0;
   if (depth == MAX_RANK || (r->rank != UINT32_MAX && depth >= r->rank))
-    refuse(r, from, strlen(from), "is nested deeper than what comes before it");
+    refuse(r, from, strlen(from), "is nested more deeply than the elements before it");
   blanks(r);
   while (*r->s && *r->s != ']') {
     read_value(r, depth + 1);
@@ -151,12 +151,12 @@ Tensor *api_parse_value(Ctx *c, const char *name, DType dt, const char *text) {
          dtype_info[dt].name);
   read_value(&r, 0);
   blanks(&r);
-  if (*r.s) refuse(&r, r.s, strlen(r.s), "is left over");
+  if (*r.s) refuse(&r, r.s, strlen(r.s), "is unexpected at the end");
   for (u32 i = 0; i < r.rank; i++)
     if (r.dim[i] < 0) r.dim[i] = 0;
   u64 n;
   if (!shape_count(r.dim, r.rank, &n) || n != r.at.n)
-    refuse(&r, text, strlen(text), "is not a whole array");
+    refuse(&r, text, strlen(text), "is an incomplete list");
   Tensor *t = tensor_new(&c->keep, dt, r.dim, r.rank);
   for (u64 i = 0; i < n; i++) tensor_set(t, i, r.at.at[i]);
   return t;

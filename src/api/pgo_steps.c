@@ -31,22 +31,22 @@ const char *pgo_baseline_path(Ctx *c, const char *output) {
 
 static void find_lto(Ctx *c, const TempDir *f, ToolChain *t) {
   if (t->kind > CK_clang)
-    fail(c, ERR_unsupported, LOC_NONE, "--lto is for gcc and clang; '%s' is neither", t->cc.at[0]);
+    fail(c, ERR_unsupported, LOC_NONE, "--lto needs gcc or clang; '%s' is neither", t->cc.at[0]);
   t->lto = compiler_lto(c, f, &t->cc, t->kind);
   if (t->lto) return;
   if (t->kind == CK_clang) tool_missing(c, "ld.lld", "--lto with clang");
-  fail(c, ERR_system, LOC_NONE, "'%s' links no program with -flto", t->cc.at[0]);
+  fail(c, ERR_system, LOC_NONE, "'%s' cannot link a program with -flto", t->cc.at[0]);
 }
 
 static void find_profiler(Ctx *c, const TempDir *f, ToolChain *t) {
   if (t->kind > CK_clang)
-    fail(c, ERR_unsupported, LOC_NONE, "--pgo is for gcc and clang; '%s' is neither", t->cc.at[0]);
+    fail(c, ERR_unsupported, LOC_NONE, "--pgo needs gcc or clang; '%s' is neither", t->cc.at[0]);
   if (t->kind == CK_clang) t->profdata = compiler_profdata(c, f, &t->cc);
   if (t->kind == CK_clang && !t->profdata) tool_missing(c, "llvm-profdata", "--pgo with clang");
   if (!compiler_accepts(c, f, &t->cc, "-fprofile-generate"))
     fail(c, ERR_system, LOC_NONE,
-         "--pgo: '%s' links no program with -fprofile-generate; Debian has what clang needs for it "
-         "in the package libclang-rt-dev",
+         "--pgo: '%s' cannot link a program with -fprofile-generate; clang needs the Debian "
+         "package libclang-rt-dev",
          t->cc.at[0]);
 }
 
@@ -83,14 +83,12 @@ void pgo_check(Ingot *m, const IngotBuild *o) {
   ChainCheck k = {.o = o, .chain = &chain};
   const char *name = o->pgo ? "--pgo" : "--fast-math";
   if (!strcmp(o->output, "-"))
-    fail(c, ERR_usage, LOC_NONE, "a tuned build writes two files: --output - is one");
+    fail(c, ERR_usage, LOC_NONE,
+         "--output -: expected the name of a file; a PGO build writes two files");
   if (o->bolt && product_kind(o->output) != PD_program)
-    fail(c, ERR_unsupported, LOC_NONE, "--bolt lays out programs; %s is none", o->output);
+    fail(c, ERR_unsupported, LOC_NONE, "--bolt: expected a program, found %s", o->output);
   if ((o->pgo || o->relaxed) && o->c.weights && !strcmp(o->c.weights, "pointer"))
-    fail(c, ERR_unsupported, LOC_NONE,
-         "%s runs the code, which --weights pointer leaves without "
-         "its weights",
-         name);
+    fail(c, ERR_unsupported, LOC_NONE, "%s runs the code: leave out --weights pointer", name);
   if (o->sanitize && (o->pgo || o->bolt))
     fail(c, ERR_unsupported, LOC_NONE, "--sanitize and %s exclude each other",
          o->pgo ? "--pgo" : "--bolt");
@@ -124,7 +122,7 @@ static const char *run_program(Ctx *c, ProductBuild *b, const char *program, con
 }
 
 static const char question[] =
-    "I keep a small garden behind the house with tomatoes, beans and a row of herbs. This year the "
+    "I keep a small garden near the house with tomatoes, beans and a row of herbs. This year the "
     "summer was dry, and the tomatoes cracked. Explain step by step what probably went wrong, and "
     "what I should do differently next year.";
 
@@ -155,7 +153,7 @@ static void take_times(Ctx *c, ProductBuild *b, PgoStep *s, const ArgVec *with, 
     return;
   }
   const char *line = strstr(text, " tokens in, ");
-  if (!line) fail(c, ERR_system, LOC_NONE, "the program told no times:\n%.200s", text);
+  if (!line) fail(c, ERR_system, LOC_NONE, "the program printed no times:\n%.200s", text);
   double first = number_after(line, " out; first after ");
   double rate = number_after(line, "tokens/s), then ");
   while (line > text && line[-1] != '\n') line--;
@@ -199,8 +197,8 @@ static void compare_relaxed(Ctx *c, ProductBuild *b, const BuildConfig *strict,
     api_diff(b->m, &x, &y, INGOT_AUTO, INGOT_AUTO, &d);
     if (!d.ok)
       fail(c, ERR_mismatch, LOC_NONE,
-           "--fast-math: output %s is off by %.3g from the strict build, which is more than verify "
-           "allows (atol %.3g, rtol %.3g): nothing is written",
+           "--fast-math: output %s differs from the strict build by %.3g, more than verify allows "
+           "(atol %.3g, rtol %.3g): nothing is written",
            d.name, d.max_abs, d.atol, d.rtol);
     if (!b->relaxed.name || d.max_rel > b->relaxed.max_rel) b->relaxed = d;
   }
@@ -241,14 +239,14 @@ bool pgo_can_measure(Ctx *c, ProductBuild *b) {
   const IngotBuild *o = b->o;
   const char *what = o->pgo ? "--pgo" : o->bolt ? "--bolt" : o->relaxed ? "--fast-math" : NULL;
   if (o->c.weights && !strcmp(o->c.weights, "pointer"))
-    b->unmeasured = "the code has no weights of its own";
+    b->unmeasured = "the code does not contain its weights";
   else if (api_entry_count(b->m) > 1)
     b->unmeasured = "a program runs one model";
   else if (!api_is_runnable(b->m, o->cc))
     b->unmeasured =
         str_text(c, str_fmt(c, "code for %s does not run here", b->m->machine.target->name));
   if (b->unmeasured && what)
-    fail(c, ERR_unsupported, LOC_NONE, "%s runs what is built: %s", what, b->unmeasured);
+    fail(c, ERR_unsupported, LOC_NONE, "%s runs the code: %s", what, b->unmeasured);
   return !b->unmeasured;
 }
 

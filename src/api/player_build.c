@@ -180,9 +180,10 @@ static void check_talk(Ingot *m, const IngotBuild *o) {
   Loc loc = {.file = m->opened.source.file, .index = -1};
   if (o->chats && !s->chat.open)
     fail(m->c, ERR_unsupported, loc, "%s: --raw continues a text",
-         s->no_chat ? s->no_chat : "the model has no template of conversations");
+         s->no_chat ? s->no_chat : "the model has no chat template");
   if (o->chats && o->system && !s->chat.open_system)
-    fail(m->c, ERR_unsupported, loc, "--system: the template of this model has no such message");
+    fail(m->c, ERR_unsupported, loc,
+         "--system: the chat template of this model has no system message");
 }
 
 /* Memory of the machine in bytes; huge if unknown. */
@@ -206,8 +207,8 @@ static bool is_full_disk(Ctx *c, DiagMark before) {
       if (!strstr(d->text, why)) continue;
       diag_rewind(c, before);
       warn(c, LOC_NONE,
-           "the compiled model cannot be kept (%s): it runs as bytecode, slower; `ingot play "
-           "--clean` removes what was kept before",
+           "the compiled model cannot be cached (%s): running slower bytecode; `ingot play "
+           "--clean` empties the cache",
            why);
       return true;
     }
@@ -217,8 +218,8 @@ static bool is_full_disk(Ctx *c, DiagMark before) {
 /* Build options of a program or library of the model; output is its path. */
 static IngotBuild build_options(Ingot *m, const IngotBuild *o, const char **path, bool is_library) {
   Ctx *c = m->c;
-  api_need(c, o, "the description of the build");
-  api_need(c, path, "the place of the result");
+  api_need(c, o, "the build options");
+  api_need(c, path, "a pointer to the result");
   if (!m->opened.source.path || !ingot_talks(m))
     fail(c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
          "expected a language model with a tokenizer, as a GGUF file or a folder of safetensors");
@@ -234,7 +235,7 @@ static const LmAssets *need_speech(Ingot *m) {
   const LmAssets *s = api_speech(m);
   if (!s)
     fail(m->c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
-         "has no tokeniser");
+         "has no tokenizer");
   return s;
 }
 
@@ -248,7 +249,7 @@ static void build_private(Ctx *c, void *arg) {
   b->m->options.language.room = memory_bytes();
   api_build(b->m, b->o);
   if (chmod(b->o->output, 0700))
-    fail(c, ERR_system, LOC_NONE, "%s: cannot be made private", b->o->output);
+    fail(c, ERR_system, LOC_NONE, "%s: cannot restrict its permissions", b->o->output);
 }
 
 static void player(Ingot *m, const IngotBuild *o, const char **program) {
@@ -268,8 +269,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
     m->options.language.room = memory_bytes();
     api_march(m, o->march ? o->march : "native", o->cc);
     warn(c, LOC_NONE,
-         "there is no C compiler '%s': the model runs as bytecode, slower; install gcc or clang "
-         "(Debian's package gcc)",
+         "no C compiler '%s': running slower bytecode; install gcc or clang (Debian package gcc)",
          compiler_name(c, o->cc));
     return;
   }
@@ -287,7 +287,7 @@ IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
 static void player_library(Ingot *m, const IngotBuild *o, const char **library, IngotSpeech *out) {
   IngotBuild b = build_options(m, o, library, true);
   const LmAssets *s = need_speech(m);
-  api_need(m->c, out, "the place of the texts");
+  api_need(m->c, out, "a pointer to the texts");
   *out = (IngotSpeech){.open = s->chat.open,
                        .open_system = s->chat.open_system,
                        .system = s->chat.system,

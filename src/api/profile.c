@@ -66,7 +66,8 @@ static void name_key(Ctx *c, RunProfile *p, const BuildConfig *v) {
 
 static _Noreturn void fail_damaged(Ctx *c, const char *path) {
   fail(c, ERR_system, LOC_NONE,
-       "%s is damaged, or the profile of another build; `ingot build --clean` removes what is kept",
+       "%s is damaged, or the profile of another build; `ingot build --clean` removes cached "
+       "profiles",
        path);
 }
 

@@ -15,13 +15,14 @@ static void bake_prompt(Ingot *m, const char *path) {
   Ctx *c = m->c;
   api_need(c, path, "the path of the prompt");
   if (m->g || m->p)
-    fail(c, ERR_usage, LOC_NONE, "a prompt must be named before the model is imported");
+    fail(c, ERR_usage, LOC_NONE, "expected the prompt before the model is imported");
   File f = file_read(c, path);
   size_t mark = utf8_bom(f.at, f.n), n = f.n - mark;
   f.at += mark;
   while (n && (f.at[n - 1] == '\n' || f.at[n - 1] == '\r')) n--;
   if (!n) fail(c, ERR_input, LOC_NONE, "%s: the prompt is empty", path);
-  if (memchr(f.at, 0, n)) fail(c, ERR_input, LOC_NONE, "%s: a prompt has no zero in it", path);
+  if (memchr(f.at, 0, n))
+    fail(c, ERR_input, LOC_NONE, "%s: expected a prompt without NUL bytes", path);
   m->options.prompt = str_text(c, str_intern(c, (const char *)f.at, n));
 }
 
@@ -51,16 +52,16 @@ static void set_day(Ingot *m, const char *day) {
   Ctx *c = m->c;
   struct tm tm = {0};
   api_need(c, day, "the day");
-  if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "a day must be told before the model is imported");
+  if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "expected the date before the model is imported");
   if (m->opened.source.at && !(m->opened.reader && m->opened.reader->speech))
-    fail(c, ERR_usage, LOC_NONE, "is no language model: --date is for templates of conversations");
+    fail(c, ERR_usage, LOC_NONE, "is not a language model: --date is for chat templates");
   bool fits = strlen(day) == 10 && day[4] == '-' && day[7] == '-';
   i64 year = fits ? read_digits(day, 4) : 0, month = fits ? read_digits(day + 5, 2) : 0,
       of_month = fits ? read_digits(day + 8, 2) : 0;
   fits = year > 1970 && month > 0 && month < 13 && of_month > 0;
   time_t at = fits ? (time_t)seconds_of(year, month, of_month) : 0;
   if (!fits || !gmtime_r(&at, &tm) || tm.tm_mday != of_month)
-    fail(c, ERR_usage, LOC_NONE, "--date: expected a day as YYYY-MM-DD, from 1971 on; found '%s'",
+    fail(c, ERR_usage, LOC_NONE, "--date: expected YYYY-MM-DD, from 1971 on; found '%s'",
          show(c, str_of(c, day)));
   m->options.day = at;
 }
@@ -114,7 +115,7 @@ static void find_ids(Ingot *m, const LmAssets *s) {
   }
 }
 
-/* ---- the state behind them ---- */
+/* ---- the state after them ---- */
 
 static void run_ids(Ingot *m, const Engine *e) {
   Ctx *c = m->c;
@@ -152,14 +153,14 @@ void api_bake_prompt(Ingot *m) {
   if (!m->options.prompt || m->prompt_cache.id) return;
   Loc loc = {.file = m->opened.source.file, .index = -1};
   const LmAssets *s = api_speech(m);
-  if (!s) fail(c, ERR_unsupported, loc, "--bake-prompt: is no language model that answers");
+  if (!s) fail(c, ERR_unsupported, loc, "--bake-prompt: is not a language model with a tokenizer");
   if (!s->chat.open_system)
     fail(c, ERR_unsupported, loc, "--bake-prompt: %s",
-         s->no_chat ? s->no_chat : "the template of this model has no system message");
+         s->no_chat ? s->no_chat : "the chat template of this model has no system message");
   api_need_single_variant(m);
   find_ids(m, s);
   if ((i64)m->prompt_cache.n >= api_context_length(m))
-    fail(c, ERR_input, loc, "--bake-prompt: %u tokens leave no room in a context of %lld",
+    fail(c, ERR_input, loc, "--bake-prompt: %u tokens fill the context length of %lld",
          m->prompt_cache.n, (long long)api_context_length(m));
   bool compiled = target_is_here(api_program_target(m)) && api_has_compiler(c, NULL);
   run_ids(m, api_engine(c, compiled ? "c" : "vm", 0));

@@ -46,19 +46,21 @@ static QuantOptions read_options(Ctx *c, const IngotQuantize *o) {
   w.method =
       (QuantMethod)choose_word(c, "method", o->method, quant_method_name, QM_COUNT, QM_static);
   bool weights = w.method == QM_weights8 || w.method == QM_weights4;
-  w.per = (QuantGranularity)choose_word(c, "choice of scales per", o->per, quant_granularity_name,
-                                        QP_COUNT, weights ? QP_group : QP_channel);
+  w.per = (QuantGranularity)choose_word(c, "granularity of weight scales", o->per,
+                                        quant_granularity_name, QP_COUNT,
+                                        weights ? QP_group : QP_channel);
   w.is_signed = choose_word(c, "type of activations", o->activations, types, 2, 0) == 1;
   if (o->block) w.block = o->block;
   if (w.block < 16 || w.block & (w.block - 1))
-    fail(c, ERR_usage, LOC_NONE, "blocks of %u: expected a power of 2, at least 16", w.block);
+    fail(c, ERR_usage, LOC_NONE, "--block %u: expected a power of 2, at least 16", w.block);
   if (w.per == QP_group && !weights)
-    fail(c, ERR_usage, LOC_NONE, "scales per group are for the methods weights8 and weights4");
+    fail(c, ERR_usage, LOC_NONE, "--granularity group needs --method weights8 or weights4");
   if (w.per != QP_group && w.method == QM_weights4)
-    fail(c, ERR_usage, LOC_NONE, "weights of 4 bits have scales per group");
+    fail(c, ERR_usage, LOC_NONE, "--method weights4 needs --granularity group");
   if (!o->data && w.method == QM_static)
     fail(c, ERR_usage, LOC_NONE,
-         "method static measures activations: it needs data, an .npz with arrays for the inputs");
+         "--method static calibrates activations: expected --data, an .npz with arrays for the "
+         "inputs");
   if (!o->data && (o->holdout || o->label || o->budget || o->bias_correction))
     fail(c, ERR_usage, LOC_NONE, "%s needs data",
          o->holdout  ? "a holdout"
@@ -72,8 +74,8 @@ static double read_budget(Ctx *c, const char *text) {
   char *end;
   double x = strtod(text, &end);
   if (end == text || *end || !isfinite(x) || x < 0)
-    fail(c, ERR_usage, LOC_NONE, "budget '%s': expected a number: dB, or points with a label",
-         text);
+    fail(c, ERR_usage, LOC_NONE,
+         "--budget '%s': expected a number: dB, or points of accuracy with --label", text);
   return x;
 }
 
@@ -92,8 +94,8 @@ static void keep_named(Quantize *q) {
     }
     if (!found)
       fail(c, ERR_usage, LOC_NONE,
-           "no layer '%s' to keep: expected the name of a Conv, Gemm, MatMul or Gather with "
-           "constant weights%s",
+           "--exclude '%s': expected the name of a Conv, Gemm, MatMul or Gather with constant "
+           "weights%s",
            form, suggest_text(c, &near));
   }
 }
@@ -140,10 +142,10 @@ static void check_labels(const Quantize *q, const Examples *e, Tensor ***out, co
     const Tensor *t = first_float(q, out[i]);
     const Labels *l = &e->label[i];
     u64 rows = 1, axis = 0;
-    if (!t) fail(c, ERR_input, LOC_NONE, "labels are for an output of floats, and there is none");
+    if (!t) fail(c, ERR_input, LOC_NONE, "--label: expected an output of floats, found none");
     while (axis < t->rank && rows != l->n) rows *= (u64)t->dim[axis++];
     if (rows != l->n || !t->n)
-      fail(c, ERR_input, LOC_NONE, "%s %u has %u labels, its output is %s: expected one a row",
+      fail(c, ERR_input, LOC_NONE, "%s %u has %u labels, its output is %s: expected one per row",
            what, i, l->n, shape_text(c, dtype_info[t->dt].name, t->dim, t->rank));
     for (u32 r = 0; r < l->n; r++)
       if (l->at[r] < 0 || (u64)l->at[r] >= t->n / rows)
@@ -276,8 +278,8 @@ static void need_ranges(const Quantize *q) {
     const QuantLayer *l = &q->j->layer.at[i];
     if (l->skip || l->table || !q->j->point.at[l->point].odd) continue;
     fail(q->c, ERR_input, LOC_NONE,
-         "layer '%s' reads '%s', which holds infinities or NaN on the examples and has no range: "
-         "leave the layer as it is (--exclude)",
+         "layer '%s' reads '%s', which is infinite or NaN on the examples: exclude the layer "
+         "(--exclude)",
          show(q->c, l->name), show(q->c, l->x));
   }
 }
@@ -392,8 +394,8 @@ static void exclude_by_budget(Quantize *q) {
     any = any || !q->by_budget[cost[i].layer];
   }
   if (!any)
-    warn(q->c, LOC_NONE, "the budget of %g %s leaves nothing quantised: every layer stays as it is",
-         q->budget, q->o->label ? "points" : "dB");
+    warn(q->c, LOC_NONE, "--budget %g %s: no layer can be quantized", q->budget,
+         q->o->label ? "points" : "dB");
 }
 
 /* Layers were chosen with a part of the examples. */
@@ -482,15 +484,14 @@ static void refuse_or_warn(const Quantize *q, bool can) {
   Ctx *c = q->c;
   if (!can)
     fail(c, ERR_unsupported, LOC_NONE,
-         "has nothing to quantise: no Conv, Gemm, MatMul or Gather with constant f32 weights%s%s%s",
-         done ? "; it is quantised already, by nodes such as " : "", done ? show(c, op) : "",
-         done ? ": begin with the float model" : "");
+         "has nothing to quantize: no Conv, Gemm, MatMul or Gather with constant f32 weights%s%s%s",
+         done ? "; it is already quantized, by nodes such as " : "", done ? show(c, op) : "",
+         done ? ": start with the float model" : "");
   if (done)
-    warn(
-        c, LOC_NONE,
-        "is quantised already, by %u node%s such as %s: these stay as they are, errors add up, and "
-        "those told here are against this model; begin with the float model",
-        done, done == 1 ? "" : "s", show(c, op));
+    warn(c, LOC_NONE,
+         "is already quantized, by %u node%s such as %s: these are kept, errors add up, and are "
+         "reported relative to this model; start with the float model",
+         done, done == 1 ? "" : "s", show(c, op));
 }
 
 static void work(Ctx *c, void *arg) {

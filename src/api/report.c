@@ -167,8 +167,7 @@ static void put_data(PageReport *r) {
 /* Imports and makes the program, by ingot_bench if measurements are wanted. */
 static void make_program(PageReport *r) {
   Ingot *m = r->m;
-  if (m->passed || m->p)
-    fail(r->c, ERR_usage, LOC_NONE, "a report begins with a model that no pass has touched");
+  if (m->passed || m->p) fail(r->c, ERR_usage, LOC_NONE, "expected a model before the passes");
   m->runs = r->o->bench != NULL;
   api_import(m, false);
   api_need_model(m, "a report");
@@ -192,7 +191,7 @@ static void make_program(PageReport *r) {
 static void report(Ingot *m, const IngotReport *o, const char **html, size_t *n) {
   static const IngotReport plain;
   Ctx *c = m->c;
-  api_need(c, html && n ? html : NULL, "the place of the page");
+  api_need(c, html && n ? html : NULL, "a pointer to the page");
   api_need_single_variant(m);
   api_need_single_entry(m);
   PageReport r = {.m = m, .c = c, .o = o ? o : &plain, .out = sb_new(&c->keep)};

@@ -159,8 +159,8 @@ static void bind_kernel(Groups *s, u32 kernel, StmtId id) {
   if (node) bind(s->r, kernel, node - 1);
 }
 
-/* By node of the lowered graph: 1 + its kernel, or that of its first user. Only a constant may be
- * left of a node. */
+/* Finds for every node of the lowered graph 1 + its kernel, or that of its first user. Only a
+ * constant may be left of a node. */
 static void bind_rest(Groups *s) {
   Graph *g = s->g;
   PageReport *r = s->r;

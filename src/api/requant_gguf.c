@@ -27,8 +27,7 @@ static void refuse_others(Ctx *c, const IngotQuantize *o) {
                 {"--label", o->label}};
   for (u32 i = 0; i < sizeof option / sizeof *option; i++)
     if (option[i].said)
-      fail(c, ERR_usage, LOC_NONE,
-           "%s is for ONNX: the weights of a language model are chosen with --type",
+      fail(c, ERR_usage, LOC_NONE, "%s is for ONNX; use --type for the weights of a language model",
            option[i].name);
 }
 
@@ -50,8 +49,7 @@ void api_requantise(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   Ctx *c = m->c;
   refuse_others(c, o);
   if (!o->to)
-    fail(c, ERR_usage, LOC_NONE,
-         "is a language model: choose the type of its weights with --type, for example Q4_K_M");
+    fail(c, ERR_usage, LOC_NONE, "is a language model: expected --type, for example Q4_K_M");
   RequantOptions wish = {o->to, o->keep, o->nkeep};
   RequantPlan *plan = m->opened.reader->requantise(c, m->opened.model, &wish);
   files_write(c, &(FileOut){.path = o->output, .piece = plan->piece.at, .n = plan->piece.n}, 1);

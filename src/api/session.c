@@ -72,7 +72,7 @@ void api_return_text(StrBuf *t, const char **text, size_t *n) {
 
 static void make_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t *n) {
   StrBuf out = sb_new(&m->c->keep);
-  api_need(m->c, text && n ? text : NULL, "the place of the text");
+  api_need(m->c, text && n ? text : NULL, "a pointer to the text");
   fn(m, json, &out);
   api_return_text(&out, text, n);
 }
@@ -136,13 +136,13 @@ static i64 parse_extent(Ctx *c, const char *s, const char **end, const char *spe
  * which knows the names, compares what is given by name and by position. */
 static void add_dim(Ingot *m, BindDim b, const char *spec) {
   if (b.bound && !b.value)
-    fail(m->c, ERR_usage, LOC_NONE, "'%s': a bound of 0 leaves room for nothing", spec);
+    fail(m->c, ERR_usage, LOC_NONE, "'%s': expected a bound of at least 1", spec);
   for (u32 i = 0; i < m->options.dim.n; i++) {
     const BindDim *o = &m->options.dim.at[i];
     if (o->symbol != b.symbol || o->input != b.input || o->axis != b.axis) continue;
     bool fits = b.bound ? o->value <= b.value : b.value <= o->value;
     if (o->bound == b.bound ? o->value != b.value : !fits)
-      fail(m->c, ERR_usage, LOC_NONE, "'%s': %s of this dimension has been given as %lld", spec,
+      fail(m->c, ERR_usage, LOC_NONE, "'%s': %s of this dimension was given before as %lld", spec,
            o->bound ? "the bound" : "the extent", (long long)o->value);
   }
   *vec_push(&m->c->keep, &m->options.dim) = b;
@@ -284,7 +284,7 @@ static void import_bound(Ingot *m, bool symbolic) {
   for (u32 i = 0; i < m->options.given.n; i++) {
     InputBinding *v = &m->options.given.at[i];
     if (v->pos >= (i32)model->ninput)
-      fail(c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos,
+      fail(c, ERR_input, LOC_NONE, "input number %d is given, but the model has only %u", v->pos,
            model->ninput);
     if (v->pos >= 0) v->name = model->input[v->pos]->name;
     v->pos = -1; /* sequences change the positions of inputs in the graph */
@@ -344,7 +344,7 @@ static void bind_program(Ingot *m) {
       if (!d) continue;
       d->used = true;
       if (dim_is_const(b->dim[k]) && b->dim[k] != d->value)
-        fail(c, ERR_usage, LOC_NONE, "dimension %u of input '%s' is %lld, and %lld is given", k,
+        fail(c, ERR_usage, LOC_NONE, "dimension %u of input '%s' is %lld, found %lld", k,
              show(c, b->name), (long long)b->dim[k], (long long)d->value);
     }
   }
@@ -457,8 +457,7 @@ static const char *without_bytecode(Ctx *c, const char *list, bool *found) {
 
 static void dump_bytecode(Ingot *m, const IngotPipe *p) {
   StrBuf t = sb_new(&m->c->keep);
-  if (!m->p)
-    fail(m->c, ERR_usage, LOC_NONE, "there is no program yet: bytecode is made behind all passes");
+  if (!m->p) fail(m->c, ERR_usage, LOC_NONE, "--dump bytecode: expected all passes to run");
   vm_dump(api_vm(m), &t);
   p->dumped(p->user, "bytecode", t.at, t.n);
 }
@@ -510,7 +509,7 @@ void api_restore_graph(Ingot *m) {
 
 void api_run_passes(Ingot *m, const IngotPipe *p) {
   if (m->passed && !p && !m->p)
-    fail(m->c, ERR_usage, LOC_NONE, "the passes were stopped before they had made a program");
+    fail(m->c, ERR_usage, LOC_NONE, "the passes stopped before they made a program");
   if (m->passed) return;
   api_import(m, false);
   if (p) api_need_model(m, "passes");
@@ -537,7 +536,7 @@ static void make_bodies(Ingot *m) {
   if (!m->machine.bodies.n || m->machine.body) return;
   Ingot first = *m;
   if (!m->opened.reader)
-    fail(c, ERR_usage, LOC_NONE, "a program is for one machine: several bodies need a model");
+    fail(c, ERR_usage, LOC_NONE, "several targets: expected a model, found a program");
   Prog **body = NEWS(&c->keep, Prog *, m->machine.bodies.n);
   for (u32 i = 0; i < m->machine.bodies.n; i++) {
     m->machine.target = m->machine.bodies.at[i];
@@ -559,14 +558,15 @@ void api_compile_variants(Ingot *m) {
 
 void api_need_single_entry(const Ingot *m) {
   if (m->codegen.aim != AIM_time)
-    fail(m->c, ERR_usage, LOC_NONE,
-         "for memory or size several programs are tried; expected one, which is shown");
+    fail(
+        m->c, ERR_usage, LOC_NONE,
+        "--optimize-for ram or size tries several programs: expected time, for which one is shown");
   api_need_single_variant(m);
 }
 
 void api_need_single_variant(const Ingot *m) {
   if (m->machine.bodies.n)
-    fail(m->c, ERR_usage, LOC_NONE, "'%s' is several machines; expected one, whose code is shown",
+    fail(m->c, ERR_usage, LOC_NONE, "'%s' is a list of targets: expected one, whose code is shown",
          m->codegen.march);
 }
 
@@ -608,7 +608,7 @@ static void print(Ingot *m, const char **text, size_t *n, const char **side, siz
   Ctx *c = m->c;
   StrBuf t = sb_new(&c->keep), more = sb_new(&c->keep);
   t.brief = brief;
-  api_need(c, text && n && (!side || nside) ? text : NULL, "the place of the text");
+  api_need(c, text && n && (!side || nside) ? text : NULL, "a pointer to the text");
   api_import(m, false);
   if (m->p)
     prog_print(m->p, &t, side ? &more : NULL);

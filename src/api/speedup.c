@@ -130,13 +130,13 @@ static void put_text(ProductBuild *b, const StrBuf *command, StrBuf *t) {
   put_rows(b, false, t);
   if (b->unmeasured) sb_fmt(t, "not measured: %s\n", b->unmeasured);
   if (is_busy(b))
-    sb_fmt(t, "the machine was busy, with a load of %.1f: this is no verdict\n", b->load);
+    sb_fmt(t, "the machine was busy (load %.1f): the table is not reliable\n", b->load);
   if (b->profiled) put_idle(b, t);
   if (b->relaxed.name)
-    sb_fmt(t,
-           "relaxed: output %s differs from the strict build by %.3g at most, %.3g of its "
-           "value\n",
-           b->relaxed.name, b->relaxed.max_abs, b->relaxed.max_rel);
+    sb_fmt(
+        t,
+        "fast-math: output %s differs from the strict build by at most %.3g, %.3g of its value\n",
+        b->relaxed.name, b->relaxed.max_abs, b->relaxed.max_rel);
   if (command->n) sb_fmt(t, "again: %.*s\n", (int)command->n, command->at);
 }
 

@@ -178,7 +178,8 @@ static StatePair named_pair(Ingot *m, const char *spec) {
 void api_bind_state(Ingot *m) {
   Ctx *c = m->c;
   if (!m->options.state.n) return;
-  if (!m->g) fail(c, ERR_usage, LOC_NONE, "a program says for itself what it keeps");
+  if (!m->g)
+    fail(c, ERR_usage, LOC_NONE, "--state: expected a graph; a program declares its own state");
   u32 max = m->g->blk.at[1].param.n;
   StatePair *found = NEWS(&c->scratch, StatePair, max + 1);
   for (u32 i = 0; i < m->options.state.n; i++) {
@@ -189,8 +190,8 @@ void api_bind_state(Ingot *m) {
       n = api_find_state(m, found, max);
     if (!n)
       fail(c, ERR_usage, LOC_NONE,
-           "no input and output are named like a state and have equal types; give them as "
-           "INPUT=OUTPUT; a cache that grows stays open, with room by --max-shapes, not by -d");
+           "no input and output are named like a state and have equal types; give INPUT=OUTPUT; "
+           "bound a growing cache with --max-shapes instead of -d");
     for (u32 k = 0; k < n; k++) {
       Val v = m->g->blk.at[1].param.at[found[k].in];
       if (graph_pin(m->g, v))
@@ -218,8 +219,7 @@ bool api_is_state_input(Ingot *m, Str input) {
 static void set_state(Ingot *m, const char *spec) {
   Ctx *c = m->c;
   api_need(c, spec, "the names of the state");
-  if (m->g || m->p)
-    fail(c, ERR_usage, LOC_NONE, "state must be named before the model is imported");
+  if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "expected --state before the model is imported");
   *vec_push(&c->keep, &m->options.state) = str_text(c, str_of(c, spec));
 }
 

@@ -18,9 +18,8 @@ Tensor *api_encode_strings(Ingot *m, u32 i, const Tensor *t) {
   Tensor *rows = tensor_new(&m->c->keep, DT_u8, dim, t->rank + 1);
   if (k < 1 || !strings_to_bytes(m->c, t, (u8 *)(uintptr_t)rows->data, k))
     fail(m->c, ERR_input, LOC_NONE,
-         "input '%s': a string has more than %lld bytes (-d '%s.bytes=N' makes room), or ends with "
-         "a "
-         "zero",
+         "input '%s': a string has more than %lld bytes (use -d '%s.bytes=N'), or ends with a NUL "
+         "byte",
          info.name, (long long)k, info.name);
   return rows;
 }
@@ -50,8 +49,9 @@ Tensor *api_import_strings(Ctx *c, const IngotTensor *x) {
   u64 n;
   if (x->rank > MAX_RANK || !x->data || !shape_count(x->dim, x->rank, &n) ||
       n * sizeof(char *) != x->bytes)
-    fail(c, ERR_usage, LOC_NONE, "'%s': %llu bytes are not as many pointers as its shape says",
-         x->name, (unsigned long long)x->bytes);
+    fail(c, ERR_usage, LOC_NONE,
+         "'%s': %llu bytes do not match the number of pointers of its shape", x->name,
+         (unsigned long long)x->bytes);
   Tensor *t = tensor_new(&c->keep, DT_str, x->dim, x->rank);
   const char *const *at = x->data;
   for (u64 i = 0; i < n; i++) {

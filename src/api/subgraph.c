@@ -46,7 +46,7 @@ static void need_plain_graph(Ingot *m) {
   m->runs = true;
   api_import(m, false);
   if (!m->g || m->passed)
-    fail(m->c, ERR_usage, LOC_NONE, "only a graph as it was imported can be taken apart");
+    fail(m->c, ERR_usage, LOC_NONE, "expected an imported graph before the passes");
 }
 
 /* value: their numbers, unless all are wanted. */
@@ -61,7 +61,7 @@ static void expose(Ingot *m, bool all, const u32 *value, u32 n) {
   m->opened.ports = NULL;
   for (u32 k = 0; k < (all ? vs.val.n : n); k++) {
     u32 i = all ? k : value[k];
-    if (i >= vs.val.n) fail(m->c, ERR_usage, LOC_NONE, "there is no value number %u", i);
+    if (i >= vs.val.n) fail(m->c, ERR_usage, LOC_NONE, "unknown value number %u", i);
     graph_result(g, vs.val.at[i], value_name(g, vs.val.at[i], i));
   }
   api_describe(m);
@@ -77,7 +77,7 @@ IngotStatus ingot_expose_some(Ingot *m, const uint32_t *value, uint32_t n) {
 
 static void list_stored(Ingot *m, const u32 **out, u32 *nout) {
   Ctx *c = m->c;
-  api_need(c, out && nout ? out : NULL, "the place of the values");
+  api_need(c, out && nout ? out : NULL, "a pointer to the values");
   need_plain_graph(m);
   Graph *g = m->g;
   Values vs = list_values(g);
@@ -223,7 +223,7 @@ static void extract(Ingot *m, u32 value, u32 depth) {
   Subgraph u = {
       .g = g, .vs = list_values(g), .param = map_new(&c->keep), .used = map_new(&c->keep)};
   if (value >= u.vs.val.n)
-    fail(c, ERR_usage, LOC_NONE, "the model has %u values, there is no number %u", u.vs.val.n,
+    fail(c, ERR_usage, LOC_NONE, "the model has %u values: number %u is out of range", u.vs.val.n,
          value);
   Val v = u.vs.val.at[value];
   Str name = value_name(g, v, value);

@@ -11,7 +11,7 @@
 
 const Tool tool_table[] = {
     {"llvm-profdata", "llvm", "merges profiles: build --pgo with clang", "merge --version", true},
-    {"llvm-bolt", "bolt-16", "lays out programs: build --bolt", "--version", true},
+    {"llvm-bolt", "bolt-16", "optimizes layout: build --bolt", "--version", true},
     {"perf2bolt", "bolt-16", "reads samples: build --bolt", "--version", true},
     {"perf", "linux-perf", "takes samples: build --bolt", "--version", false},
     {"ld.lld", "lld", "links: build --lto with clang", "--version", true},
@@ -44,8 +44,8 @@ const char *tool_find(Ctx *c, const char *name) {
 
 void tool_missing(Ctx *c, const char *name, const char *why) {
   const Tool *t = tool_named(name);
-  fail(c, ERR_system, LOC_NONE, "%s needs %s, which is not there: Debian has it in the package %s",
-       why, name, t ? t->package : name);
+  fail(c, ERR_system, LOC_NONE, "%s needs %s, which is not installed (Debian package %s)", why,
+       name, t ? t->package : name);
 }
 
 static ArgVec argv_append(Ctx *c, const ArgVec *w, const char *more) {

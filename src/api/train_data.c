@@ -23,15 +23,15 @@ static _Noreturn void no_array(Ctx *c, Loc loc, const NamedTensors *v, const cha
     sb_fmt(&t, "%s%s", i ? ", " : "", show(c, v->at[i].name));
     suggest_try(&near, str_text(c, v->at[i].name));
   }
-  fail(c, ERR_input, loc, "no array for %s '%s'; it has %s%s", what, show(c, name),
+  fail(c, ERR_input, loc, "no array for %s '%s'; found %s%s", what, show(c, name),
        v->n ? sb_cstr(&t) : "none", suggest_text(c, &near));
 }
 
 static void check_finite(Ctx *c, Loc loc, Str name, const Tensor *t) {
   for (u64 i = 0; dtype_is_float(t->dt) && i < t->n; i++)
     if (!isfinite(tensor_get(t, i).f))
-      fail(c, ERR_input, loc, "array '%s' holds no finite number at element %llu", show(c, name),
-           (unsigned long long)i);
+      fail(c, ERR_input, loc, "array '%s': expected finite numbers, found another at element %llu",
+           show(c, name), (unsigned long long)i);
 }
 
 /* Converts an array to the type of the model. */
@@ -56,11 +56,11 @@ static DataColumn input_column(Training *f, Loc loc, const NamedTensors *v, cons
   const Tensor *t = find_array(v, in->name);
   if (!t) no_array(c, loc, v, "input", in->name);
   if (in->type.kind != OT_tensor || in->type.dt == DT_str)
-    fail(c, ERR_unsupported, loc, "input '%s' is %s: training takes arrays of numbers",
+    fail(c, ERR_unsupported, loc, "input '%s' is %s: training supports only arrays of numbers",
          show(c, in->name), decl_type_string(c, in->name, &in->type));
   t = as_type(c, loc, "the input", in->name, t, in->type.dt);
   if (in->type.has_shape && in->type.dims.n != t->rank)
-    fail(c, ERR_input, loc, "array '%s' is %s, the input %s: expected as many dimensions",
+    fail(c, ERR_input, loc, "array '%s' is %s, the input %s: expected the same rank",
          show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
          decl_type_string(c, in->name, &in->type));
   DataColumn col = {.name = in->name, .t = t};
@@ -95,7 +95,7 @@ Dataset dataset_read(Training *f, const char *path) {
     any |= !s.col[i].same;
   }
   if (!any)
-    fail(c, ERR_input, loc, "labels '%s' are for %llu examples, and no input has as many",
+    fail(c, ERR_input, loc, "labels '%s' are for %llu examples, but no input has as many",
          show(c, name), (unsigned long long)s.n);
   s.label = (DataColumn){.name = name, .t = label};
   s.hash = hash_of(s.hash, label);

@@ -48,7 +48,7 @@ enum { NSCHEDULES = sizeof schedules / sizeof *schedules };
 static double read_number(Training *f, const char *text, char **end) {
   double x = strtod(text, end);
   if (*end == text || !isfinite(x) || x < 0)
-    fail(f->c, ERR_usage, LOC_NONE, "--schedule %s: expected a number, not below 0, at '%s'",
+    fail(f->c, ERR_usage, LOC_NONE, "--schedule %s: expected a number that is at least 0 at '%s'",
          show(f->c, str_of(f->c, f->o->schedule)), show(f->c, str_of(f->c, text)));
   return x;
 }
@@ -78,7 +78,7 @@ static void read_schedule(Training *f) {
     return;
   }
   fail(c, ERR_usage, LOC_NONE,
-       "--schedule: no schedule '%s'; there are constant, step, exp, cosine%s",
+       "--schedule: unknown schedule '%s'; expected constant, step, exp or cosine%s",
        show(c, str_of(c, word)), suggest_text(c, &near));
 }
 
@@ -107,7 +107,7 @@ static const char *choose_engine(Ctx *c, const char *said) {
     if (!strcmp(said, can[i])) return can[i];
     sb_fmt(&t, "%s%s", i ? ", " : "", can[i]);
   }
-  fail(c, ERR_usage, LOC_NONE, "--engine: no engine '%s' trains; there are %s",
+  fail(c, ERR_usage, LOC_NONE, "--engine: engine '%s' cannot train; expected %s",
        show(c, str_of(c, said)), sb_cstr(&t));
 }
 
@@ -127,7 +127,7 @@ static void choose_batch(Training *f) {
     f->fixed = true;
     if ((u64)rows != f->batch)
       fail(c, ERR_unsupported, LOC_NONE,
-           "input '%s' is %s: the model takes batches of %lld, found --batch %llu of %llu examples",
+           "input '%s' is %s: expected batches of %lld, found --batch %llu of %llu examples",
            show(c, f->data.col[i].name),
            decl_type_string(c, f->data.col[i].name, &f->m->opened.model->input[i]->type),
            (long long)rows, (unsigned long long)f->batch, (unsigned long long)f->data.n);
@@ -135,9 +135,7 @@ static void choose_batch(Training *f) {
   u64 left = f->data.n % f->batch;
   f->steps = f->data.n / f->batch + (left && !f->fixed);
   if (left && f->fixed)
-    warn(c, LOC_NONE,
-         "the model takes batches of %llu: in every epoch %llu of %llu examples are "
-         "left out",
+    warn(c, LOC_NONE, "the model has batch size %llu: every epoch skips %llu of %llu examples",
          (unsigned long long)f->batch, (unsigned long long)left, (unsigned long long)f->data.n);
 }
 
@@ -147,10 +145,11 @@ static void choose_microbatch(Training *f) {
   if (!n) return;
   if (f->batch % n)
     fail(f->c, ERR_usage, LOC_NONE,
-         "a batch of %llu examples in %llu shares: expected shares of the same size",
+         "--accumulate: a batch of %llu examples cannot be split into %llu equal parts",
          (unsigned long long)f->batch, (unsigned long long)n);
   if (f->fixed && n > 1)
-    fail(f->c, ERR_unsupported, LOC_NONE, "the model takes batches of %llu only: it has no shares",
+    fail(f->c, ERR_unsupported, LOC_NONE,
+         "--accumulate: the model has the fixed batch size %llu, which cannot be split",
          (unsigned long long)f->batch);
   f->microbatch = f->batch / n;
 }
@@ -200,8 +199,9 @@ static void open_measure(Training *f) {
   u64 rows = f->fixed || f->validate.n > f->batch ? f->batch : f->validate.n;
   u64 left = f->fixed ? 0 : f->validate.n % rows;
   if (f->validate.n < rows)
-    fail(f->c, ERR_unsupported, LOC_NONE, "%s: %llu examples, the model takes batches of %llu",
-         f->o->validate, (unsigned long long)f->validate.n, (unsigned long long)rows);
+    fail(f->c, ERR_unsupported, LOC_NONE,
+         "%s: %llu examples are fewer than the batch size of the model, %llu", f->o->validate,
+         (unsigned long long)f->validate.n, (unsigned long long)rows);
   train_step_open(f, &f->measure, TP_eval, rows, f->engine);
   dataset_convert_labels(f, &f->validate, &f->measure, rows);
   if (left) train_step_open(f, &f->measure_rest, TP_eval, left, train_cheap_engine(f));
@@ -251,7 +251,7 @@ static void whole_step(Training *f, u64 rows, double rate) {
 
 static _Noreturn void diverge(Training *f, const char *what, u64 steps) {
   fail(f->c, ERR_input, LOC_NONE,
-       "%s no finite number in epoch %llu, step %llu: a lower --lr, or --clip, may help", what,
+       "%s not finite in epoch %llu, step %llu: try a lower --lr, or --clip", what,
        (unsigned long long)f->at.epoch + 1, (unsigned long long)steps);
 }
 
@@ -301,7 +301,7 @@ static void measure(Training *f, IngotScore *to) {
   }
   metrics_score(f, &t, to);
   if (!isfinite(t.loss) && !f->ranks.rank)
-    warn(f->c, LOC_NONE, "the loss on %s is no finite number behind epoch %llu", f->o->validate,
+    warn(f->c, LOC_NONE, "the loss on %s is not finite after epoch %llu", f->o->validate,
          (unsigned long long)f->at.epoch + 1);
 }
 
@@ -376,7 +376,7 @@ static void work(Ctx *c, void *arg) {
   ranks_begin(c, &f->ranks);
   if (f->checkpoint && checkpoint_load(f)) {
     f->out->resumed = f->at.step;
-    warn(c, LOC_NONE, "goes on from %s: epoch %llu, example %llu", f->checkpoint,
+    warn(c, LOC_NONE, "resuming from %s: epoch %llu, example %llu", f->checkpoint,
          (unsigned long long)f->at.epoch + 1, (unsigned long long)f->at.row);
   }
   for (u32 i = 0; i < f->row.n; i++) report_epoch(f, i);
@@ -396,8 +396,8 @@ static void work(Ctx *c, void *arg) {
 
 static void train(Ingot *m, const IngotTrain *o, IngotTrained *out) {
   Ctx *c = m->c;
-  api_need(c, o, "what is wished of the training");
-  api_need(c, out, "the place of what was made");
+  api_need(c, o, "the training options");
+  api_need(c, out, "a pointer to the result");
   api_need(c, o->output, "the path of the trained model");
   api_need(c, o->data, "the path of the examples");
   *out = (IngotTrained){0};

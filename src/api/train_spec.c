@@ -55,16 +55,15 @@ static u32 output_named(Ingot *m, const char *name) {
     if (!strcmp(has, name)) return i;
     suggest_try(&near, has);
   }
-  fail(m->c, ERR_usage, LOC_NONE, "--train: there is no output '%s'%s",
-       show(m->c, str_of(m->c, name)), suggest_text(m->c, &near));
+  fail(m->c, ERR_usage, LOC_NONE, "--train: unknown output '%s'%s", show(m->c, str_of(m->c, name)),
+       suggest_text(m->c, &near));
 }
 
 static double number_of(Ctx *c, const char *key, const char *value, double below) {
   char *end;
   double x = strtod(value, &end);
   if (!*value || *end || !(x >= 0 && x < below))
-    fail(c, ERR_usage, LOC_NONE,
-         "--train: %s=%s: expected a number that is not negative, and below %g", key,
+    fail(c, ERR_usage, LOC_NONE, "--train: %s=%s: expected a number from 0 to below %g", key,
          show(c, str_of(c, value)), below);
   return x;
 }
@@ -107,7 +106,7 @@ static void set_one(Ingot *m, TrainOptions *o, Freeze *f, const char *key, const
     o->classes = whole_of(c, key, value, 2) != 0;
   } else {
     fail(c, ERR_usage, LOC_NONE,
-         "--train: there is no '%s'; expected %saxis, output, freeze, rate, recompute, classes%s",
+         "--train: unknown key '%s'; expected %saxis, output, freeze, rate, recompute, classes%s",
          show(c, str_of(c, key)), sb_cstr(&all), suggest_text(c, &near));
   }
 }
@@ -160,7 +159,7 @@ bool api_takes_input(const Ingot *m, Str name) {
 }
 
 static void set_train(Ingot *m, const char *spec) {
-  api_need(m->c, spec, "how to train");
+  api_need(m->c, spec, "the training step");
   api_need_unread(m, "--train");
   m->options.train = str_text(m->c, str_of(m->c, spec));
 }

@@ -115,7 +115,7 @@ static void add_file(Ingot *m, Str name, const char *path) {
   Loc loc = file_loc(c, path);
   File f = file_read(c, path);
   if (ends_with(path, ".npz"))
-    fail(c, ERR_usage, loc, "is an archive: give it with --inputs, or an array with @FILE.npy");
+    fail(c, ERR_usage, loc, "is an archive: use --inputs, or @FILE.npy for an array");
   if (ends_with(path, ".pb"))
     add_datum(m, name, data_read_pb(c, f.at, f.n, declared_type(m, name), NULL, loc, &c->keep));
   else
@@ -169,14 +169,13 @@ static void refuse_file(Ctx *c, const char *name, const char *text) {
   for (u32 i = 0; i < sizeof images / sizeof *images; i++)
     if (ends_with(text, images[i]))
       fail(c, ERR_usage, LOC_NONE,
-           "input '%s': images are not read: give the array that the model takes, as numpy.save "
-           "writes it, with '%s=@FILE.npy'",
+           "input '%s': images are not read: save the array for the model with numpy.save and use "
+           "'%s=@FILE.npy'",
            name, name);
   if (ends_with(text, ".npz"))
-    fail(c, ERR_usage, LOC_NONE, "input '%s': an archive is given with --inputs '%s'", name, text);
+    fail(c, ERR_usage, LOC_NONE, "input '%s': use --inputs '%s' for an archive", name, text);
   if (is_array)
-    fail(c, ERR_usage, LOC_NONE, "input '%s': a file is given with '@': '%s=@%s'", name, name,
-         text);
+    fail(c, ERR_usage, LOC_NONE, "input '%s': use '@' for a file: '%s=@%s'", name, name, text);
 }
 
 /* Parses a value now, if the type of the input is known. */
@@ -187,7 +186,7 @@ static void add_literal(Ingot *m, Str name, const char *text) {
   if (!strcmp(text, "zeros")) text = dt == DT_str ? "\"\"" : "0";
   if (!strcmp(text, "ones") && dt != DT_str) text = "1";
   if (!*text && dt != DT_str)
-    fail(c, ERR_usage, LOC_NONE, "input '%s': a value is missing behind '='", show(c, name));
+    fail(c, ERR_usage, LOC_NONE, "input '%s': expected a value after '='", show(c, name));
   if (dt != DT_str) refuse_file(c, show(c, name), text);
   Tensor *t = dt ? api_parse_value(c, show(c, name), dt, text) : NULL;
   InputBinding *v = add_binding(m, name, -1, !t ? IB_text : t->rank ? IB_data : IB_fill, t);
@@ -354,7 +353,7 @@ static Tensor *make_random(Ingot *m, u32 i, u64 seed, u32 limit) {
   u64 n, bytes;
   if (!shape_count(dim, info.rank, &n) || !size_mul(n, dtype_bytes(dt), &bytes) ||
       bytes > (u64)1 << 36)
-    fail(m->c, ERR_input, LOC_NONE, "input '%s' is too large to make up", info.name);
+    fail(m->c, ERR_input, LOC_NONE, "input '%s' is too large to generate", info.name);
   Tensor *t = tensor_new(&m->c->keep, dt, dim, info.rank);
   fill_random(t, seed * 1000003 + i, limit);
   return t;
@@ -397,7 +396,7 @@ static const char *cast_advice(Ingot *m, Str name, DType from, DType to) {
   if (!s) return str_text(m->c, str_fmt(m->c, "; in numpy: x.astype(\"%s\")", cast));
   dtype_limits(to, &lo, &hi);
   return str_text(m->c, str_fmt(m->c,
-                                "; it is quantised, %s: in numpy: np.clip(np.round(x / %.9g %c "
+                                "; it is quantized, %s: in numpy: np.clip(np.round(x / %.9g %c "
                                 "%lld), %lld, %lld).astype(\"%s\")",
                                 api_scale_text(m->c, s), s->scale, s->zero < 0 ? '-' : '+',
                                 (long long)(s->zero < 0 ? -s->zero : s->zero), (long long)lo.i,
@@ -447,8 +446,7 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
     Str x = input ? input[i]->name : api_param_name(m, i);
     if (x == name && m->options.state.n)
       fail(c, ERR_usage, LOC_NONE,
-           "input '%s' is kept by --state: it begins with zeros and no value can be given",
-           show(c, name));
+           "input '%s' is state (--state): it starts with zeros and takes no value", show(c, name));
     suggest_try(&near, str_text(c, x));
     sb_fmt(&all, "%s%s: ", i ? ", " : "", show(c, x));
     sb_puts(&all, input ? decl_type_string(c, x, &input[i]->type) : input_type(m, i));
@@ -484,7 +482,7 @@ static Str first_unbound(Ingot *m) {
 }
 
 void api_warn_unused(Ctx *c, Loc loc, Str name) {
-  warn(c, loc, "array '%s' is no input of the model: it is not used", show(c, name));
+  warn(c, loc, "array '%s' is not an input of the model: ignored", show(c, name));
 }
 
 /* An unused array in an archive is an error if an input is missing, which may have been misnamed.
@@ -506,7 +504,8 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
     bool found = !v->name && v->pos < (i32)n;
     for (u32 i = 0; i < n; i++) found = found || (v->name && v->name == api_param_name(m, i));
     if (!found && !v->name)
-      fail(m->c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
+      fail(m->c, ERR_input, LOC_NONE, "input number %d is given, but the model has only %u", v->pos,
+           n);
     if (!found && !v->frozen && !api_is_redundant(m, v)) api_skip_binding(m, v);
   }
   for (u32 i = 0; i < n; i++) read_text(m, i);
@@ -574,7 +573,7 @@ static NamedTensors named_outputs(Ingot *m) {
 
 static void write_outputs(Ingot *m, const char *text) {
   Ctx *c = m->c;
-  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "the model has not been run");
   api_need(c, text, "the path of the outputs");
   StrBuf out = sb_new(&c->keep);
   NamedTensors v = named_outputs(m);

@@ -41,7 +41,7 @@ static void need_plain_options(Ctx *c, const IngotBuild *o) {
                  {"--debug", o->c.debug != 0}};
   for (u32 i = 0; i < sizeof foreign / sizeof *foreign; i++)
     if (foreign[i].said)
-      fail(c, ERR_unsupported, LOC_NONE, "%s: there is none of it for OUT.wasm", foreign[i].name);
+      fail(c, ERR_unsupported, LOC_NONE, "%s is not supported for OUT.wasm", foreign[i].name);
 }
 
 /* NULL: not found. */
@@ -55,16 +55,14 @@ void wasm_check(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   const char *path[NFILES];
   if (o->target && strcmp(o->target, "wasm") != 0)
-    fail(c, ERR_usage, LOC_NONE,
-         "--target %s: there is wasm; machines that C is compiled for are named by --march",
-         o->target);
+    fail(c, ERR_usage, LOC_NONE, "--target %s: expected wasm; use --march for CPUs", o->target);
   if (product_kind(o->output) != PD_wasm)
-    fail(c, ERR_usage, LOC_NONE, "--target wasm makes OUT.wasm, not %s", o->output);
+    fail(c, ERR_usage, LOC_NONE, "--target wasm: expected OUT.wasm, found %s", o->output);
   if (o->march && strcmp(o->march, "simd128") != 0 && strcmp(o->march, "scalar") != 0)
     fail(c, ERR_usage, LOC_NONE, "--march %s: WebAssembly has simd128 (the default) and scalar",
          o->march);
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
-    fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
+    fail(c, ERR_usage, LOC_NONE, "-O%s: expected 0, 1, 2, 3 or s", o->optimize);
   need_plain_options(c, o);
   for (u32 i = 0; i < NFILES; i++) path[i] = build_sibling_path(c, o->output, ends[i]);
   files_plan(c, path, NFILES);
@@ -202,8 +200,9 @@ CodeSize wasm_build(Ingot *m, const IngotBuild *o) {
   b.name = o->c.name ? o->c.name : build_stem(c, o->output, PD_wasm);
   if (api_entry_count(m) > 1)
     fail(c, ERR_unsupported, LOC_NONE,
-         "OUT.wasm runs one model; of several there are OUT.o, OUT.a and OUT.so");
-  if (m->codegen.threads > 1) fail(c, ERR_unsupported, LOC_NONE, "--threads: OUT.wasm has one");
+         "OUT.wasm runs one model; expected OUT.o, OUT.a or OUT.so for several");
+  if (m->codegen.threads > 1)
+    fail(c, ERR_unsupported, LOC_NONE, "--threads is not supported for OUT.wasm");
   api_march(m, o->march ? o->march : "simd128", o->cc);
   tempdir_protect(c, &b.folder, build, &b);
   return b.size;

@@ -21,8 +21,7 @@ static const char *const usual_prompts[] = {
 void workload_check(Ctx *c, const char *path) {
   struct stat st;
   if (!*path) return;
-  if (stat(path, &st))
-    fail(c, ERR_system, LOC_NONE, "--pgo=%s: there is no such file or folder", path);
+  if (stat(path, &st)) fail(c, ERR_system, LOC_NONE, "--pgo=%s: no such file or folder", path);
 }
 
 static ArgVec *add_run(Ctx *c, Workload *w) {

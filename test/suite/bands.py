@@ -181,7 +181,7 @@ def saves(env):
         time, got = must(base, "inspect", merge=True), must([*base, "--optimize-for", "ram"], "inspect for ram", merge=True)
         if arena(got) * 4 > arena(time) * 3:
             raise Fail(f"{target}: the arena is {arena(got)}, and {arena(time)} for time")
-        if ram(got) >= ram(time) or f"for {target}: {ram(got)} bytes of RAM instead of {ram(time)}" not in got or "bands of rows" not in got:
+        if ram(got) >= ram(time) or f"for {target}: {ram(got)} bytes of RAM instead of {ram(time)}" not in got or "row tiling" not in got:
             raise Fail(f"what was traded is not said: {tail(got, 4)}")
 
 

@@ -143,9 +143,9 @@ def refused(c):
     both = ["encoder.onnx", "decoder.onnx"]
     os.makedirs(c.path("more"))
     os.link(c.path("encoder.onnx"), c.path("more/Encoder.onnx"))
-    c.run("compile", "encoder.onnx", "more/Encoder.onnx", code=2, text="two models are called 'Encoder'")
-    c.run("compile", *both, "--caller", code=3, text="--caller: only of a file with one model")
-    c.run("compile", *both, "--profile", code=3, text="--profile: only of a file with one model")
+    c.run("compile", "encoder.onnx", "more/Encoder.onnx", code=2, text="two models are named 'Encoder'")
+    c.run("compile", *both, "--caller", code=3, text="--caller: expected a single model")
+    c.run("compile", *both, "--profile", code=3, text="--profile: expected a single model")
     c.run("compile", *both, "--ram", "1M", code=3, text="of one model, not of several")
     c.run("build", *both, "-o", "prog", code=3, text="a program runs one model")
     c.run("build", *both, "--tune", "-o", "x.o", code=2, text="--tune measures one model")

@@ -58,7 +58,7 @@ def products(c):
 
 def wrong_values(c):
     model = echo(c, [2])
-    for spec, text in (("f=1,5", "',5' is left over"), ("f=one", "'one' is not a number"), ("f=1e40", "out of range"), ("h=70000", "out of range"),
+    for spec, text in (("f=1,5", "',5' is unexpected at the end"), ("f=one", "'one' is not a number"), ("f=1e40", "out of range"), ("h=70000", "out of range"),
                        ("i=2147483648", "out of range"), ("i=1.5", "not a whole number"), ("u=-1", "out of range"), ("u=256", "out of range"),
                        ("b=2", "not true, false"), ("f=[1,[2]]", "nested"), ("f=[[1],2]", "nested"), ("f=[[1],[2,3]]", "different lengths"),
                        ("f=[1,2", "lacks"), ("f=[1 2]", "lacks a comma"), ("f=", "a value is missing"), ("f=[,]", "lacks a value"), ("f", "expected NAME=VALUE"),

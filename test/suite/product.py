@@ -328,7 +328,7 @@ def facts(w):
     w.run(w.env.ingot, "build", "good.ing", "-o", "bare.so", "--name", "net")
     w.run(w.env.ingot, "run", "good.ing", *[a.replace("net.so", "bare.so") for a in given], code=4, text="--caller")
     w.run(w.env.ingot, "build", MODEL, "-o", "digits.so", "--caller", "--march", "sse2")
-    w.run(w.env.ingot, "run", MODEL, "--engine", "c", "--library", "digits.so", "--name", "digits", code=4, text="was made for sse2")
+    w.run(w.env.ingot, "run", MODEL, "--engine", "c", "--library", "digits.so", "--name", "digits", code=4, text="was built for sse2")
 
 
 def flags(w):

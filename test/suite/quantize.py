@@ -326,7 +326,7 @@ def refused(env):
              ((*data, "--budget", "much"), 2, "expected a number"), ((*data, "--label", "class"), 4, "no array 'class'"), ((*data, "--block", "48", "--method", "weights4"), 2, "power of 2"),
              (("--data", os.path.join(where, "nan.npz")), 4, "array 'image', f32[60,1,8,8], holds NaN at [0,0,0,0]"), (("--data", os.path.join(where, "flat.npz")), 4, "as many dimensions, or one more"),
              (("--data", os.path.join(where, "wide.npz")), 4, "dimension 2 is 4, expected 8"), (("--data", os.path.join(where, "double.npz")), 4, 'astype("float32")'),
-             (("--data", os.path.join(where, "named.npz")), 4, "no array for input 'image'; it has images; did you mean 'images'?"), (("--data", where + "/nothing.npz"), 5, "No such file")]
+             (("--data", os.path.join(where, "named.npz")), 4, "no array for input 'image'; found images; did you mean 'images'?"), (("--data", where + "/nothing.npz"), 5, "No such file")]
     for how, rc, text in cases:
         said = quantize(env, model, out, *how, rc=rc)
         want(text in said and not os.path.exists(out), f"{how}: {said}")
@@ -342,7 +342,7 @@ def odd(env):
     cases = [("short_bias", (*weights, "--equalize"), 4, "the bias has 1 entries for 64 channels"), ("short_bias_norm", weights, 4, "the bias has 1 entries"),
              ("no_channels", weights, 3, "nothing to quantise"), ("no_channels", ("--method", "f16"), 3, "no constant of f32 with"), ("unsorted", weights, 4, "not sorted"),
              ("infinite", weights, 4, "tensor 'w' of layer 'mm' holds an infinity at [3,3]"), ("nan", data, 4, "holds NaN at [3,3]"),
-             ("far_inputs", data, 4, "layer 'mm2' reads 'h', which holds infinities or NaN"),
+             ("far_inputs", data, 4, "layer 'mm2' reads 'h', which is infinite or NaN"),
              ("plain", ("--data", at("label_far.npz"), "--label", "t"), 4, "example 0 has label 64: expected 0 to 63"),
              ("plain", ("--data", at("label_many.npz"), "--label", "t"), 4, "example 0 has 2 labels, its output is f32[1,64]")]
     for name, how, rc, text in cases:
@@ -391,13 +391,13 @@ def told(env):
     quantize(env, at("several.onnx"), out, "--data", at("x.npz"))
     none = os.path.join(where, "none.onnx")
     said = quantize(env, out, none, "--data", at("x.npz"), rc=3)
-    want("it is quantised already, by nodes such as" in said and not os.path.exists(none), said)
+    want("it is already quantized, by nodes such as" in said and not os.path.exists(none), said)
     part, weights = os.path.join(where, "part.onnx"), ("--method", "weights8")
     quantize(env, at("far_inputs.onnx"), part, "--method", "dynamic", "--exclude", "mm2")
     said = run([env.ingot, "quantize", part, "-o", twice, *weights], 60).text()
-    want("is quantised already, by" in said and "errors add up" in said and os.path.exists(twice), said)
+    want("is already quantized, by" in said and "errors add up" in said and os.path.exists(twice), said)
     said = run([env.ingot, "quantize", at("begun.onnx"), "-o", twice, *weights], 60).text()
-    want("is quantised already, by 1 node such as DynamicQuantizeMatMul" in said, said)
+    want("is already quantized, by 1 node such as DynamicQuantizeMatMul" in said, said)
     whole = os.path.join(where, "whole.onnx")
     quantize(env, at("far_inputs.onnx"), whole, "--method", "dynamic")
     for name, advised in ((at("far_inputs.onnx"), True), (whole, False)):

@@ -70,7 +70,7 @@ def one_name(c):
 
 def engine_first(c):
     net = model(c, "open.onnx", "Neg", [("X", [None, 4])])
-    got = c.run("verify", net, "--engine", "gpu", code=2, text="no engine 'gpu'; there are")
+    got = c.run("verify", net, "--engine", "gpu", code=2, text="unknown engine 'gpu'; expected")
     want(len(got.text().splitlines()) == 1 and not got.out, f"{got.text()}{got.out}")
 
 
