@@ -73,7 +73,7 @@ const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning);
 const char *ingot_hint(const Ingot *m, uint32_t i);
 
 /* The one of n names that is closest to a misspelt word, or NULL. */
-const char *ingot_nearest(const char *said, const char *const *name, size_t n);
+const char *ingot_nearest(const char *word, const char *const *name, size_t n);
 
 /* Reads a model of any supported format: ONNX, TensorFlow Lite, GGUF, safetensors, bytecode, or the
  * text form of a graph or program. Builds nothing yet. */

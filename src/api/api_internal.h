@@ -38,7 +38,7 @@ typedef struct CodegenOptions {
   bool lacks_dot4;    /* the CPU lacks the feature Target.dot4: see pipeline.c */
   bool for_c;         /* the passes run for C, or for printing */
   Aim aim;            /* goal: time, RAM or size */
-  bool aim_said;      /* given explicitly: a preset does not change it */
+  bool aim_given;     /* given explicitly: a preset does not change it */
   u64 ram;            /* limit in bytes; 0: none */
   bool precise;       /* see ingot_set_precise */
   u32 threads, grain; /* threads: 0 or 1: one; see Prog */

@@ -200,7 +200,7 @@ static void build_free(TuneBuild *k) {
   *k = (TuneBuild){0};
 }
 
-/* ---- time ---- */
+/* ---- timing ---- */
 
 /* Resets state before each run: growing state would make later runs longer. */
 static void run_once(Tuner *t, TuneBuild *k) {
@@ -278,7 +278,7 @@ static bool compare(Ctx *c, const TuneBuild *a, const TuneBuild *b, const char *
   return *from > 0 && *to > 0;
 }
 
-/* ---- what to try ---- */
+/* ---- choices ---- */
 
 /* Passes known choices to a build. */
 static void copy_table(Tuner *t, Ingot *n) {

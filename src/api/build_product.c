@@ -493,7 +493,7 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
     preset_text(b.preset, &t);
     o->said(o->user, sb_cstr(&t));
   }
-  if (b.preset->aim != AIM_time && !m->codegen.aim_said && !m->passed) {
+  if (b.preset->aim != AIM_time && !m->codegen.aim_given && !m->passed) {
     b.aims_elsewhere = pgo_wanted(o) && !m->codegen.ram;
     if (!b.aims_elsewhere) m->codegen.aim = b.preset->aim;
   }

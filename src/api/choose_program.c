@@ -61,7 +61,7 @@ static u64 total_ram(const ProgCandidate *t) {
   return t->arena + t->stack + t->ports;
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 /* Warns of what was given up for less memory, compared with the fastest program. */
 static void warn_tradeoff(const ProgCandidate *fast, const ProgCandidate *got) {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the machine we are on ---- */
+/* ---- this machine ---- */
 
 /* NULL: INGOT_NATIVE is not set. */
 static const Target *named_here(Ctx *c) {
@@ -409,7 +409,7 @@ static void set_aim(Ingot *m, const char *name) {
     if (strcmp(names[i], name) != 0) continue;
     need_unpassed(m);
     m->codegen.aim = (Aim)i;
-    m->codegen.aim_said = true;
+    m->codegen.aim_given = true;
     return;
   }
   fail(m->c, ERR_usage, LOC_NONE, "--optimize-for '%s': expected time, ram or size", name);

@@ -136,7 +136,7 @@ static void close_row(Doctor *d) {
   d->begun = true;
 }
 
-/* ---- what is told ---- */
+/* ---- sections of the report ---- */
 
 static void put_machine(Doctor *d) {
   Ctx *c = d->m->c;
@@ -272,12 +272,12 @@ static void put_compilers(Doctor *d) {
       sb_fmt(d->out, "  %-22s ", name);
     found++;
     size_t before = d->out->n;
-    DiagMark said = diag_mark(c);
+    DiagMark mark = diag_mark(c);
     CompilerRow row = {d, &w};
     if (ctx_protect(c, put_compiler, &row)) {
       d->out->n = before;
       why = "does not work";
-      diag_rewind(c, said);
+      diag_rewind(c, mark);
     }
     if (why && d->json)
       json_member(d, "version", NULL);

@@ -401,18 +401,13 @@ IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n) {
   API_CALL(m, return_weights(m, data, n));
 }
 
-/* Name for #include: same folder. */
-static const char *file_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 static void wrap_cpp(Ingot *m, const IngotC *o, const char *header, const EmitFacts *facts,
                      StrBuf *to) {
   if (api_entry_count(m) > 1)
     fail(m->c, ERR_unsupported, LOC_NONE, "--cpp: expected a single model");
+  const char *slash = strrchr(header, '/');
   CppOptions cpp = {.name = o->name,
-                    .header = file_name(header),
+                    .header = slash ? slash + 1 : header,
                     .version = INGOT_VERSION,
                     .given = weight_mode(m->c, o->weights) == WM_pointer,
                     .selftest = facts->selftest_bytes != 0,

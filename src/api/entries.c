@@ -70,17 +70,12 @@ IngotStatus ingot_also(Ingot *m, const char *path, Ingot **more) {
   API_CALL(m, add_model(m, path, more));
 }
 
-/* Applies options of the file to all models. */
-static void check_options(const Ingot *m) {
-  if (m->codegen.aim != AIM_time || m->codegen.ram)
-    fail(m->c, ERR_unsupported, LOC_NONE, "--optimize-for and --ram: expected a single model");
-}
-
 void api_compile_entries(Ingot *m) {
   Ctx *c = m->c;
   u32 n = api_entry_count(m);
   if (n == 1 || m->entries.joined) return;
-  check_options(m);
+  if (m->codegen.aim != AIM_time || m->codegen.ram)
+    fail(c, ERR_unsupported, LOC_NONE, "--optimize-for and --ram: expected a single model");
   Prog **p = NEWS(&c->keep, Prog *, n);
   for (u32 i = 1; i < n; i++) {
     Ingot *x = api_entry(m, i);

@@ -172,7 +172,7 @@ static void define_facts(Ctx *c, Export *x, const EmitFacts *f) {
   define_number(c, x, "stack_size", (2 * f->stack_bytes + 2048 + 1023) / 1024 * 1024);
 }
 
-/* ---- files that are there ---- */
+/* ---- existing files ---- */
 
 static _Noreturn void refuse(Ctx *c, const char *path) {
   fail(c, ERR_usage, LOC_NONE,
@@ -210,7 +210,7 @@ static void check_overwrite(Ctx *c, Export *x) {
   }
 }
 
-/* ---- all of it ---- */
+/* ---- export ---- */
 
 static void check_name(Ctx *c, const ExportKind *k, const char *name) {
   bool header = is_reserved_name(c, "project", name);
@@ -297,12 +297,8 @@ static void export(Ingot *m, const IngotExport *o) {
   files_write(c, x.file.at, x.file.n);
 }
 
-static void check_alone(Ingot *m, const IngotExport *o) {
-  check(m, o);
-}
-
 IngotStatus ingot_check_export(Ingot *m, const IngotExport *o) {
-  API_CALL(m, check_alone(m, o));
+  API_CALL(m, check(m, o));
 }
 
 IngotStatus ingot_export(Ingot *m, const IngotExport *o) {

@@ -10,9 +10,9 @@
 #include <string.h>
 
 /* Closest name among outputs and inputs. */
-static const char *near_value(Ingot *m, Str said) {
+static const char *near_value(Ingot *m, Str word) {
   Graph *g = m->g;
-  Suggestion near = suggest_new(str_text(m->c, said));
+  Suggestion near = suggest_new(str_text(m->c, word));
   for (u32 i = 0; i < g->out_name.n; i++) suggest_try(&near, str_text(m->c, g->out_name.at[i]));
   for (u32 i = 0; i < g->blk.at[1].param.n; i++)
     suggest_try(&near, str_text(m->c, graph_val(g, g->blk.at[1].param.at[i])->name));

@@ -74,7 +74,7 @@ static void set_values(Guess *a, u32 size, u32 ones) {
   }
 }
 
-/* ---- what grows ---- */
+/* ---- growing dimensions ---- */
 
 static bool has_dim(const DeclValue *v, const BindDim *d) {
   if (d->input) return v->name == d->input;
@@ -95,7 +95,7 @@ static const DeclValue *state_with(Ingot *m, const BindDim *d) {
   return found;
 }
 
-/* ---- words ---- */
+/* ---- hints ---- */
 
 static void keep_pair(Ingot *m, const char *option, StrBuf *t) {
   for (u32 i = 0; i + 1 < m->options.hint.n; i++)
@@ -131,13 +131,14 @@ static void keep_bound(Ingot *m, const DeclValue *v) {
     dim_bounds(m->g->dims, type->dim[k], &lo, &hi);
     sb_fmt(&t, "%s%lld", k ? "x" : "", (long long)hi);
     if (lo != hi || !d || (d->kind == OD_value && d->value >= 0)) continue;
-    bool named = d->kind == OD_param, said = false;
+    bool named = d->kind == OD_param, known = false;
     BindDim b = {.value = hi, .symbol = named ? d->param : 0, .input = named ? 0 : v->name};
     b.axis = named ? 0 : k;
     for (u32 i = 0; i < m->options.dim.n; i++)
-      said = said || (!m->options.dim.at[i].bound && m->options.dim.at[i].symbol == b.symbol &&
-                      m->options.dim.at[i].input == b.input && m->options.dim.at[i].axis == b.axis);
-    if (!said) keep_number(m, &b);
+      known =
+          known || (!m->options.dim.at[i].bound && m->options.dim.at[i].symbol == b.symbol &&
+                    m->options.dim.at[i].input == b.input && m->options.dim.at[i].axis == b.axis);
+    if (!known) keep_number(m, &b);
   }
   keep_pair(m, "--max-shapes", &t);
 }
@@ -210,9 +211,9 @@ const char *ingot_hint(const Ingot *m, uint32_t i) {
   return m && i < m->options.hint.n ? m->options.hint.at[i] : NULL;
 }
 
-const char *ingot_nearest(const char *said, const char *const *name, size_t n) {
-  Suggestion near = suggest_new(said);
-  for (size_t i = 0; said && name && i < n; i++)
+const char *ingot_nearest(const char *word, const char *const *name, size_t n) {
+  Suggestion near = suggest_new(word);
+  for (size_t i = 0; word && name && i < n; i++)
     if (name[i]) suggest_try(&near, name[i]);
   return near.name;
 }

@@ -110,7 +110,7 @@ static const char *machine_of(Ctx *c, const Target *t, const char *triple) {
     sb_puts(&s, triple);
   else
     sb_put(&s, t->llvm, to);
-  const char *said = sb_cstr(&s), *cpu = strchr(said, ',');
+  const char *given = sb_cstr(&s), *cpu = strchr(given, ',');
   const char *features = cpu ? strchr(cpu + 1, ',') : NULL;
   bool some = features && features[1];
   sb_puts(&s, features ? "" : cpu ? "," : ",,");
@@ -189,14 +189,14 @@ static void keep_default(Ctx *c, void *arg) {
 static void keep_code(Ingot *m, const char *folder) {
   Ctx *c = m->c;
   DiagMark before = diag_mark(c);
-  const char *said = getenv("INGOT_CACHE");
+  const char *given = getenv("INGOT_CACHE");
   m->compiled.keep_quietly = !folder;
   m->compiled.keep = NULL;
   if (folder && !*folder)
     keep_default(c, m);
   else if (folder)
     m->compiled.keep = cache_folder_trusted(c, folder) ? str_text(c, str_of(c, folder)) : NULL;
-  else if ((!said || strcmp(said, "0") != 0) && ctx_protect(c, keep_default, m))
+  else if ((!given || strcmp(given, "0") != 0) && ctx_protect(c, keep_default, m))
     diag_rewind(c, before);
 }
 

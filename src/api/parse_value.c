@@ -39,10 +39,10 @@ static _Noreturn void refuse(ValueText *r, const char *word, size_t n, const cha
 /* ---- single values ---- */
 
 static Scalar read_bool(ValueText *r, const char *w, size_t n) {
-  bool yes = (n == 4 && !memcmp(w, "true", 4)) || (n == 1 && *w == '1');
-  bool no = (n == 5 && !memcmp(w, "false", 5)) || (n == 1 && *w == '0');
-  if (!yes && !no) refuse(r, w, n, "is not true, false, 0 or 1");
-  return (Scalar){.i = yes};
+  bool is_true = (n == 4 && !memcmp(w, "true", 4)) || (n == 1 && *w == '1');
+  bool is_false = (n == 5 && !memcmp(w, "false", 5)) || (n == 1 && *w == '0');
+  if (!is_true && !is_false) refuse(r, w, n, "is not true, false, 0 or 1");
+  return (Scalar){.i = is_true};
 }
 
 static Scalar read_float(ValueText *r, const char *w, size_t n) {

@@ -27,7 +27,7 @@ const char *pgo_baseline_path(Ctx *c, const char *output) {
   return str_text(c, str_fmt(c, "%.*s.baseline%s", (int)(dot - output), output, dot));
 }
 
-/* ---- before work begins ---- */
+/* ---- early checks ---- */
 
 static void find_lto(Ctx *c, const TempDir *f, ToolChain *t) {
   if (t->kind > CK_clang)
@@ -171,7 +171,7 @@ static void measure_steps(Ctx *c, ProductBuild *b) {
   if (getloadavg(&b->load, 1) != 1) b->load = 0;
 }
 
-/* ---- how far relaxed sums are off ---- */
+/* ---- error of fast math ---- */
 
 static NamedTensors outputs_of(Ctx *c, ProductBuild *b, const char *program, const char *file) {
   const char *path = tempdir_file(c, &b->folder, file);

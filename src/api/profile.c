@@ -100,13 +100,13 @@ static void ask_gcov(Ctx *c, RunProfile *p) {
   for (u32 i = 0; i < b->chain.cc.n; i++) *vec_push(&c->keep, &w) = b->chain.cc.at[i];
   argv_add(c, &w, "-print-prog-name=gcov");
   *vec_push(&c->keep, &w) = NULL;
-  const char *said = spawn_text(c, &b->folder, "C compiler", w.at, &status);
-  const char *gcov = str_text(c, str_intern(c, said, strcspn(said, "\n")));
+  const char *text = spawn_text(c, &b->folder, "C compiler", w.at, &status);
+  const char *gcov = str_text(c, str_intern(c, text, strcspn(text, "\n")));
   if (status || !spawn_exists(c, gcov)) return; /* optional */
   for (u32 i = 0; i < p->model; i++) {
-    said = spawn_text(c, &b->folder, "gcov",
+    text = spawn_text(c, &b->folder, "gcov",
                       (const char *const[]){gcov, "-n", "-f", p->file.at[i], NULL}, &status);
-    if (!status) read_gcov(c, b, said);
+    if (!status) read_gcov(c, b, text);
   }
 }
 
@@ -153,7 +153,7 @@ static StrBuf drop_idle(Ctx *c, ProductBuild *b, const char *text) {
   return out;
 }
 
-/* ---- making ---- */
+/* ---- recording ---- */
 
 /* Merges the profiles of clang: converts to text, drops functions that did not run, converts back.
  */
@@ -184,16 +184,6 @@ static void merge(Ctx *c, RunProfile *p) {
   spawn_run(c, &b->folder, "llvm-profdata", argv);
 }
 
-/* Exit codes with which a program refuses its arguments and arrays. */
-static bool is_refusal(int status) {
-  return status == 2 || status == 4;
-}
-
-/* Reports the first line of the program's message: the arrays come from the user. */
-static _Noreturn void refuse_workload(Ctx *c, const ProductBuild *b, const char *said) {
-  fail(c, ERR_input, LOC_NONE, "--pgo=%s: %.*s", b->o->pgo, (int)strcspn(said, "\n"), said);
-}
-
 static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
   for (u32 i = 0; i < b->work.run.n; i++) {
     const ArgVec *with = &b->work.run.at[i];
@@ -202,8 +192,9 @@ static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
     for (u32 k = 0; k < with->n; k++) *vec_push(&c->keep, &w) = with->at[k];
     *vec_push(&c->keep, &w) = NULL;
     int status;
-    const char *said = spawn_text(c, &b->folder, "the instrumented program", w.at, &status);
-    if (is_refusal(status) && *b->o->pgo) refuse_workload(c, b, said);
+    const char *text = spawn_text(c, &b->folder, "the instrumented program", w.at, &status);
+    if ((status == 2 || status == 4) && *b->o->pgo) /* it refuses arguments or arrays of the user */
+      fail(c, ERR_input, LOC_NONE, "--pgo=%s: %.*s", b->o->pgo, (int)strcspn(text, "\n"), text);
     if (status) spawn_fail(c, &b->folder, "the instrumented program", program, status);
   }
 }
@@ -236,7 +227,7 @@ static void make(Ctx *c, RunProfile *p, const BuildConfig *like) {
   if (!clang) ask_gcov(c, p);
 }
 
-/* ---- keeping ---- */
+/* ---- cache ---- */
 
 static void read_files(Ctx *c, const RunProfile *p, bool is_kept, File *f) {
   for (u32 i = 0; i < p->file.n; i++) {

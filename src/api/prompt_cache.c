@@ -76,9 +76,9 @@ typedef struct PromptText {
   StrBuf text, marks; /* marks: per byte, nonzero for text of the user */
 } PromptText;
 
-static void add(PromptText *p, const char *text, size_t n, char said) {
+static void add(PromptText *p, const char *text, size_t n, char by_user) {
   sb_put(&p->text, text, n);
-  for (size_t i = 0; i < n; i++) sb_put(&p->marks, &said, 1);
+  for (size_t i = 0; i < n; i++) sb_put(&p->marks, &by_user, 1);
 }
 
 static const u32 *encode(Ctx *c, const Vocab *v, const PromptText *p, size_t *n) {
@@ -92,19 +92,19 @@ static void find_ids(Ingot *m, const LmAssets *s) {
                                       "\n", "\n\n", ".", "\"", "\xc3\xa9"};
   Ctx *c = m->c;
   const ChatFormat texts = api_chat_texts(m, s), *chat = &texts;
-  const char *said = m->options.prompt;
-  size_t length = strlen(said);
+  const char *prompt = m->options.prompt;
+  size_t length = strlen(prompt);
   Vocab v;
   if (!vocab_open(&v, s->vocab, s->nvocab)) bug(c, LOC_NONE, "a vocabulary that cannot be opened");
   if (chat->trims) {
-    while (length && strchr(" \t\r\n", said[0])) said++, length--;
-    while (length && strchr(" \t\r\n", said[length - 1])) length--;
+    while (length && strchr(" \t\r\n", prompt[0])) prompt++, length--;
+    while (length && strchr(" \t\r\n", prompt[length - 1])) length--;
   }
   for (u32 i = 0; i < sizeof first / sizeof *first; i++) {
     PromptText p = {sb_new(&c->keep), sb_new(&c->keep)};
     size_t n, same = 0;
     add(&p, chat->open_system, strlen(chat->open_system), 0);
-    add(&p, said, length, 1);
+    add(&p, prompt, length, 1);
     add(&p, chat->system, strlen(chat->system), 0);
     add(&p, first[i], strlen(first[i]), 1);
     add(&p, chat->ask, strlen(chat->ask), 0);

@@ -33,11 +33,11 @@ typedef struct Quantize {
   ModelRunner a, b; /* closed even after a failure */
 } Quantize;
 
-/* ---- words ---- */
+/* ---- options ---- */
 
-static u32 choose_word(Ctx *c, const char *option, const char *said, const char *const *name, u32 n,
-                       u32 otherwise) {
-  return said ? row_named(c, option, said, name, n, sizeof *name) : otherwise;
+static u32 choose_word(Ctx *c, const char *option, const char *value, const char *const *name,
+                       u32 n, u32 otherwise) {
+  return value ? row_named(c, option, value, name, n, sizeof *name) : otherwise;
 }
 
 static QuantOptions read_options(Ctx *c, const IngotQuantize *o) {
@@ -410,7 +410,7 @@ static void check_budget(Quantize *q, const char *what, const IngotLoss *l) {
       points ? l->was - l->accuracy : l->sqnr, points ? "points are lost" : "dB", q->some.n);
 }
 
-/* ---- what is told ---- */
+/* ---- results ---- */
 
 static void report_layers(Quantize *q, const ErrorSums *sums) {
   u32 n = q->j->layer.n;
@@ -444,7 +444,7 @@ static void report_layers(Quantize *q, const ErrorSums *sums) {
   q->out->nlayer = n;
 }
 
-/* ---- all of it ---- */
+/* ---- quantize ---- */
 
 static void read_data(Quantize *q) {
   const IngotQuantize *o = q->o;

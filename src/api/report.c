@@ -78,7 +78,7 @@ static void put_messages(PageReport *r) {
   sb_puts(&r->out, "]");
 }
 
-/* ---- what was measured ---- */
+/* ---- measurements ---- */
 
 static void put_bench(PageReport *r) {
   const IngotBench *b = &r->bench;

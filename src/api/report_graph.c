@@ -244,7 +244,7 @@ void page_gather(PageReport *r) {
   }
 }
 
-/* ---- as data ---- */
+/* ---- JSON ---- */
 
 static void put_numbers(StrBuf *t, const char *before, const Numbers *list) {
   sb_puts(t, before);

@@ -12,7 +12,7 @@
 static void refuse_others(Ctx *c, const IngotQuantize *o) {
   const struct {
     const char *name;
-    bool said;
+    bool given;
   } option[] = {{"--method", o->method},
                 {"--data", o->data},
                 {"--holdout", o->holdout},
@@ -26,7 +26,7 @@ static void refuse_others(Ctx *c, const IngotQuantize *o) {
                 {"--budget", o->budget},
                 {"--label", o->label}};
   for (u32 i = 0; i < sizeof option / sizeof *option; i++)
-    if (option[i].said)
+    if (option[i].given)
       fail(c, ERR_usage, LOC_NONE, "%s is for ONNX; use --type for the weights of a language model",
            option[i].name);
 }

@@ -143,10 +143,10 @@ static bool may_pair(Ingot *m, u32 in, u32 out) {
 }
 
 u32 api_find_state(Ingot *m, StatePair *pair, u32 max) {
-  u32 ni = m->g->blk.at[1].param.n, no = m->g->out_name.n, n = 0;
+  u32 ni = m->g->blk.at[1].param.n, nout = m->g->out_name.n, n = 0;
   for (u32 i = 0; i < ni; i++) {
     u32 found = 0, which = 0, back = 0;
-    for (u32 k = 0; k < no; k++)
+    for (u32 k = 0; k < nout; k++)
       if (may_pair(m, i, k)) {
         which = k;
         found++;
@@ -227,7 +227,7 @@ IngotStatus ingot_set_state(Ingot *m, const char *spec) {
   API_CALL(m, set_state(m, spec));
 }
 
-/* ---- what callers see ---- */
+/* ---- positions without state ---- */
 
 /* Number of states at positions up to this one. */
 static u32 count_kept(const Graph *g, u32 at, bool out) {

@@ -75,21 +75,21 @@ static const char *line_of(Ctx *c, const char *at) {
 
 const char *compiler_version(Ctx *c, const TempDir *f, const ArgVec *w) {
   int status;
-  const char *said = run_compiler(c, f, w, "--version", &status);
-  if (status) said = run_compiler(c, f, w, "-v", &status); /* tcc */
+  const char *text = run_compiler(c, f, w, "--version", &status);
+  if (status) text = run_compiler(c, f, w, "-v", &status); /* tcc */
   if (status) spawn_fail(c, f, "C compiler", w->at[0], status);
-  return line_of(c, said);
+  return line_of(c, text);
 }
 
 /* First line with a digit, a point and a digit. */
-static const char *version_line(const char *said) {
-  for (const char *at = said; *at; at++) {
+static const char *version_line(const char *text) {
+  for (const char *at = text; *at; at++) {
     bool number = *at >= '0' && *at <= '9' && at[1] == '.' && at[2] >= '0' && at[2] <= '9';
     if (!number) continue;
-    while (at > said && at[-1] != '\n') at--;
+    while (at > text && at[-1] != '\n') at--;
     return at + strspn(at, " \t");
   }
-  return said;
+  return text;
 }
 
 const char *tool_version(Ctx *c, const TempDir *f, const Tool *t, const char *program) {
@@ -98,8 +98,8 @@ const char *tool_version(Ctx *c, const TempDir *f, const Tool *t, const char *pr
   *vec_push(&c->keep, &w) = program;
   argv_add(c, &w, t->flag);
   argv_end(c, &w);
-  const char *said = spawn_text(c, f, t->name, w.at, &status);
-  return status ? NULL : line_of(c, version_line(said));
+  const char *text = spawn_text(c, f, t->name, w.at, &status);
+  return status ? NULL : line_of(c, version_line(text));
 }
 
 CompilerKind compiler_kind(Ctx *c, const TempDir *f, const ArgVec *w) {
@@ -112,9 +112,9 @@ CompilerKind compiler_kind(Ctx *c, const TempDir *f, const ArgVec *w) {
   file_write(c, path, text, sizeof text - 1);
   *vec_push(&c->keep, &all) = path;
   argv_end(c, &all);
-  const char *said = spawn_text(c, f, "C compiler", all.at, &status);
+  const char *answer = spawn_text(c, f, "C compiler", all.at, &status);
   for (u32 i = 0; !status && i < sizeof names / sizeof *names; i++)
-    if (strstr(said, names[i])) return (CompilerKind)i;
+    if (strstr(answer, names[i])) return (CompilerKind)i;
   if (status) spawn_fail(c, f, "C compiler", w->at[0], status);
   return CK_other;
 }
@@ -138,9 +138,9 @@ const char *compiler_cpu(Ctx *c, const TempDir *f, const ArgVec *w, CompilerKind
   int status;
   if (kind != CK_gcc && kind != CK_clang) return NULL;
   ArgVec all = argv_append(c, w, march);
-  const char *said = run_compiler(
+  const char *text = run_compiler(
       c, f, &all, kind == CK_gcc ? "-Q --help=target" : "-### -c -x c /dev/null", &status);
-  const char *at = status ? NULL : strstr(said, kind == CK_gcc ? "-march=" : mark);
+  const char *at = status ? NULL : strstr(text, kind == CK_gcc ? "-march=" : mark);
   if (!at) return NULL;
   at += strlen(kind == CK_gcc ? "-march=" : mark);
   at += strspn(at, " \t");
@@ -157,7 +157,7 @@ const char *compiler_lto(Ctx *c, const TempDir *f, const ArgVec *w, CompilerKind
 
 const char *compiler_profdata(Ctx *c, const TempDir *f, const ArgVec *w) {
   int status;
-  const char *said = line_of(c, run_compiler(c, f, w, "-print-prog-name=llvm-profdata", &status));
-  if (!status && strchr(said, '/') && spawn_exists(c, said)) return said;
+  const char *text = line_of(c, run_compiler(c, f, w, "-print-prog-name=llvm-profdata", &status));
+  if (!status && strchr(text, '/') && spawn_exists(c, text)) return text;
   return tool_find(c, "llvm-profdata");
 }

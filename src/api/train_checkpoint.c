@@ -132,7 +132,7 @@ void checkpoint_save(Training *f) {
   f->saved = time_ms();
 }
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
 static Tensor *find(Training *f, const NamedTensors *v, Str name, DType dt) {
   Ctx *c = f->c;

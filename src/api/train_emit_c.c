@@ -147,11 +147,11 @@ static void bind_batch(Ingot *m, u64 batch) {
   for (u32 i = 0; i < m->opened.model->ninput; i++) {
     const DeclValue *in = m->opened.model->input[i];
     const DeclDim *d = in->type.has_shape && in->type.dims.n ? &in->type.dims.at[0] : NULL;
-    bool said = false;
+    bool known = false;
     for (u32 k = 0; d && k < m->options.dim.n; k++)
-      said |= (m->options.dim.at[k].symbol && m->options.dim.at[k].symbol == d->param) ||
-              (m->options.dim.at[k].input == in->name && !m->options.dim.at[k].axis);
-    if (d && d->kind != OD_value && !said)
+      known |= (m->options.dim.at[k].symbol && m->options.dim.at[k].symbol == d->param) ||
+               (m->options.dim.at[k].input == in->name && !m->options.dim.at[k].axis);
+    if (d && d->kind != OD_value && !known)
       *vec_push(&m->c->keep, &m->options.dim) =
           (BindDim){.input = in->name, .axis = 0, .value = (i64)batch};
   }

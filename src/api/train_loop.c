@@ -16,7 +16,7 @@
 #define USUAL_EVERY 5.0 /* seconds between checkpoints */
 #define LEAST_EVERY 1.0 /* the same at the end of an epoch, if lower */
 
-/* ---- the rate ---- */
+/* ---- learning rate ---- */
 
 typedef double ScheduleFn(const Training *f, double x, double y);
 
@@ -56,10 +56,10 @@ static double read_number(Training *f, const char *text, char **end) {
 /* NAME, NAME:X or NAME:X,Y */
 static void read_schedule(Training *f) {
   Ctx *c = f->c;
-  const char *said = f->o->schedule;
-  if (!said || !strcmp(said, "constant")) return;
-  size_t n = strcspn(said, ":");
-  const char *word = str_text(c, str_intern(c, said, n));
+  const char *text = f->o->schedule;
+  if (!text || !strcmp(text, "constant")) return;
+  size_t n = strcspn(text, ":");
+  const char *word = str_text(c, str_intern(c, text, n));
   Suggestion near = suggest_new(word);
   for (u32 i = 0; i < NSCHEDULES; i++) {
     suggest_try(&near, schedules[i].name);
@@ -67,14 +67,14 @@ static void read_schedule(Training *f) {
     f->schedule = i + 1;
     f->x = schedules[i].x < 0 ? fmax(1, ceil((double)f->epochs / 3)) : schedules[i].x;
     f->y = schedules[i].y;
-    char *end = (char *)(uintptr_t)(said + n);
-    if (*end) f->x = read_number(f, said + n + 1, &end);
+    char *end = (char *)(uintptr_t)(text + n);
+    if (*end) f->x = read_number(f, text + n + 1, &end);
     if (*end == ',' && i == 0) f->y = read_number(f, end + 1, &end);
     if (*end || (i == 0 && f->x < 1))
       fail(c, ERR_usage, LOC_NONE,
            "--schedule %s: expected step[:EPOCHS[,K]], exp[:K] or "
            "cosine[:LOW]",
-           show(c, str_of(c, said)));
+           show(c, str_of(c, text)));
     return;
   }
   fail(c, ERR_usage, LOC_NONE,
@@ -86,7 +86,7 @@ static double learning_rate(const Training *f) {
   return f->schedule ? schedules[f->schedule - 1].rate(f, f->x, f->y) : f->rate;
 }
 
-/* ---- what is asked ---- */
+/* ---- options ---- */
 
 static const char *step_spec(Training *f) {
   const IngotTrain *o = f->o;
@@ -99,16 +99,16 @@ static const char *step_spec(Training *f) {
   return sb_cstr(&t);
 }
 
-static const char *choose_engine(Ctx *c, const char *said) {
+static const char *choose_engine(Ctx *c, const char *name) {
   static const char *const can[] = {"c", "jit", "vm", "interp"};
   StrBuf t = sb_new(&c->scratch);
-  if (!said) return api_has_compiler(c, NULL) ? "c" : llvm_version() ? "jit" : "vm";
+  if (!name) return api_has_compiler(c, NULL) ? "c" : llvm_version() ? "jit" : "vm";
   for (u32 i = 0; i < sizeof can / sizeof *can; i++) {
-    if (!strcmp(said, can[i])) return can[i];
+    if (!strcmp(name, can[i])) return can[i];
     sb_fmt(&t, "%s%s", i ? ", " : "", can[i]);
   }
   fail(c, ERR_usage, LOC_NONE, "--engine: engine '%s' cannot train; expected %s",
-       show(c, str_of(c, said)), sb_cstr(&t));
+       show(c, str_of(c, name)), sb_cstr(&t));
 }
 
 /* Fixed size of the first axis of an input; 0: open. */
@@ -180,7 +180,7 @@ static void prepare(Training *f) {
   f->order = NEWS(&c->keep, u32, f->data.n + f->validate.n + 1);
 }
 
-/* ---- drives ---- */
+/* ---- programs ---- */
 
 const char *train_cheap_engine(const Training *f) {
   return strcmp(f->engine, "interp") ? "vm" : "interp";

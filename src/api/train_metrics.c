@@ -17,12 +17,12 @@ static void make_room(Ctx *c, Metrics *t, i64 class) {
   }
 }
 
-static void count(Ctx *c, Metrics *t, i64 said, i64 is) {
-  make_room(c, t, said > is ? said : is);
-  t->correct.at[said] += said == is;
-  t->predicted.at[said]++;
-  t->actual.at[is]++;
-  t->right += said == is;
+static void count(Ctx *c, Metrics *t, i64 predicted, i64 label) {
+  make_room(c, t, predicted > label ? predicted : label);
+  t->correct.at[predicted] += predicted == label;
+  t->predicted.at[predicted]++;
+  t->actual.at[label]++;
+  t->right += predicted == label;
   t->count++;
 }
 

@@ -430,12 +430,6 @@ static void read_text(Ingot *m, u32 i) {
   v->kind = v->data->rank ? IB_data : IB_fill;
 }
 
-/* Array given for input i; NULL: to be generated. */
-static Tensor *given_tensor(Ingot *m, u32 i, InputBinding *v) {
-  if (v->kind == IB_fill) return broadcast_scalar(m, i, v->data);
-  return api_binding_tensor(m, v);
-}
-
 _Noreturn void api_no_input(Ingot *m, Str name) {
   Ctx *c = m->c;
   StrBuf all = sb_new(&c->scratch);
@@ -512,7 +506,9 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
   refuse_open_dims(m);
   for (u32 i = 0; i < n; i++) {
     InputBinding *v = find_binding(m, i);
-    Tensor *t = v ? given_tensor(m, i, v) : api_train_default(m, i);
+    Tensor *t = !v                   ? api_train_default(m, i)
+                : v->kind == IB_fill ? broadcast_scalar(m, i, v->data)
+                                     : api_binding_tensor(m, v);
     in[i] = t ? api_check_input(m, i, t) : make_random(m, i, seed, limit[i]);
     m->run.raw[i] = t ? t : in[i];
     if (!v && !t && !m->run.in)

@@ -27,12 +27,12 @@ static void add(Ctx *c, ArgVec *w, const char *word) {
   *vec_push(&c->keep, w) = word;
 }
 
-/* ---- before work ---- */
+/* ---- early checks ---- */
 
 static void need_plain_options(Ctx *c, const IngotBuild *o) {
   const struct {
     const char *name;
-    bool said;
+    bool given;
   } foreign[] = {{"--backend", o->via != NULL},    {"--triple", o->triple != NULL},
                  {"--sanitize", o->sanitize},      {"--weights", o->c.weights != NULL},
                  {"--preset", o->preset != NULL},  {"--lto", o->lto != 0},
@@ -40,7 +40,7 @@ static void need_plain_options(Ctx *c, const IngotBuild *o) {
                  {"--fast-math", o->relaxed != 0}, {"--profile", o->c.profile != 0},
                  {"--debug", o->c.debug != 0}};
   for (u32 i = 0; i < sizeof foreign / sizeof *foreign; i++)
-    if (foreign[i].said)
+    if (foreign[i].given)
       fail(c, ERR_unsupported, LOC_NONE, "%s is not supported for OUT.wasm", foreign[i].name);
 }
 
@@ -93,16 +93,13 @@ static void put_headers(Ctx *c, const WasmBuild *b) {
              (FileOut){.at = text, .n = sizeof text - 1});
 }
 
-static const char *weights_name(Ctx *c, const WasmBuild *b) {
-  return str_text(c, str_fmt(c, "%s_weight_file", b->name));
-}
-
 /* Makes an object file of the weights. */
 static const char *assemble_weights(Ctx *c, WasmBuild *b) {
   const Blob *blob = &b->m->written.blob;
   const char *data = tempdir_file(c, &b->folder, "weights.bin"),
              *source = tempdir_file(c, &b->folder, "weights.s"),
-             *object = tempdir_file(c, &b->folder, "weights.o"), *name = weights_name(c, b);
+             *object = tempdir_file(c, &b->folder, "weights.o"),
+             *name = str_text(c, str_fmt(c, "%s_weight_file", b->name));
   StrBuf t = sb_new(&c->keep);
   ArgVec w = {0};
   build_file(c, data, (FileOut){.n = blob->piece.n, .piece = blob->piece.at});
@@ -147,7 +144,7 @@ static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const ArgV
   return path;
 }
 
-/* ---- all of it ---- */
+/* ---- build ---- */
 
 /* Does a state have initial data? These are not passed by pointer. */
 static bool has_beginnings(const Ingot *m) {

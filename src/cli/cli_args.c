@@ -478,13 +478,13 @@ static int bad_value(const Verb *v, const Opt *o, const char *value, const char 
 }
 
 /* Appends up to 3 option names that start with the word, or that are a prefix of it. */
-static void near_prefix(const Verb *v, const char *said, char *why, size_t room) {
-  size_t n = strlen(said), used = strlen(why);
+static void near_prefix(const Verb *v, const char *word, char *why, size_t room) {
+  size_t n = strlen(word), used = strlen(why);
   int count = 0;
   for (int i = 0; i < NOPTS && count < 3 && n > 1; i++) {
     size_t k = strlen(opts[i].name);
     if (!takes(v, &opts[i]) || !opts[i].text || k < 3) continue;
-    if (strncmp(opts[i].name, said, n < k ? n : k) != 0 || (n > k && said[k] != '-')) continue;
+    if (strncmp(opts[i].name, word, n < k ? n : k) != 0 || (n > k && word[k] != '-')) continue;
     used += (size_t)snprintf(why + used, room - used, "%s--%s", count++ ? ", " : "; did you mean ",
                              opts[i].name);
   }
@@ -493,14 +493,14 @@ static void near_prefix(const Verb *v, const char *said, char *why, size_t room)
 
 /* Reports an unknown option with a suggestion. */
 static int no_option(const Verb *v, const char *word, const char *name, const char *value) {
-  const char *names[NOPTS], *near = NULL, *said = name + strspn(name, "-");
+  const char *names[NOPTS], *near = NULL, *bare = name + strspn(name, "-");
   char why[512] = "no such option";
   size_t count = 0, used = strlen(why);
   int alias, first = 1;
-  if (suggest_option(v, said, value, why + used, sizeof why - used)) return bad(v, word, why);
+  if (suggest_option(v, bare, value, why + used, sizeof why - used)) return bad(v, word, why);
   for (int i = 0; i < NOPTS; i++)
     if (takes(v, &opts[i]) && opts[i].text) names[count++] = opts[i].name;
-  if (name[1] == '-') near = ingot_nearest(said, names, count);
+  if (name[1] == '-') near = ingot_nearest(bare, names, count);
   if (near) snprintf(why + used, sizeof why - used, "; did you mean --%s?", near);
   for (int i = 0; !near && i < verb_count && used < sizeof why - 16; i++) {
     if (!find(&verb_table[i], name, &alias)) continue;
@@ -508,7 +508,7 @@ static int no_option(const Verb *v, const char *word, const char *name, const ch
                              first ? " here; it is one of: " : ", ", verb_table[i].name);
     first = 0;
   }
-  if (!near && first) near_prefix(v, said, why, sizeof why);
+  if (!near && first) near_prefix(v, bare, why, sizeof why);
   return bad(v, word, why);
 }
 

@@ -153,7 +153,7 @@ static int is_measured(const IngotEngine *e, int no_compiler) {
 int verb_bench(const Args *given) {
   Args own = *given;
   const Args *a = &own;
-  int result = buffer_stdin_model(&own), said = 0;
+  int result = buffer_stdin_model(&own), printed = 0;
   watch_line_buffered();
   Args rest = own;
   if (result) return result;
@@ -186,14 +186,14 @@ int verb_bench(const Args *given) {
     watch_task(engine);
     if (!s) s = ingot_bench(m, engine, &build, a->seconds, a->seed, &b);
     watch_task(NULL);
-    if (!s) print(a, engine, &b, !said);
+    if (!s) print(a, engine, &b, !printed);
     if (i == 0 || s) print_messages(m, a->quiet || i); /* warnings are the same for all engines */
     if (s) print_hint(m, a);
     ingot_free(m);
-    said = said || !s;
+    printed = printed || !s;
     if (s && !result) result = (int)s;
     if (s == INGOT_USAGE || hopeless) break; /* the next engine would fail in the same way */
   }
-  if (a->json && said) puts("\n]");
+  if (a->json && printed) puts("\n]");
   return result;
 }

@@ -80,13 +80,13 @@ static void draw_row(const Screen *s, const Digits *d, const int *which, int n) 
   }
   int wrong = 0;
   for (int i = 0; i < n; i++) {
-    int said = guess(d, which[i]);
-    bool right = said == d->label[which[i]];
-    double percent = 100.0 * (double)d->probability[which[i] * CLASSES + said];
+    int digit = guess(d, which[i]);
+    bool right = digit == d->label[which[i]];
+    double percent = 100.0 * (double)d->probability[which[i] * CLASSES + digit];
     if (!right) wrong = i + 1;
     fputs(i ? "  " : MARGIN, stdout);
     if (s->colour) fputs(right ? "\033[32m" : "\033[31m", stdout);
-    printf("%d %5.1f%%", said, percent);
+    printf("%d %5.1f%%", digit, percent);
     if (s->colour) fputs("\033[0m", stdout);
   }
   for (int i = 0; i < wrong; i++) {

@@ -28,10 +28,6 @@ int has_model_options(const Args *a) {
          a->chunk || a->every_token || a->cache || a->grad || a->train;
 }
 
-static int is_of_models(const Args *a) {
-  return a->output || has_model_options(a);
-}
-
 /* Only verbs that run a program let it access files. */
 int forbids_files(const Args *a) {
   if (a->files || a->no_files) return a->no_files;
@@ -39,7 +35,7 @@ int forbids_files(const Args *a) {
 }
 
 int run_script(const Args *a) {
-  if (is_of_models(a))
+  if (a->output || has_model_options(a))
     return refuse(
         a,
         "for a program expected only --engine, --march and --seed; other options apply to models");

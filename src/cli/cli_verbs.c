@@ -110,11 +110,11 @@ IngotStatus prepare_more_models(Ingot *m, const Args *a) {
 /* The first of these options that was given; NULL: none. */
 typedef struct OptionFlag {
   const char *name;
-  int said;
+  int given;
 } OptionFlag;
 static const char *first_given(const OptionFlag *o, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (o[i].said) return o[i].name;
+    if (o[i].given) return o[i].name;
   return NULL;
 }
 
@@ -260,7 +260,7 @@ static void print_line(void *user, const char *line) {
 }
 
 IngotStatus tune(Ingot *m, const Args *a, const char *march) {
-  Args said = *a;
+  Args own = *a;
   if (!a->tune) return INGOT_OK;
   watch_task("tune");
   IngotStatus s = ingot_tune(m, &(IngotTune){.file = *a->tune ? a->tune : NULL,
@@ -268,7 +268,7 @@ IngotStatus tune(Ingot *m, const Args *a, const char *march) {
                                              .march = march,
                                              .optimize = a->optimize,
                                              .said = print_line,
-                                             .user = &said});
+                                             .user = &own});
   watch_task(NULL);
   return s;
 }
@@ -530,11 +530,6 @@ static IngotStatus print_c(Ingot *m, const Args *a, const IngotC *o) {
   return s;
 }
 
-/* Weights go to a file if requested, or by default if they are large. */
-static int may_write_weights(const char *how) {
-  return !how || !strcmp(how, "file") || !strcmp(how, "pointer");
-}
-
 /* Writes bytecode; options of generated C are refused. */
 static int compile_bytecode(const Args *a) {
   const OptionFlag o[] = {{"weights", a->weights != NULL},
@@ -600,7 +595,9 @@ static int verb_compile(const Args *a) {
     c_files(&t, output);
     all.writes[all.nwrites++] = t.source;
     all.writes[all.nwrites++] = t.header;
-    if (may_write_weights(a->weights)) all.writes[all.nwrites++] = t.weights;
+    /* by default, large weights go to a file */
+    if (!a->weights || !strcmp(a->weights, "file") || !strcmp(a->weights, "pointer"))
+      all.writes[all.nwrites++] = t.weights;
     if (a->cpp) all.writes[all.nwrites++] = t.cpp;
   }
   const char *slash = strrchr(t.weights, '/');

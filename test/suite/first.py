@@ -87,11 +87,11 @@ def files(c):
     model = sum_of_two(c, "two.onnx", [2, 3])
     npy.save(c.path("a.npy"), npy.Array("f32", (2, 3), [1.0] * 6))
     c.save("data.raw", b"")
-    for spec, text in (("x=a.npy", "a file is given with '@': 'x=@a.npy'"), ("x=none.pb", "'x=@none.pb'"), ("x=data.raw", "'x=@data.raw'"),
-                       ("x=all.npz", "given with --inputs 'all.npz'"), ("x=cat.png", "images are not read"), ("x=1.5x", "is not a number")):
+    for spec, text in (("x=a.npy", "use '@' for a file: 'x=@a.npy'"), ("x=none.pb", "'x=@none.pb'"), ("x=data.raw", "'x=@data.raw'"),
+                       ("x=all.npz", "use --inputs 'all.npz'"), ("x=cat.png", "images are not read"), ("x=1.5x", "is not a number")):
         c.run("run", model, "--input", spec, code=2, text=text)
     c.save("all.npz", b"")
-    c.run("run", model, "--input", "x=@all.npz", code=2, text="give it with --inputs")
+    c.run("run", model, "--input", "x=@all.npz", code=2, text="use --inputs")
     c.save("1", b"")
     c.run("run", model, "--input", "x=1")
     for args in (["compile", model, "-o", "a.npy/x.c"], ["build", model, "-o", "a.npy/x"], ["run", model, "-o", "a.npy/x.npz"]):

@@ -39,7 +39,7 @@ def endings(c):
         c.run("build", "two.ch", "-o", name, code=code)
         want(not os.path.exists(c.path(name)), f"{name} was written")
     c.run("completions", code=2, text="bash|zsh|fish: missing")
-    c.run("quantize", MODEL, "--method", "weights8", "-o", "q.tflite", code=2, text="no '.tflite' is made")
+    c.run("quantize", MODEL, "--method", "weights8", "-o", "q.tflite", code=2, text="is not written as '.tflite'")
 
 
 def bounds(c):
@@ -97,14 +97,14 @@ def bytes_already(c):
     """What is in bytes is not to be quantised; some floats may be in it."""
     for net in (BYTES, BOXES):
         got = c.run("compile", net, "--ram", "64", "-o", "n.c", code=3, text="more than the 64 of --ram")
-        want("quantised to int8" not in got.text(), got.text())
-    c.run("compile", MODEL, "-d", "batch=1", "--ram", "64", "-o", "n.c", code=3, text="quantised to int8")
+        want("quantization to int8" not in got.text(), got.text())
+    c.run("compile", MODEL, "-d", "batch=1", "--ram", "64", "-o", "n.c", code=3, text="quantization to int8")
 
 
 def stack_alone(c):
     """Where all but the stack fits, the message says that it is a bound."""
     told = json.loads(c.run("inspect", "--json", BYTES).out)["memory"]
-    spare = "a bound for every compiler and flag"
+    spare = "an upper bound for all compilers and flags"
     c.run("compile", BYTES, "--ram", str(told["ram"] - told["stack"] + 100), "-o", "n.c", code=3, text=spare)
     want(spare not in c.run("compile", BYTES, "--ram", "64", "-o", "n.c", code=3).text(), "more than the stack does not fit")
 
