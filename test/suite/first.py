@@ -18,8 +18,8 @@ def contradictions(c):
     model = sum_of_two(c, "two.onnx", ["b", "n"])
     n = ["-d", "n=2"]
     for flags, text in ((["--freeze", "x=1", "--freeze", "x=2"], "input 'x' is frozen twice"),
-                        (["--freeze", "x=1", "--input", "x=2"], "input 'x' is frozen at other contents"),
-                        (["--freeze", "x=[[1,2]]", "--input", "x=1"], "input 'x' is frozen at other contents"),
+                        (["--freeze", "x=1", "--input", "x=2"], "input 'x' is frozen; found other contents"),
+                        (["--freeze", "x=[[1,2]]", "--input", "x=1"], "input 'x' is frozen; found other contents"),
                         (["--freeze", "x=1", "--input", "x=rand"], "input 'x' is frozen and cannot be random"),
                         (["--input", "x=1", "--input", "x=2"], "input 'x' is given twice"),
                         (["-d", "b=1", "-d", "b=2"], "'b=2': the extent of this dimension was given before as 1"),

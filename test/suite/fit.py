@@ -371,7 +371,7 @@ def refused(env):
         if os.path.exists(os.path.join(folder, "new.onnx.checkpoint")):
             os.remove(os.path.join(folder, "new.onnx.checkpoint"))
     train(env, [*base, "--loss", "mse", "--data", "mse.npz", "--validate", "far.npz"], folder, 0, "warning: net.onnx: the loss on far.npz is not finite after epoch 1")
-    train(env, ["four.onnx", *base[1:]], folder, 3, "takes batches of 4")
+    train(env, ["four.onnx", *base[1:]], folder, 3, "expected batches of 4")
     train(env, ["four.onnx", *base[1:], "--batch", "4"], folder, 0, "skips 2 of 6 examples")
 
 

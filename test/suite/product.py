@@ -381,7 +381,7 @@ def refusals(w):
     w.build("x.o", code=5, text="no-such-compiler", env={"CC": "no-such-compiler"})
     w.build("x.o", "--march", "no-such-cpu", code=2, text="--march no-such-cpu: neither ingot nor the C compiler")
     w.build("x.o", "--march", "multi,avx2", code=2, text="multi means sse2,avx2,avx512")
-    w.build("x.o", "--march", "avx2,", code=2, text="there is no ''")
+    w.build("x.o", "--march", "avx2,", code=2, text="unknown target ''")
     w.build("x.o", "--cc", "false", code=5, text="exit status 1")
     with open(w.path("killed"), "w") as f:
         f.write("#!/bin/sh\nkill -KILL $$\n")
