@@ -24,7 +24,7 @@ def contradictions(c):
                         (["--input", "x=1", "--input", "x=2"], "input 'x' is given twice"),
                         (["-d", "b=1", "-d", "b=2"], "'b=2': the extent of this dimension was given before as 1"),
                         (["-d", "b=1", "-d", "x:0=2"], "dimension 'b' is given as 1 and as 2"),
-                        (["--shapes", "x:1x2", "--shapes", "x:2x2"], "has been given as 1"),
+                        (["--shapes", "x:1x2", "--shapes", "x:2x2"], "was given before as 1"),
                         (["--shapes", "x:1x2", "--shapes", "z:2x2"], "dimension 'b' is given as 1 and as 2"),
                         (["--max-shapes", "x:4x2,z:5x2"], "dimension 'b' is given as 4 and as 5"),
                         (["--max-shapes", "x:4x2", "-d", "b=5"], "dimension 'b' is given as 5, its bound is 4"),
