@@ -103,7 +103,7 @@ def refused(env):
     want("is not a language model" in ingot(env, "compile", digits, "-d", "batch=1", "--bake-prompt", prompt(env), rc=3), "a network has no prompt")
     want("the prompt is empty" in ingot(env, "compile", made(env), "--bake-prompt", prompt(env, "\n\n"), rc=4), "an empty prompt")
     want("fill the context length" in ingot(env, "compile", made(env), "--context", "16", "--bake-prompt", prompt(env, "long " * 9), rc=4), "a long prompt")
-    want("--weights pointer" in ingot(env, "compile", made(env), "--context", "64", "--bake-prompt", prompt(env), "--weights", "pointer", "-o",
+    want("--weights=pointer" in ingot(env, "compile", made(env), "--context", "64", "--bake-prompt", prompt(env), "--weights", "pointer", "-o",
                                       os.path.join(env.scratch("bake", "refused"), "m.c"), rc=3), "weights that are an argument")
     want("leave out --bake-prompt" in ingot(env, "play", made(env), "-p", "x", "--bake-prompt", prompt(env), "--raw", rc=2), "no conversation")
     want("initial data" in ingot(env, "compile", made(env), "--context", "64", "--bake-prompt", prompt(env), "-o",
