@@ -1,14 +1,15 @@
 /* ingot.h: the public interface of libingot.
  *
- * One Ingot holds one model and everything made from it; two of them share nothing, so each thread
- * may have its own. Calls return an IngotStatus; what went wrong, and warnings, are in
- * ingot_message(). After a failure the object can only be asked for messages and freed. The library
- * never prints, exits or aborts: a NULL where something is needed, a number out of range, or a call
- * that comes too early or too late is INGOT_USAGE, or an empty answer where there is no status.
+ * An Ingot holds one model and everything made from it. Two objects share nothing, so each thread
+ * may have its own. Most calls return an IngotStatus; ingot_message() returns errors and warnings.
+ * After a failure only messages, hints and ingot_free are allowed. The library never prints, exits
+ * or aborts. A missing argument, a number out of range or a call in the wrong order gives
+ * INGOT_USAGE, or an empty result.
  *
  *   Ingot *m = ingot_new(NULL);
- *   if (!ingot_open(m, "model.onnx") && !ingot_input(m, &x) && !ingot_import(m, 0) && !ingot_run(m,
- * "vm", 0)) use(ingot_output(m, 0)); ingot_free(m);
+ *   int bad = ingot_open(m, "model.onnx") || ingot_input(m, &x) || ingot_run(m, "vm", 0);
+ *   if (!bad) use(ingot_output(m, 0));
+ *   ingot_free(m);
  */
 #ifndef INGOT_H
 #define INGOT_H
@@ -27,72 +28,70 @@ typedef struct Ingot Ingot;
 typedef enum IngotStatus {
   INGOT_OK = 0,
   INGOT_MISMATCH = 1,    /* results differ */
-  INGOT_USAGE = 2,       /* the call makes no sense: unknown name, bad option */
-  INGOT_UNSUPPORTED = 3, /* the model is valid, but ingot cannot do it */
-  INGOT_BAD_INPUT = 4,   /* the file or array is wrong */
-  INGOT_SYSTEM = 5,      /* no memory, no file, no space */
+  INGOT_USAGE = 2,       /* invalid call: unknown name, bad option, wrong order */
+  INGOT_UNSUPPORTED = 3, /* the model is valid, but ingot does not support it */
+  INGOT_BAD_INPUT = 4,   /* the file or array is malformed */
+  INGOT_SYSTEM = 5,      /* out of memory or disk space, or a file cannot be accessed */
 } IngotStatus;
 
 /* Row-major array. Types narrower than a byte take one byte per element. */
 typedef struct IngotTensor {
   const char *name;
-  const char *dtype; /* "f32", "i64", "bool", ...; "str": data are pointers, const char *const * */
+  const char *dtype; /* "f32", "i64", "bool", ...; "str": data is an array of const char * */
   uint32_t rank;
-  const int64_t *dim; /* rank entries; -1 where not known yet */
-  const void *data;   /* NULL for descriptions */
+  const int64_t *dim; /* rank entries; -1: unknown */
+  const void *data;   /* NULL in descriptions */
   uint64_t bytes;
 } IngotTensor;
 
-/* Like realloc but told the old size; size 0 frees and returns NULL. */
+/* Like realloc, with the old size. Size 0 frees p and returns NULL. */
 typedef struct IngotAlloc {
   void *(*resize)(void *user, void *p, size_t old, size_t size);
   void *user;
 } IngotAlloc;
 
-Ingot *ingot_new(const IngotAlloc *alloc); /* NULL: the C library's; result NULL: no memory */
+Ingot *ingot_new(const IngotAlloc *alloc); /* NULL: malloc; returns NULL if out of memory */
 void ingot_free(Ingot *m);
 
-/* What must not outlive the process: temporary folders and files, programs that were started (in a
- * process group of their own). One guard may serve several objects and outlives them. A caller who
- * is told to end, by a signal for example, ends the guard from a thread that works on none of them
- * (not from a signal handler), then the process: calls under way never return. doing, which may be
- * NULL, is called with what is waited for, such as "C compiler", and with NULL when it has ended.
- */
+/* A guard owns temporary files and folders, and child processes (each in its own process group). It
+ * may serve several objects and must outlive them. To end the process early, for example on a
+ * signal, call ingot_guard_end from another thread, not from a signal handler. It removes the files
+ * and ends the children; calls in progress never return. The callback `doing` receives the name of
+ * a slow step, such as "C compiler", and NULL when the step ends. It may be NULL. */
 typedef struct IngotGuard IngotGuard;
 IngotGuard *ingot_guard_new(void (*doing)(void *user, const char *what), void *user);
 void ingot_guard_free(IngotGuard *g);
 void ingot_guard_end(IngotGuard *g);
-IngotStatus ingot_set_guard(Ingot *m, IngotGuard *g); /* before anything else; NULL: none */
+IngotStatus ingot_set_guard(Ingot *m, IngotGuard *g); /* call it first; NULL: none */
 
-/* Messages recorded so far, errors and warnings in order. */
+/* Errors and warnings so far, in order. */
 uint32_t ingot_message_count(const Ingot *m);
 const char *ingot_message(const Ingot *m, uint32_t i, int *is_warning);
 
-/* After a failure: words that would have helped on the command line, such as "-d" and "batch=1", in
- * order; NULL behind the last, which may be the first. */
+/* Command-line words that would have avoided the failure, such as "-d" and "batch=1", in order.
+ * Returns NULL after the last. */
 const char *ingot_hint(const Ingot *m, uint32_t i);
 
-/* Of the n names the one that a misspelt word may mean; NULL: none is near. */
-const char *ingot_nearest(const char *said, const char *const *name, size_t n);
+/* The one of n names that is closest to a misspelt word, or NULL. */
+const char *ingot_nearest(const char *word, const char *const *name, size_t n);
 
-/* Reads a model: an ONNX file, or the text form of a graph or program. Nothing is built yet. */
+/* Reads a model of any supported format: ONNX, TensorFlow Lite, GGUF, safetensors, bytecode, or the
+ * text form of a graph or program. Builds nothing yet. */
 IngotStatus ingot_open(Ingot *m, const char *path);
 IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *name);
 
-/* A further model of the same C file, whose functions are entries beside those of m: the arena
- * serves all, equal weights are stored once, and each keeps a state of its own. What is said about
- * its inputs (dimensions, shapes, constants, state) is said to *more, before anything is made of m;
- * the rest is said to m. Its name in the file is that of its path. It is freed with m, and good for
- * nothing else. */
+/* Adds another model to the same C file; its functions become entries next to those of m. All
+ * entries share the arena, store equal weights once and keep separate state. Set dimensions,
+ * shapes, constants and state of this model on *more, before anything is made from m. Everything
+ * else is set on m. The entry is named after its path. ingot_free(m) frees *more. */
 IngotStatus ingot_also(Ingot *m, const char *path, Ingot **more);
 
-/* Text and ids of tokens. A vocabulary is that of a GGUF file, of a tokenizer.json, of a
- * tokenizer.model of SentencePiece, or of a folder with one of these; it needs no open model, and a
- * model may have another one. Ids and texts are good until the next call with the same object.
- * INGOT_SPECIAL: texts of special tokens such as <s> become these tokens, and these tokens become
- * texts; without, no text can become one, and they are left out of texts. INGOT_BARE: without the
- * tokens that the model wants in front of a text and behind it. What is no UTF-8 in a text is kept
- * where tokens are bytes, else U+FFFD. */
+/* Tokenizer. The vocabulary comes from a GGUF file, a tokenizer.json, a SentencePiece
+ * tokenizer.model, or a folder with one of these. It is independent of the open model. Ids and
+ * texts are valid until the next call on the same object. INGOT_SPECIAL: convert special tokens
+ * such as <s> from and to their text; by default such text is plain text, and special tokens
+ * produce no text. INGOT_BARE: omit the tokens that the model expects around a text (BOS, EOS).
+ * Invalid UTF-8 is kept by byte-level vocabularies and becomes U+FFFD in others. */
 enum { INGOT_SPECIAL = 1, INGOT_BARE = 2 };
 IngotStatus ingot_open_vocab(Ingot *m, const char *path);
 IngotStatus ingot_tokenize(Ingot *m, const void *text, size_t n, unsigned flags,
@@ -100,343 +99,329 @@ IngotStatus ingot_tokenize(Ingot *m, const void *text, size_t n, unsigned flags,
 IngotStatus ingot_detokenize(Ingot *m, const uint32_t *ids, size_t n, unsigned flags,
                              const char **text, size_t *bytes);
 
-/* Shapes: "batch=1", "batch:1", "images:0=1"; "x:1x3x224x224"; with is_max, bounds that stay
- * symbolic. */
+/* Dimensions: "batch=1", "batch:1", "images:0=1". Shapes: "x:1x3x224x224"; with is_max these are
+ * upper bounds and the dimensions stay symbolic. */
 IngotStatus ingot_set_dim(Ingot *m, const char *spec);
 IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
 
-/* The machine that code is made for: "scalar" (any), "simd128" (WebAssembly), "sse2", "neon",
- * "avx2", "avx512", "native"; several, separated by commas, or "multi" for "sse2,avx2,avx512": C
- * text with a body for each, of which every run takes the best its CPU can run; other engines then
- * do as that body does here. "avx2-loops" and its like: what stands in for the vectors where a
- * compiler or machine has none. Not called: engine c, build and bench take native, C text is for
- * any machine. Before the passes.
- */
+/* Target of the code: "scalar" (any machine), "simd128" (WebAssembly), "sse2", "neon", "avx2",
+ * "avx512" or "native". A comma-separated list, or "multi" for "sse2,avx2,avx512", gives C with one
+ * variant per target; every run selects the best one for its CPU. Other engines then use the
+ * variant for this CPU. "avx2-loops" and similar names are the fallback for a compiler or CPU
+ * without these vectors. The default is native for engine c, build and bench, and scalar for
+ * generated C. Call before the passes. */
 IngotStatus ingot_set_target(Ingot *m, const char *name);
-const char *ingot_native(void); /* the target that "native" stands for */
-/* Programs compute exp, log, sin, cos, tanh and erf of f32 in float, within the errors of
- * docs/ir.md. After this call they are the nearest float, as ref computes them. Before the passes.
- */
+const char *ingot_native(void); /* the target that "native" selects */
+/* Makes exp, log, sin, cos, tanh and erf of f32 return the nearest float, as in engine ref. The
+ * default is computation in float, within the errors of docs/ir.md. Call before the passes. */
 IngotStatus ingot_set_precise(Ingot *m);
 
-/* What code is chosen by: "time" (the default); "ram": of several programs one that
- * needs less of arena, stack, inputs and outputs together and not much more time, among them such
- * that run band of rows by band of rows; a warning says what was traded; "size", of code for a
- * machine with vectors: the one with the fewest bytes of code and weights, which build compiles
- * with -Os. Before the passes. */
+/* Optimization goal. "time" is the default. "ram" selects a program that needs less memory (arena,
+ * stack, inputs and outputs together) and little more time, for example with row tiling; a warning
+ * reports the trade. "size" selects the program with the fewest bytes of code and weights, on
+ * targets with vectors; ingot_build then compiles with -Os. Call before the passes. */
 IngotStatus ingot_optimize_for(Ingot *m, const char *what);
-/* Memory that a run may take, "262144", "256K" or "2M": arena, stack, inputs and outputs together.
- * The fastest program is taken that fits, if need be without vectors; if none does the passes fail
- * with INGOT_UNSUPPORTED and say what would help. Before the passes. ingot_passes makes one
- * program: bands of rows are written so that the arena would take that much, and what comes of it
- * is shown. */
+/* Memory limit of one run: "262144", "256K" or "2M" for arena, stack, inputs and outputs together.
+ * The fastest program that fits is selected, if necessary without vectors. If none fits, the passes
+ * fail with INGOT_UNSUPPORTED and say what would help. ingot_passes makes only one program, with
+ * row tiling that aims at this limit. Call before the passes. */
 IngotStatus ingot_set_ram(Ingot *m, const char *bytes);
 
-/* Threads that share one run of the compiled model, 1 to 64, with the same bits for every number.
- * api: "pthread" (or NULL): workers of the generated file, started by NAME_threads_start; "openmp":
- * one region for each run. grain: least work that is handed to a thread, in nanoseconds by a rough
- * estimate; 0: 4000. Before the passes. */
+/* Threads of one run of compiled C, 1 to 64. Results are bit-identical for every number. api:
+ * "pthread" or NULL: workers, started by NAME_threads_start; "openmp": one parallel region per run.
+ * grain: minimum estimated work per thread in ns; 0: 4000. Call before the passes. */
 IngotStatus ingot_set_threads(Ingot *m, int n, const char *api, int grain);
 
-/* How kernels are cut is decided by a closed form, or by what was measured. ingot_set_tuned takes
- * the choices of a file for the target, on whatever machine of it they were measured. ingot_tune
- * measures those that the file does not know for this CPU and compiler, adds them to it, and takes
- * them; the target must run here. ingot_choices lists what there is to choose, a line for each
- * kernel: its key, the choice taken, the others. Choices differ in how results are rounded, not in
- * what is computed, and none is less accurate than what is taken without tuning. Before the passes;
- * ingot_tune not after ingot_optimize_for ram or size. */
+/* Tile sizes of kernels come from a cost model or from measurements. ingot_set_tuned uses the tile
+ * sizes that a file has for the target, whichever CPU measured them. ingot_tune benchmarks those
+ * that the file lacks for this CPU and compiler, adds them to the file and uses them. The target
+ * must run on this machine. ingot_choices prints one line per kernel: key, selected tile,
+ * alternatives. Tile sizes affect rounding only; no choice is less accurate than the default. Call
+ * before the passes; ingot_tune excludes ingot_optimize_for "ram" and "size". */
 typedef struct IngotTune {
   const char *file;                  /* NULL: $XDG_CACHE_HOME/ingot/tune, or ~/.cache/ingot/tune */
   const char *cc, *march, *optimize; /* as in IngotBuild */
-  void (*said)(void *user, const char *line); /* what is tried and gained; may be NULL */
+  void (*said)(void *user, const char *line); /* trials and speed-ups; may be NULL */
   void *user;
 } IngotTune;
 IngotStatus ingot_set_tuned(Ingot *m, const char *file);
 IngotStatus ingot_tune(Ingot *m, const IngotTune *o);
 IngotStatus ingot_choices(Ingot *m, const char **text, size_t *n);
 
-/* State: "h_in=h_out": the output is the input of the next run, and neither is a parameter any
- * more; zero before the first run. "auto": all that are named like one (api/state.c); ingot_inspect
- * lists them. */
+/* "h_in=h_out": output h_out becomes input h_in of the next run, and both stop being parameters.
+ * State is zero before the first run. "auto" pairs inputs and outputs by name (api/state.c);
+ * ingot_inspect lists the pairs. */
 IngotStatus ingot_set_state(Ingot *m, const char *spec);
 
-/* Derivatives: "loss", or "loss:x,w1": after import the model has an output x.grad for each of
- * these values (inputs, constants or others by name; none: all inputs of floats), the derivative of
- * the sum of loss, an output or another value. */
+/* "loss" or "loss:x,w1": after import, the model has an output x.grad for each listed value: the
+ * gradient of sum(loss). `loss` and the values are inputs, outputs, constants or other values, by
+ * name. Default: the gradients of all float inputs. */
 IngotStatus ingot_set_grad(Ingot *m, const char *spec);
 
-/* The model as one step of its training: "loss=cross_entropy,optimizer=adam". After import its
- * inputs are those it had, "label" and "rate", its outputs "loss" and, of cross_entropy, "right",
- * the number of the batch that was classified rightly; weights and moments are state. Keys: loss
+/* Turns the model into one training step: "loss=cross_entropy,optimizer=adam". After import it has
+ * the additional inputs "label" and "rate". Its outputs are "loss" and, for cross_entropy, "right":
+ * correct predictions in the batch. Weights and optimizer moments are state. Keys: loss
  * (cross_entropy, mse, mae, bce, bce_logits), optimizer (sgd, momentum, adam, adamw, rmsprop,
- * adagrad), momentum, beta1, beta2, epsilon, decay, clip (numbers), axis (of the classes), rate
- * (the input where it is not given; 0.001), output (a name), freeze (a pattern of weights that
- * stay, with *; may be repeated), recompute (1: loops compute again what they would keep). */
+ * adagrad), momentum, beta1, beta2, epsilon, decay, clip, axis (of the classes), rate (default
+ * learning rate, 0.001), output (name), freeze (pattern with * of weights not to train;
+ * repeatable), recompute (1: loops recompute activations instead of storing them). */
 IngotStatus ingot_set_train(Ingot *m, const char *spec);
 
-/* Language models (GGUF, safetensors): the graph maps ids to logits, and keeps keys and values of
- * earlier tokens as state. Before import. */
+/* Language models (GGUF, safetensors). The graph maps token ids to logits; the KV cache is state.
+ * Call before import. */
 typedef struct IngotLanguage {
-  uint64_t
-      context;    /* tokens that there is room for; 0: what the model was trained for, up to 4096 */
-  uint64_t chunk; /* most tokens of one run; 0: 128, of ingot_player 256 */
-  int every;      /* logits of every token of a run, not only of the last */
-  const char *cache; /* type of keys and values: "f16", "f32" or "int8"; NULL: f16, f32 where
-                        ingot_set_precise was called */
+  uint64_t context; /* context length in tokens; 0: as trained, at most 4096 */
+  uint64_t chunk;   /* maximum tokens of one run; 0: 128, for ingot_player 256 */
+  int every;        /* logits of every token, not only of the last */
+  const char
+      *cache; /* KV cache type: "f16", "f32" or "int8"; NULL: f16, or f32 after ingot_set_precise */
 } IngotLanguage;
 IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o);
-/* The text of a file, without newlines at its end, is what the system says at the beginning of
- * every conversation: programs and C text hold the keys and values of its tokens, and begin as if
- * they had been run. Before import. */
+/* Reads a system prompt from a file, without trailing newlines. Programs and C contain the KV cache
+ * of this prompt, and start as if it had been run. Call before import. */
 IngotStatus ingot_bake_prompt(Ingot *m, const char *path);
-/* The day, YYYY-MM-DD, that the template of a conversation is told where a program cannot fill in
- * its own: in a prompt that is baked in, and in C text. Else 2026-01-01. Before import. */
+/* Date, YYYY-MM-DD, that the chat template receives in baked prompts and in C. Default: 2026-01-01.
+ * Call before import. */
 IngotStatus ingot_set_day(Ingot *m, const char *day);
 
-/* Arrays to run with; they also fix the dimensions of the inputs they name. The data are copied. */
+/* Sets the array of an input, and thereby its dimensions. The data are copied. */
 IngotStatus ingot_input(Ingot *m, const IngotTensor *t);
-/* NAME=VALUE. VALUE is @FILE.npy or @FILE.pb; rand, zeros or ones; a value: a number as C writes it
- * (also nan, inf), true or false, a string with or without "..."; or a list of values, [1, 2, 3] or
- * [[1, 2], [3, 4]], whose nesting is the shape. A single value fills the whole input, whatever its
- * shape. Values must be whole for integers, and in the range of the type. */
+/* NAME=VALUE. VALUE is @FILE.npy or @FILE.pb; rand, zeros or ones; a scalar; or a list such as [1,
+ * 2, 3] or [[1, 2], [3, 4]], whose nesting is the shape. A scalar is a number in C syntax (also
+ * nan, inf), true, false, or a string with or without "..."; it fills the whole input. Values must
+ * fit in the type of the input. */
 IngotStatus ingot_input_spec(Ingot *m, const char *spec);
-/* The same, but the input becomes a constant of the model, and is no parameter any more: what
- * follows from it is computed now, and branches that are not taken vanish with their weights.
- * Before import; not rand. Later contents for it must be the same. */
+/* Takes NAME=VALUE, except rand, and turns the input into a constant. Everything that depends only
+ * on constants is folded; untaken branches disappear with their weights. An array given later for
+ * the input must be equal. Call before import. */
 IngotStatus ingot_freeze(Ingot *m, const char *spec);
-/* An .npz keyed by input names, or a directory with input_0.pb, input_1.pb ... */
+/* An .npz keyed by input name, or a directory with input_0.pb, input_1.pb, ... */
 IngotStatus ingot_input_file(Ingot *m, const char *path);
 
-/* Builds the graph. Unknown dimensions: see ingot_set_dim; with symbolic they stay open
- * (inspection). */
+/* Builds the graph. All dimensions must be known or bounded (ingot_set_dim, ingot_set_shape),
+ * unless symbolic is set, for inspection. */
 IngotStatus ingot_import(Ingot *m, int symbolic);
 
-/* Passes. All fields may be NULL or 0. Dumps arrive in order, each with the name of its pass. */
+/* Passes to run and callbacks. All fields may be NULL or 0. Dumps arrive in order. */
 typedef struct IngotPipe {
   const char *start, *stop, *skip, *dump;
-  int check; /* verify after every pass */
+  int check; /* verify the IR after every pass */
   void (*dumped)(void *user, const char *pass, const char *text, size_t n);
   void (*timed)(void *user, const char *pass, double ms, uint32_t before, uint32_t after);
   void *user;
-  int brief; /* dumped texts show the first elements of constants of more than 16 */
+  int brief; /* dumps shorten constants of more than 16 elements */
 } IngotPipe;
 IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe);
-/* Programs round what they multiply with weights in blocks to 8 bits, 32 numbers with one factor,
- * unless ingot_set_precise was called or the model asks for floats; engines that evaluate the graph
- * do not. After this call they do, in the same way, so that the rest can be compared: it imports
- * the model, and no program can be made of it any more. Without such weights it changes nothing. */
+/* Programs quantize the activations that they multiply with quantized weights: int8, 32 elements
+ * per scale. They do not if ingot_set_precise was called or if the model asks for floats. Engines
+ * that evaluate the graph never do, unless this call makes them, so that the rest can be compared.
+ * It imports the model; afterwards no program can be made from it. */
 IngotStatus ingot_round_blocks(Ingot *m);
-/* Why values keep a buffer of their own instead of being fused into their users, and the family of
- * each kernel with the reason and an estimate of its time, one line each. */
+/* Explains, one line each, why values keep their own buffer instead of being fused into their
+ * users, and the family, reason and estimated time of every kernel. */
 IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n);
-/* Text of the graph or program as it stands; large constants go to *side when it is not NULL. */
+/* Text form of the graph or program in its current state. If side is not NULL, *side receives large
+ * constants. */
 IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside);
-/* The same for a reader: of constants of more than 16 elements only the first ones. Such a text is
- * refused when it is read. */
+/* Text form for reading: constants of more than 16 elements are shortened. ingot_open refuses it.
+ */
 IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n);
 
-/* The model as C. name: prefix of all external names. Texts stay valid until ingot_free. */
+/* The model as C. Texts stay valid until ingot_free. */
 typedef struct IngotC {
   const char *name;
-  uint64_t
-      literal_bytes; /* weights up to this size are written as numbers; 0: the default, 256 KiB */
-  const char
-      *weights; /* NULL: by size; "literal", "text", "file" (NAME.bin), "pointer" (an argument) */
-  const char *weights_file; /* "file": its name in the text, which the macro NAME_WEIGHTS_FILE, in
-                               capitals, goes before; NULL: NAME.bin */
+  uint64_t literal_bytes; /* store weights up to this size as numbers; 0: 256 KiB */
+  const char *weights; /* "literal", "text", "file": NAME.bin, "pointer": argument; NULL: by size */
+  const char *weights_file; /* with "file": its name in the C, unless the macro NAME_WEIGHTS_FILE
+                               (upper case) is defined; NULL: NAME.bin */
   int selftest;             /* 0: unless the model is large; 1: always; -1: never */
-  int debug;   /* every tensor an array of its own, so that sanitizers see what leaves it; not
-                  re-entrant */
+  int debug;   /* give every tensor its own array, so that sanitizers catch out-of-bounds accesses;
+                  not re-entrant */
   int caller;  /* add NAME_call, which ingot_set_library needs */
-  int profile; /* NAME_run tells a function of the caller which kernel has ended: the header says
-                  how */
-  int split;   /* up to 64: the file can be compiled in so many parts side by side, -DNAME_PART=0
-                  and on, whose objects are linked together; 0: only at once. ingot_build with 0
-                  chooses, by the size of the code, and compiles side by side */
-  const char *cpp; /* ingot_write_c: a header for C++ is written there too; NULL: none */
+  int profile; /* call a user callback after every kernel (see the header) */
+  int split; /* split kernels into up to 64 compilation units, -DNAME_PART=0 and so on; 0: one unit.
+                ingot_build with 0 selects a number by code size and compiles in parallel */
+  const char *cpp; /* ingot_write_c: path of a C++ header to write; NULL: none */
 } IngotC;
 IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);
 
-/* The same into files, of which none appears before all are written. weights: a file that is
- * written when they are no part of the C, which is so also where o says nothing about them and they
- * take more than 8 MB. */
+/* Writes C files. None appears before all are complete. weights: file for the weights, if they are
+ * not part of the C; without o->weights this is so above 8 MB. */
 IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
                           const char *weights);
 
-/* A folder that a project takes as it is: the C, a program that runs it, files of the build system,
- * a README with sizes. Files that an earlier export wrote (the folder has a list of them,
- * .ingot-export) are replaced, others never. The second refuses before any work what does not
- * depend on the model. */
+/* Writes a folder for a build system: C, an example program, build files, and a README with sizes.
+ * Files of an earlier export (listed in .ingot-export) are replaced, others never.
+ * ingot_check_export refuses early whatever is wrong regardless of the model. */
 typedef struct IngotExport {
-  IngotC c;           /* name must be given; of the rest weights and selftest count */
-  const char *kind;   /* "cmake", "zephyr", "arduino", "platformio", "esp-idf", "rust" */
-  const char *folder; /* is made */
+  IngotC c;           /* name is required; only weights and selftest of the rest are used */
+  const char *kind;   /* "cmake", "make", "zephyr", "arduino", "platformio", "esp-idf" or "rust" */
+  const char *folder; /* created if it does not exist */
 } IngotExport;
 IngotStatus ingot_export(Ingot *m, const IngotExport *o);
 IngotStatus ingot_check_export(Ingot *m, const IngotExport *o);
 
-/* The model as a file of bytecode, weights inside, which ingot_open takes as any other model, to be
- * run by the engine "vm". */
+/* Writes the model with its weights as bytecode, a file that ingot_open reads and engine "vm" runs.
+ */
 IngotStatus ingot_write_vm(Ingot *m, const char *path);
-int ingot_is_vm(const Ingot *m); /* is the open model such a file? */
-/* The machine that runs such files, as a C file of its own and its header, which says how. */
+int ingot_is_vm(const Ingot *m); /* 1 if the open model is bytecode */
+/* The bytecode interpreter as one C file and its header, which describes its use. */
 IngotStatus ingot_emit_vm(Ingot *m, const char **source, size_t *nsource, const char **header,
                           size_t *nheader);
 
-/* The bytes of NAME.bin after ingot_emit_c with weights "file" or "pointer"; else none. */
+/* Contents of NAME.bin after ingot_emit_c with weights "file" or "pointer"; otherwise empty. */
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n);
 
-/* The model as machine code, by a C compiler started without a shell. The end of output decides
- * what is made: .o, .a, .so (with a header beside them), .wasm (WebAssembly, by clang and wasm-ld,
- * with a module of JavaScript and its types beside it, .mjs and .d.mts; march NULL: simd128), or a
- * program with any other name, see tools/runner.c. */
+/* Builds machine code with a C compiler, started without a shell. The suffix of output selects the
+ * product: .o, .a, .so (each with a header), .wasm, or else a program (tools/runner.c). WebAssembly
+ * needs clang and wasm-ld and comes with .mjs and .d.mts files; its default march is simd128. */
 typedef struct IngotBuild {
-  IngotC c; /* name: NULL for the stem of output */
+  IngotC c; /* name: prefix of C names; NULL: stem of output */
   const char *output;
-  const char *cc;       /* NULL: $CC, or cc; may hold arguments, separated by blanks */
-  const char *march;    /* a target, see ingot_set_target, or a CPU as for -march=; NULL: native */
+  const char *cc;       /* NULL: $CC, else cc; may contain arguments, separated by blanks */
+  const char *march;    /* target (see ingot_set_target) or a CPU as for -march=; NULL: native */
   const char *optimize; /* "0", "1", "2", "3", "s"; NULL: "2" */
-  const char *sanitize; /* as for -fsanitize=; NULL: nothing */
-  int arrays; /* a program around a language model runs it on arrays, as around any other, and does
-                 not talk */
-  int chats, system;  /* ingot_player, before anything is compiled: refuses a model whose template
-                         has no conversations, or no message of the system */
-  const char *via;    /* "llvm": object code without a C compiler; NULL: C */
-  const char *triple; /* via llvm: TRIPLE[,CPU[,FEATURES]] as LLVM has them; NULL: by march */
-  const char *target; /* "wasm": the output is OUT.wasm; NULL: by its end */
-  const char *preset; /* "balanced", "max", "dev", "size": what is not said by optimize and lto; see
-                         ingot_presets; NULL: balanced */
-  int lto;            /* optimise across object files when they are linked; .o and .a: compile the
-                         model in one piece */
-  int relaxed;        /* the compiler may take sums in any order: other bits, and refused where they
-                         differ from those of the strict build by more than ingot_diff allows */
-  const char *pgo;    /* compile with a profile of runs: "": on made-up inputs, or a few prompts;
-                         FILE.npz, a folder of them; a list of prompts, as JSON or lines; NULL: no */
-  int bolt;           /* programs: have llvm-bolt lay out the code as it runs */
-  double seconds;     /* how long each step is measured, of programs on arrays; 0: 1 */
-  int no_files;       /* ingot_script_build: as in IngotScript, while the program is walked */
+  const char *sanitize; /* as for -fsanitize=; NULL: none */
+  int arrays;        /* a program of a language model reads and writes arrays, like any other model,
+                        instead of text */
+  int chats, system; /* ingot_player: refuse early a model whose chat template is missing, or lacks
+                        a system message */
+  const char *via;   /* "llvm": object code from LLVM, without a C compiler; NULL: C */
+  const char *triple; /* with LLVM: TRIPLE[,CPU[,FEATURES]]; NULL: from march */
+  const char *target; /* "wasm": output is OUT.wasm; NULL: by suffix */
+  const char *preset; /* "balanced", "max", "dev" or "size": defaults of optimize and lto (see
+                         ingot_presets); NULL: balanced */
+  int lto;            /* link-time optimization; .o and .a: compile as one unit */
+  int relaxed;     /* allow reassociation of floating-point sums; refused if results differ from the
+                      strict build by more than ingot_diff allows */
+  const char *pgo; /* profile-guided optimization: "": generated inputs or prompts; FILE.npz; a
+                      folder of them; a list of prompts (JSON or lines); NULL: off */
+  int bolt;        /* programs: optimize the binary layout with llvm-bolt and a run-time profile */
+  double seconds;  /* measuring time per step, for programs on arrays; 0: 1 */
+  int no_files;    /* ingot_script_build: as in IngotScript, during the trace */
   void (*said)(void *user, const char *line); /* every command that is started; may be NULL */
   void *user;
 } IngotBuild;
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
-/* With lto, relaxed, pgo or bolt, alone or of a preset, the build is a tuned one: what the same
- * options make without these is written beside the product (OUT.baseline, OUT.baseline.so), every
- * step is measured, in turn with the others, and ingot_build_report tells what each gained. No
- * text: it was no tuned build. Profiles are kept in ~/.cache/ingot; ingot_clean removes them. */
+/* Report of a PGO build: a build with lto, relaxed, pgo or bolt, given directly or by a preset.
+ * Such a build also writes the product without these options (OUT.baseline, OUT.baseline.so),
+ * measures all steps in turn and reports the speed-up of each. The text is empty after other
+ * builds. Profiles are cached in ~/.cache/ingot; ingot_clean removes them. */
 IngotStatus ingot_build_report(Ingot *m, int json, const char **text, size_t *n);
 IngotStatus ingot_presets(Ingot *m, int json, const char **text, size_t *n);
-/* Refuses before any work, with or without a model, what ingot_build would refuse whatever the
- * model is: options, outputs (as ingot_will_write), a C compiler that is not there. Without an
- * output, for ingot_bench: the compiler only. */
+/* Refuses early whatever ingot_build would refuse regardless of the model: options, outputs (see
+ * ingot_will_write), a missing C compiler. Without output, for ingot_bench, checks the compiler
+ * only. No model need be open. */
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
 
-/* A language model as a program that talks, see tools/player.c: what ingot_build makes of it under
- * a name in ~/.cache/ingot, where it is found the next time. output is not used. *program NULL: it
- * is not there yet, and there is no C compiler; a warning says so. */
+/* Builds a language model as a chat program (tools/player.c) in ~/.cache/ingot, or finds it there.
+ * o->output is ignored. *program is NULL, with a warning, if it is not cached and no C compiler is
+ * found. */
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program);
-int ingot_talks(const Ingot *m); /* is the open model one? */
-/* Removes all such programs, and code of ingot_keep_code in the same folder; no model need be open.
- * How many there were, and their bytes. ingot_cache_list lists what would be removed, least
- * recently used first, as lines or JSON. Code of engine c never takes more than 2 GiB. */
+int ingot_talks(const Ingot *m); /* 1 if the open model is a language model */
+/* Removes all cached programs, profiles and code of ingot_keep_code in the default folder; returns
+ * their number and bytes. ingot_cache_list lists them, least recently used first, as lines or JSON.
+ * Code of engine c is limited to 2 GiB. No model need be open. */
 IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes);
 IngotStatus ingot_cache_list(Ingot *m, int json, const char **text, size_t *n);
 
-/* The same model in this process, as bytecode: what a program that talks has as tables.
- * ingot_feed runs n ids, 1 to chunk, behind the first `position` of those that were run before;
- * logits: of the last one. */
+/* Runs a language model in this process, as bytecode. ingot_speech returns the tables that a chat
+ * program contains. ingot_feed runs n ids, 1 to chunk, after the first `position` ids of the
+ * context, and writes the logits of the last one. */
 typedef struct IngotSpeech {
-  const void *vocab; /* the tokeniser, as programs hold it */
+  const void *vocab; /* tokenizer in its compiled form */
   size_t nvocab;
   uint64_t context, chunk, logits;
-  double token_bytes, kv_bytes; /* that a token reads: of weights, of each position before it */
-  const char *open, *open_system, *system, *ask, *next; /* of its template; NULL: none */
-  const char *none;                                     /* why there are none, or NULL */
+  double token_bytes, kv_bytes; /* read per token: of weights, of KV cache per position */
+  const char *open, *open_system, *system, *ask, *next; /* of the chat template; NULL: none */
+  const char *none;                                     /* why the template is missing, or NULL */
   int trims;
-  const char *prompt; /* of ingot_bake_prompt */
+  const char *prompt; /* see ingot_bake_prompt */
 } IngotSpeech;
 IngotStatus ingot_speech(Ingot *m, IngotSpeech *out);
-/* A library around the model as ingot_player makes a program: functions lm_* of its header, which
- * lies beside it under the same name. Of *out only texts and trims are set. */
+/* Builds a library like the program of ingot_player: functions lm_*, declared in a header next to
+ * it. Sets only the texts and trims of *out. */
 IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
                                  IngotSpeech *out);
 IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits);
 
-/* The open model with smaller numbers, as a file of its own format that others read too: ONNX with
- * QuantizeLinear and its relatives, which ONNX Runtime runs. Fields may be NULL or 0. */
+/* Quantizes the open model and writes it in its own format: ONNX with QuantizeLinear and related
+ * operators, which ONNX Runtime can run. Fields may be NULL or 0. */
 typedef struct IngotQuantize {
   const char *output;
-  /* ONNX: "static" (default; bytes for weights and activations, whose ranges are measured),
-   * "dynamic" (ranges of activations are found when it runs), "weights8", "weights4", "f16", "bf16"
-   * (weights only) */
+  /* ONNX: "static" (default; int8 weights and activations, calibrated), "dynamic" (activation
+   * ranges are computed at run time), or weights only: "weights8", "weights4", "f16", "bf16" */
   const char *method;
-  /* Language models, GGUF and safetensors: the type of weights, "Q8_0", or a mixture of types,
-   * "Q4_K_M", as llama.cpp mixes them. The file is GGUF. Of the rest only keep is for them: names
-   * of tensors. */
+  /* Language models (GGUF, safetensors): weight type such as "Q8_0", or a mixture as in llama.cpp,
+   * such as "Q4_K_M". Writes GGUF. Of the other fields only keep is used, with names of tensors. */
   const char *to;
-  /* An .npz of arrays under the names of inputs, or a folder of them: see docs/quantize.md. data is
-   * for calibration, holdout for the error that is told; without holdout the last fifth of data. */
+  /* An .npz of arrays named like the inputs, or a folder of such files (docs/quantize.md). data is
+   * for calibration, holdout measures the error. Default of holdout: the last fifth of data. */
   const char *data, *holdout;
-  const char *calibrate;   /* "minmax", "average", "percentile", "entropy", "mse"; NULL: the best */
+  const char *calibrate; /* "minmax", "average", "percentile", "entropy" or "mse"; NULL: the best of
+                            several */
   const char *activations; /* "u8" (default) or "s8" */
-  int symmetric;           /* their zero point is the middle of the range */
-  const char *per;         /* scales of weights: "channel" (default), "tensor", "group" */
-  uint32_t block;          /* elements of a group; 0: 32 */
+  int symmetric;           /* zero point of activations is the middle of the range */
+  const char *per;         /* scale of weights per "channel" (default), "tensor" or "group" */
+  uint32_t block;          /* weights per group; 0: 32 */
   int bias_correction, equalize;
-  const char *const *keep; /* nodes that stay as they are: names, with * and ? */
+  const char *const *keep; /* nodes not to quantize: names, with * and ? */
   uint32_t nkeep;
-  /* Layers are measured one by one, and those that cost most stay as they are until the outputs
-   * have at least so many dB; with label, until at most so many points of accuracy are lost. NULL:
-   * all are quantised. */
+  /* Minimum SQNR of the outputs in dB; with label, the maximum loss of accuracy in points. Layers
+   * are measured one by one, and the most costly ones stay as they are until the budget is met.
+   * NULL: quantize all layers. */
   const char *budget;
-  const char *label; /* array of data with the numbers of the classes that outputs should tell */
+  const char *label; /* array of data with the class indices */
 } IngotQuantize;
 
 typedef struct IngotLayer {
   const char *name, *op;
-  int kept;                    /* it was left as it is */
-  const char *why;             /* kept: by whose wish */
+  int kept;                    /* not quantized */
+  const char *why;             /* reason why it was not quantized */
   uint64_t before, after;      /* bytes of its weights */
-  double sqnr, mse, max_error; /* of its result in the whole model; sqnr in dB */
-  double alone;                /* dB of the outputs if it is the only one; NaN: not measured */
+  double sqnr, mse, max_error; /* error of its result in the whole model; sqnr in dB */
+  double alone; /* SQNR of the outputs in dB if only this layer is quantized; NaN: not measured */
 } IngotLayer;
 
-/* One output of the quantised model against that of the model, over all examples. */
+/* Error of one output over all examples. */
 typedef struct IngotOutputLoss {
   const char *name;
-  double sqnr, mse, max_error; /* of floats; else NaN */
-  uint64_t elements, changed;  /* of all others: how many there are, and are not the same */
+  double sqnr, mse, max_error; /* float outputs; else NaN */
+  uint64_t elements, changed;  /* other outputs: number of elements, and of different ones */
 } IngotOutputLoss;
 
-/* Outputs of the quantised model against those of the model; those of floats count alike. */
+/* Error of the quantized model. The means weight all float outputs equally. */
 typedef struct IngotLoss {
   uint32_t examples; /* 0: nothing was measured */
   double sqnr, mse, max_error;
-  double accuracy, was; /* with a label, in percent; else NaN */
+  double accuracy, was; /* accuracy of the quantized and of the original model in percent, with
+                           label; else NaN */
   const IngotOutputLoss *output;
-  uint32_t noutput; /* of the model, in its order */
+  uint32_t noutput; /* in the order of the model */
 } IngotLoss;
 
 typedef struct IngotQuantized {
-  const char *method, *calibrate; /* that were taken */
+  const char *method, *calibrate; /* methods used */
   const IngotLayer *layer;
   uint32_t nlayer;
-  uint64_t before, after; /* bytes of the files */
+  uint64_t before, after; /* bytes of the model files */
   IngotLoss data, holdout;
 } IngotQuantized;
-/* Writes o->output; what is in *out is good until ingot_free. */
+/* Writes o->output. *out is valid until ingot_free. */
 IngotStatus ingot_quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
 
-/* Trains the open model, an ONNX file, and writes it with the weights it has then. Everything else
- * of the file stays. Fields may be NULL or 0. */
+/* Trains the open ONNX model and writes it with its new weights. The rest of the file is unchanged.
+ * Fields may be NULL or 0. */
 typedef struct IngotProgress {
-  uint64_t epoch, epochs, example, examples; /* epoch: from 1; example: of this epoch, seen */
-  double loss, accuracy;                     /* of this epoch so far; accuracy NaN: no classes */
-  double rate;                               /* examples in a second */
+  uint64_t epoch, epochs, example,
+      examples;          /* epoch: from 1; example: examples seen in this epoch */
+  double loss, accuracy; /* of this epoch so far; accuracy NaN: not a classifier */
+  double rate;           /* examples per second */
   double seconds_left;
 } IngotProgress;
 
-/* Percentages; NaN where there are no classes. */
+/* Scores in percent, except loss. NaN: not a classifier. */
 typedef struct IngotScore {
   uint64_t examples; /* 0: nothing was measured */
   double loss, accuracy, precision, recall, f1;
@@ -444,37 +429,37 @@ typedef struct IngotScore {
 
 typedef struct IngotEpoch {
   uint64_t epoch;             /* from 1 */
-  double rate;                /* of its last step */
-  IngotScore train, validate; /* train: of its steps, while weights were changing */
+  double rate;                /* learning rate of the last step */
+  IngotScore train, validate; /* train: mean over the steps, while weights change */
 } IngotEpoch;
 
 typedef struct IngotTrain {
   const char *output;
-  const char *data, *validate;  /* .npz: arrays under the names of inputs; examples along axis 0 */
-  const char *label;            /* the array with the right answers; NULL: "label" */
-  const char *loss, *optimizer; /* as ingot_set_train has them; NULL: cross_entropy, adam */
+  const char *data, *validate;  /* .npz of arrays named like the inputs; examples along axis 0 */
+  const char *label;            /* array with the labels; NULL: "label" */
+  const char *loss, *optimizer; /* as in ingot_set_train; NULL: cross_entropy, adam */
   const char *more;             /* other keys of ingot_set_train: "decay=0.01,axis=2" */
-  double rate;                  /* 0: 0.001 */
-  /* NULL: the rate stays. "step[:N[,K]]": times K (0.1) behind every N epochs (a third of all);
-   * "exp[:K]": times K (0.95) behind each epoch; "cosine[:LOW]": falls to LOW (0) along half a
-   * cosine over all steps. */
+  double rate;                  /* learning rate; 0: 0.001 */
+  /* Learning-rate schedule; NULL: constant. "step[:N[,K]]": multiply by K (0.1) every N epochs (a
+   * third of all). "exp[:K]": multiply by K (0.95) every epoch. "cosine[:LOW]": half a cosine down
+   * to LOW (0) over all steps. */
   const char *schedule;
-  double clip;               /* most length of all derivatives together; 0: any */
+  double clip;               /* clip the global gradient norm to this; 0: off */
   uint64_t batch, epochs;    /* 0: 32, 1 */
-  uint64_t seed;             /* of the order of examples and of what drops out */
-  const char *const *freeze; /* weights that stay: names, with * and ? */
+  uint64_t seed;             /* seed of shuffling and dropout */
+  const char *const *freeze; /* weights not to train: names, with * and ? */
   uint32_t nfreeze;
-  /* A batch in so many shares, whose derivatives are added up in their order; each of several
-   * processes that mpirun has started takes some of them, with the same bits for any number of
-   * processes. 0: as many as there are processes; of one process: steps are whole. */
+  /* Gradient accumulation steps: parts of a batch whose gradients are added in order. Processes
+   * started by mpirun share the parts; results are bit-identical for any number of processes. 0:
+   * number of processes. */
   uint64_t shares;
-  int recompute;          /* loops compute again what derivatives need, instead of keeping it */
-  const char *engine;     /* c, jit, vm or interp; NULL: c, where there is no compiler jit or vm */
-  const char *checkpoint; /* file to go on from, if it is there; NULL: OUTPUT.checkpoint */
+  int recompute;      /* loops recompute activations in the backward pass instead of storing them */
+  const char *engine; /* c, jit, vm or interp; NULL: c, else (without a C compiler) jit or vm */
+  const char *checkpoint; /* file to resume from, if it exists; NULL: OUTPUT.checkpoint */
   double every;           /* seconds between checkpoints; negative: 5 */
-  int in_place;           /* output may be the file of the model, which is replaced */
-  void (*said)(void *user, const IngotProgress *p); /* after steps; may be NULL */
-  /* After every epoch, first for those that a checkpoint has; may be NULL. */
+  int in_place;           /* output may be the model file, which is replaced */
+  void (*said)(void *user, const IngotProgress *p); /* called after steps; may be NULL */
+  /* Called after every epoch, first for the epochs in a checkpoint. May be NULL. */
   void (*ended)(void *user, const IngotEpoch *e);
   void *user;
 } IngotTrain;
@@ -483,197 +468,203 @@ typedef struct IngotTrained {
   const IngotEpoch *epoch;
   uint32_t nepoch;
   const char *engine;
-  uint64_t weights, steps; /* numbers that were trained; steps of this call */
-  uint64_t resumed;        /* steps that a checkpoint had behind it */
+  uint64_t weights, steps; /* number of trained weights; steps of this call */
+  uint64_t resumed;        /* steps completed before the checkpoint that was loaded */
   double seconds;          /* of the steps of this call */
-  int rank;                /* of several processes; that of 0 has written the file */
+  int rank;                /* MPI rank; rank 0 writes the file */
 } IngotTrained;
-/* The training as C, for devices that learn: of o loss, optimizer, more, rate, clip, freeze, batch
- * (0: 1) and recompute count. The file has NAME_train(arena, inputs, label, &loss), NAME_run(arena,
- * inputs, outputs) with the weights it has by then, NAME_reset, NAME_save and NAME_load. ram:
- * bytes of arena, stack, inputs and outputs; and, with recompute, what they were without; else 0.
- */
+/* Writes the training loop as C. Of o, only loss, optimizer, more, rate, clip, freeze, batch (0: 1)
+ * and recompute are used. The file has NAME_train(arena, inputs, label, &loss), NAME_run(arena,
+ * inputs, outputs) with the current weights, NAME_reset, NAME_save and NAME_load. ram[0]: bytes of
+ * arena, stack, inputs and outputs. ram[1]: the same without recompute, else 0. */
 IngotStatus ingot_train_c(Ingot *m, const IngotTrain *o, const IngotC *c, const char *source,
                           const char *header, const char *weights, uint64_t ram[2]);
-/* Writes o->output; what is in *out is good until ingot_free. */
+/* Writes o->output. *out is valid until ingot_free. */
 IngotStatus ingot_train(Ingot *m, const IngotTrain *o, IngotTrained *out);
 
-/* A kernel of a run: one or more nodes of the model. */
+/* Measurement of one kernel, which computes one or more nodes. */
 typedef struct IngotKernel {
-  const char *nodes; /* values that it computes */
-  double ms;         /* median, in one run */
-  double calls;      /* in one run: more than 1 in loops */
-  double macs;       /* multiply-adds of one run, as the kernel does them: Winograd does fewer */
-  double bytes;      /* of all buffers that a call touches */
-  double whole;      /* of the multiply-adds, those of integers */
+  const char *nodes; /* values that the kernel computes */
+  double ms;         /* median of the total in one run */
+  double calls;      /* calls in one run; more than 1 in loops */
+  double macs;       /* multiply-adds of one run, as executed (Winograd needs fewer) */
+  double bytes;      /* bytes of all buffers that a call touches */
+  double whole;      /* integer multiply-adds, included in macs */
 } IngotKernel;
 
-/* Times of single runs, by an engine with INGOT_TIMED. "c" is compiled to a program as build says
- * (output is not used). */
+/* Latency of single runs, by an engine with INGOT_TIMED. Engine c is compiled to a program with the
+ * options of build, except output. */
 typedef struct IngotBench {
-  int n; /* runs measured */
+  int n; /* number of runs */
   double min_ms, p50_ms, p90_ms, p99_ms;
-  double first_ms; /* to the first result: from the model in memory (vm), from the start of the
-                      program (c) */
-  double build_ms; /* c: ingot and the C compiler */
+  double first_ms; /* time to the first result, from the model in memory (vm) or from process start
+                      (c) */
+  double build_ms; /* engine c: ingot and the C compiler */
   uint64_t rss_kb; /* peak memory of the process */
-  uint64_t text_bytes, data_bytes; /* c: code and constants of the object file */
-  const IngotKernel *kernel;       /* c, where build->c.profile is set; valid until ingot_free */
+  uint64_t text_bytes, data_bytes; /* engine c: code and constants of the object file */
+  const IngotKernel *kernel;       /* engine c with build->c.profile; valid until ingot_free */
   uint32_t nkernel;
-  double peak_gflops, peak_gbps; /* then: of this machine with as many threads, a multiply-add
-                                    counted as two; bytes read; 0: not known */
-  const char *cpu, *target;      /* name of the CPU; target the kernels were lowered for */
-  const char *compiler;          /* c: version and optimization level; NULL for other engines */
+  double peak_gflops, peak_gbps; /* peak of this machine with as many threads (a multiply-add is 2
+                                    operations, bytes are reads); 0: unknown */
+  const char *cpu, *target;      /* CPU name; target of the kernels */
+  const char *compiler;          /* engine c: version and optimization level; else NULL */
   uint32_t threads;
 } IngotBench;
 IngotStatus ingot_bench(Ingot *m, const char *engine, const IngotBuild *build, double seconds,
                         uint64_t seed, IngotBench *out);
 
-/* Parameters of the model after import; data is NULL.
- * All are tensors. A sequence x of ONNX is given and returned as its elements, x.0, x.1 ...; how
- * many an input has is fixed before import, by the arrays given or by ingot_set_dim "x=3". What an
- * optional holds is x; that it is there or not follows likewise, or from "x.has=1". Where a length
- * is only known at run time, an output is y, the elements stacked up to a capacity, and y.count;
- * where a presence is, y (zeros if it is not there) and y.has. A map x is x.keys and x.values; a
- * sequence of maps (ZipMap) is y, the values [maps, keys], and y.keys. Strings are described as
- * what they are inside, u8[.., k]: k bytes each, zeros behind the text ("x.bytes=100" makes room
- * for 100); they may be given, and are returned, as "str". */
+/* Parameters of the model after import; data is NULL. All are tensors:
+ * - An ONNX sequence x is x.0, x.1, ... The number of elements of an input is fixed before import,
+ * by the arrays given or by ingot_set_dim "x=3".
+ * - An optional x is x. An input is present if an array is given, or with "x.has=1".
+ * - An output whose length is known only at run time is y, the elements stacked up to a capacity,
+ * and y.count. An output whose presence is known only at run time is y (zeros if absent) and y.has.
+ * - A map x is x.keys and x.values. A sequence of maps (ZipMap) is y, the values [maps, keys], and
+ * y.keys.
+ * - Strings are described as u8[.., k]: k bytes each, padded with zeros ("x.bytes=100" sets k).
+ * They are given and returned as "str" or as such bytes. */
 uint32_t ingot_input_count(const Ingot *m);
 IngotTensor ingot_input_info(const Ingot *m, uint32_t i);
 uint32_t ingot_output_count(const Ingot *m);
 IngotTensor ingot_output_info(const Ingot *m, uint32_t i);
 
-/* Did the contents of input i decide shapes when the model was imported? Then runs take no other
+/* 1 if shapes depended on the contents of input i at import. Later runs then require the same
  * contents. */
 int ingot_input_decides(const Ingot *m, uint32_t i);
 
-/* What the open model declares, before import; name NULL: behind the last, or a format that does
- * not say before it is imported. What is in *out is good until ingot_free. */
+/* An input or output as the open model declares it, before import. name is NULL after the last, and
+ * for formats that declare nothing. *out is valid until ingot_free. */
 typedef struct IngotDeclared {
   const char *name;
-  const char *type;  /* in words, as ingot_inspect has it: f32[batch,3,8,8], sequence of i64[] */
-  const char *dtype; /* of a tensor, as in IngotTensor; NULL: it is something else */
-  int has_shape;     /* 0: not even its rank is known */
+  const char *type;  /* as text: f32[batch,3,8,8], sequence of i64[] */
+  const char *dtype; /* element type of a tensor; NULL: not a tensor */
+  int has_shape;     /* 0: the rank is unknown */
   uint32_t rank;
-  const int64_t *dim;        /* -1: open */
-  const char *const *symbol; /* what an open dimension is called; NULL: it has no name */
+  const int64_t *dim;        /* -1: symbolic or unknown */
+  const char *const *symbol; /* name of a symbolic dimension, or NULL */
 } IngotDeclared;
 IngotStatus ingot_declared(Ingot *m, int is_output, uint32_t i, IngotDeclared *out);
 
-/* Engines: "vm" runs the passes (if not done) and the program as bytecode; "c" compiles it, "jit"
- * by LLVM in this process; "interp" walks it, slowly, "watch" with a check of every use of memory;
- * "ref" evaluates the graph as imported, "ref64" in double; "onnxruntime" has Python run the file.
- */
+/* Engines:
+ * - "vm" runs the passes, if necessary, and the program as bytecode
+ * - "c" compiles the program with a C compiler, "jit" with LLVM in this process
+ * - "interp" interprets the program slowly; "watch" also checks every memory access
+ * - "ref" evaluates the graph as imported, "ref64" in double
+ * - "onnxruntime" runs the ONNX file in Python */
 enum {
-  INGOT_GRAPH = 1,      /* evaluates the graph; others, unless they read the file, the program */
-  INGOT_FILE = 2,       /* another program reads the ONNX file; it may not be there */
-  INGOT_EXACT = 4,      /* equal to the first engine to the bit */
-  INGOT_NATIVE = 8,     /* compiles */
-  INGOT_TIMED = 16,     /* ingot_bench measures it */
-  INGOT_JUDGE = 32,     /* the one that others are compared with */
-  INGOT_PEER = 64,      /* compared with it, and measured if TIMED, unless one is named */
-  INGOT_OPTIONAL = 128, /* needs a library that may not be there: runs if it is named */
-  INGOT_HOST = 256      /* ingot_bench lowers for this machine; it needs no compiler */
+  INGOT_GRAPH = 1,      /* evaluates the graph; without GRAPH and FILE: runs the program */
+  INGOT_FILE = 2,       /* another program reads the ONNX file; it may be missing */
+  INGOT_EXACT = 4,      /* bit-identical to the first engine */
+  INGOT_NATIVE = 8,     /* compiles to machine code */
+  INGOT_TIMED = 16,     /* ingot_bench can measure it */
+  INGOT_JUDGE = 32,     /* reference that others are compared with */
+  INGOT_PEER = 64,      /* compared and, if TIMED, measured by default */
+  INGOT_OPTIONAL = 128, /* needs a library that may be missing: runs only if named */
+  INGOT_HOST = 256      /* ingot_bench lowers for this machine without a compiler */
 };
 typedef struct IngotEngine {
   const char *name;
   unsigned flags;
 } IngotEngine;
-const IngotEngine *ingot_engine(uint32_t i);            /* NULL behind the last */
-const IngotEngine *ingot_find_engine(const char *name); /* NULL: there is none */
+const IngotEngine *ingot_engine(uint32_t i);            /* NULL after the last */
+const IngotEngine *ingot_find_engine(const char *name); /* NULL: unknown */
 
-/* The program as LLVM is given it, for the target that is set (else this machine). */
+/* LLVM IR of the program, for the target that is set (default: this machine). */
 IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n);
-/* Engines c and jit cache compiled code in this folder; "": in ~/.cache/ingot. NULL: engine c uses
- * ~/.cache/ingot unless INGOT_CACHE=0, and a folder that cannot be used is not an error. Code is
- * loaded only from files that other users cannot write. ingot_load_code: ingot_ready of engine c if
- * its code is cached; otherwise sets *found to 0 and compiles nothing. */
+/* Caches compiled code of engines c and jit in a folder; "": ~/.cache/ingot. With NULL, engine c
+ * uses ~/.cache/ingot unless INGOT_CACHE=0, and ignores a folder that it cannot use. Code is loaded
+ * only from files that other users cannot write. ingot_load_code is ingot_ready for engine c if its
+ * code is cached; otherwise it sets *found to 0 and compiles nothing. */
 IngotStatus ingot_keep_code(Ingot *m, const char *folder);
 IngotStatus ingot_load_code(Ingot *m, int *found);
-uint32_t ingot_llvm(void); /* the LLVM that engine jit uses, 14 to 19; 0: there is none */
-IngotStatus ingot_set_library(Ingot *m, const char *path,
-                              const char *name);          /* engine c: runs NAME_call of that .so */
-IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL or not called: python3 */
-IngotStatus ingot_check_python(Ingot *m); /* starts it: refuses one that has no onnxruntime */
-/* Engine vm: end a run after n steps (backward jumps and panel iterations) with INGOT_BAD_INPUT if
- * the model is bytecode, else with INGOT_UNSUPPORTED. 0: 2^40 steps of bytecode, else no limit.
+uint32_t ingot_llvm(void); /* LLVM version of engine jit, 14 to 19; 0: not found */
+/* Engine c: call NAME_call of this .so instead of compiling. */
+IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name);
+IngotStatus ingot_set_python(Ingot *m, const char *path); /* NULL: python3 */
+IngotStatus ingot_check_python(Ingot *m); /* starts Python; fails if onnxruntime is missing */
+/* Engine vm: stop a run after n steps (backward jumps and panel iterations), with INGOT_BAD_INPUT
+ * if the model is bytecode, else INGOT_UNSUPPORTED. 0: 2^40 steps for bytecode, else unlimited.
  * Other engines refuse a limit. */
 IngotStatus ingot_set_max_steps(Ingot *m, uint64_t n);
-/* Engine NULL: the first. Inputs that were not given are filled from seed. */
+/* Runs the model. engine NULL: the first one. Inputs that were not given are generated from seed.
+ */
 IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
-/* The same on memory of the caller, again and again: arrays in the order of ingot_input_info, of
- * those types and shapes (strings as rows of bytes, as they are described there), read where they
- * lie; dtype NULL: not given, which only an input with a usual value may be. room: for each output,
- * or none; data NULL: in memory of m, until the next call; apart from the inputs and from other
- * room. ingot_output tells shapes and where results are. Engines c and jit write straight into room
- * that has the bytes of the largest shape and begins at a multiple of the size of an element;
- * otherwise results are copied there. State goes on from call to call. INGOT_BAD_INPUT and
- * INGOT_USAGE of a call that got as far as its arrays leave m as it was, but for state that the run
- * had changed already. */
+/* Runs the model on arrays of the caller, repeatedly.
+ * - in: arrays in the order, types and shapes of ingot_input_info (strings as rows of bytes). They
+ * are not copied. dtype NULL: not given, only for inputs with a default value.
+ * - room: memory for every output, or none. It must not overlap inputs or other outputs. With data
+ * NULL, the result stays in memory of m until the next call.
+ * - ingot_output returns shapes and addresses of the results. Engines c and jit write directly into
+ * room that is aligned to its elements and fits the largest shape; other results are copied.
+ * State carries over between calls. After INGOT_BAD_INPUT or INGOT_USAGE caused by the arrays, m
+ * stays usable; only state may have changed. */
 typedef struct IngotRoom {
   void *data;
   uint64_t bytes;
 } IngotRoom;
 typedef struct IngotCall {
-  const char *engine; /* NULL: the first */
-  uint64_t seed;      /* of operators that draw random numbers */
+  const char *engine; /* NULL: the first one */
+  uint64_t seed;      /* seed of random operators */
   const IngotTensor *in;
   uint32_t nin;
   const IngotRoom *room;
   uint32_t nroom; /* 0, or the number of outputs */
 } IngotCall;
 IngotStatus ingot_call(Ingot *m, const IngotCall *o);
-/* Makes all that calls with this engine need, so that the first takes no longer than the others:
- * engine c is compiled. Those who do not ask for it get it with the first call. */
+/* Prepares an engine, so that the first ingot_call is as fast as the others. Engine c compiles.
+ * Optional: the first call does it otherwise. */
 IngotStatus ingot_ready(Ingot *m, const char *engine);
-/* State as before the first run. ingot_run goes on from the last run with the same engine. */
+/* Resets state to its initial values. Otherwise ingot_run continues with the state of the last run
+ * of the same engine. */
 IngotStatus ingot_reset(Ingot *m);
 
-/* How well a language model foretells a text, given as ids: over all that follow another one in the
- * same context the mean of -log of their probabilities. Longer texts are cut into contexts. */
+/* Perplexity of a text, given as token ids, under a language model. Texts longer than the context
+ * length are split; the first token of each part is not scored. */
 typedef struct IngotPerplexity {
-  double nll;        /* in nats */
-  double perplexity; /* exp of it */
-  uint64_t tokens;   /* that were foretold */
+  double nll;        /* mean negative log-likelihood in nats */
+  double perplexity; /* exp(nll) */
+  uint64_t tokens;   /* number of scored tokens */
 } IngotPerplexity;
 IngotStatus ingot_perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
                              IngotPerplexity *out);
-IngotTensor ingot_output(const Ingot *m, uint32_t i); /* of the last run; until the next */
-/* .npz, .npy (of one output), or a directory that receives output_0.pb ... */
+IngotTensor ingot_output(const Ingot *m, uint32_t i); /* of the last run; valid until the next */
+/* Writes .npz, .npy (one output), or output_0.pb, ... into a directory. */
 IngotStatus ingot_write_outputs(Ingot *m, const char *path);
 
-/* Tolerances that are chosen. rtol by type: f64 1e-9, f32 1e-4, f16 1e-2, bf16 5e-2, floats of 8
- * bits and less 0.25, all others 0 (exact); atol: rtol times the largest finite magnitude that is
- * expected, outliers apart: magnitudes above 4096 that reach a quarter of the type's largest number
- * or exceed 1 / rtol^2 (of the type) times the lower quartile, as a power of 2, of those that are
- * not 0. AUTO: in a model that quantises what it computes, rtol of floats and of integers up to 8
- * bits is at least 1/32, and those integers may always differ by 1; TIGHT: there as elsewhere. */
+/* Default tolerances. rtol by type: f64 1e-9, f32 1e-4, f16 1e-2, bf16 5e-2, floats of 8 bits and
+ * less 0.25, others 0 (exact). atol is rtol times the largest finite expected magnitude without
+ * outliers. An outlier is above 4096, and either reaches a quarter of the type's largest number or
+ * exceeds 1 / rtol^2 times the lower quartile (as a power of 2) of the nonzero magnitudes.
+ * INGOT_AUTO: in a model that quantizes activations, rtol of floats and of integers up to 8 bits is
+ * at least 1/32, and these integers may differ by 1. INGOT_TIGHT: without this exception. */
 #define INGOT_AUTO  (-1.0)
 #define INGOT_TIGHT (-2.0)
 
-/* Differences between the outputs of the last run and those stored in a directory. */
+/* Difference between outputs of the last run and expected outputs in a directory. */
 typedef struct IngotDiff {
   const char *name;
   int ok;
   double max_abs, max_rel;
   uint64_t max_ulp;
-  double cosine;     /* of the two as vectors; 1 when both are zero, NaN when nothing is finite */
-  double rtol, atol; /* that it was judged by: an element may differ by atol + rtol * |expected| */
-  const char *why;   /* "" or what else there is to say: other shapes, types, counts; NaN in both */
+  double cosine;     /* cosine similarity; 1 if both are zero, NaN if nothing is finite */
+  double rtol, atol; /* tolerances used: an element may differ by atol + rtol * |expected| */
+  const char *why;   /* "" or further findings: different shape, type or count; NaN in both */
 } IngotDiff;
 IngotStatus ingot_compare(Ingot *m, const char *dir, double rtol, double atol, IngotDiff *diff,
                           uint32_t max, uint32_t *n);
 
-/* One array against another of the same model. */
+/* Compares two arrays of the same model. */
 IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol,
                        double atol, IngotDiff *diff);
 
-/* Parts of a model, between import and passes. expose: every value computed at the top level
- * becomes an output, in order; origin: the node an output comes from, as text. cut: only the value
- * with that number is left, with the nodes at most depth steps before it (0: all); what they read
- * becomes inputs, named like the outputs of the exposed model. stored: runs the passes that decide
- * it, and lists the numbers of those values that are still stored, as they are, in the program;
- * the others were fused or rewritten. expose_some: only those with these numbers. */
+/* Parts of a model, between import and passes. Values are numbered as the outputs of ingot_expose.
+ * - ingot_expose turns every value computed at the top level into an output, in order.
+ * - ingot_stored runs the passes that decide it, and lists the values that the program stores
+ * unchanged. The others were fused or rewritten.
+ * - ingot_expose_some exposes only the listed values.
+ * - ingot_output_origin returns the node of an output as text.
+ * - ingot_cut keeps one value and the nodes at most depth steps before it (0: all). Values that
+ * these nodes read become inputs, named like the outputs of ingot_expose. */
 IngotStatus ingot_expose(Ingot *m);
 IngotStatus ingot_stored(Ingot *m, const uint32_t **value, uint32_t *n);
 IngotStatus ingot_expose_some(Ingot *m, const uint32_t *value, uint32_t n);
@@ -685,99 +676,97 @@ IngotStatus ingot_write_inputs(Ingot *m, const char *path); /* .npz */
 
 /* Memory of one inference. Sizes are for the upper bounds of open dimensions. */
 typedef struct IngotMemory {
-  int planned;     /* 0: some size has no bound; then only weights, buffers and groups are known */
-  const char *why; /* "" or why there is no plan */
-  uint64_t arena;  /* bytes */
-  uint64_t lower_bound;     /* most bytes that are needed at one time: no arena can be smaller */
-  uint64_t naive;           /* if every buffer had memory of its own */
-  uint64_t weights;         /* of constants */
-  uint64_t stack;           /* of the generated C, at most; 0 where there is none */
-  uint64_t inputs, outputs; /* arrays of the caller; 0 where there is no C */
-  uint64_t ram;             /* arena, stack, inputs and outputs; 0 likewise */
-  uint64_t code;            /* of the generated C, roughly, without weights; 0 likewise */
+  int planned;              /* 0: a size has no bound; only weights, buffers and groups are set */
+  const char *why;          /* "" or why sizes are unknown */
+  uint64_t arena;           /* bytes */
+  uint64_t lower_bound;     /* peak of the live bytes: minimum of any arena */
+  uint64_t naive;           /* total if no buffers shared memory */
+  uint64_t weights;         /* bytes of constants */
+  uint64_t stack;           /* upper bound for generated C; 0: without C */
+  uint64_t inputs, outputs; /* arrays of the caller; 0: without C */
+  uint64_t ram;             /* arena, stack, inputs and outputs; 0: without C */
+  uint64_t code;            /* estimated code size of generated C; 0: without C */
   uint32_t buffers;
-  uint32_t groups;  /* pieces of the model that are computed at a time */
-  uint32_t kernels; /* functions of the generated C: groups that differ; 0 where there is none */
+  uint32_t groups;  /* groups of nodes that are computed at once */
+  uint32_t kernels; /* functions of generated C: distinct groups; 0: without C */
   uint32_t npeak;
-  const IngotTensor
-      *peak; /* what is alive when most bytes are, largest first; those that share memory once */
+  const IngotTensor *peak; /* buffers alive at the peak, largest first; aliases once */
 } IngotMemory;
 IngotStatus ingot_memory(Ingot *m, IngotMemory *out);
 
 /* A report on the model: inputs, outputs, opset, operators, parameters, multiply-adds, memory,
  * unsupported nodes. */
 IngotStatus ingot_inspect(Ingot *m, int json, const char **text, size_t *n);
-/* The same and more as one page of HTML, for a browser and nothing else: the graph as kernels with
- * the nodes of the model in them, memory over time, sizes, warnings. Nothing may have been made of
- * the model before. Fields may be NULL or 0; the text is good until ingot_free. */
+/* HTML report of the model as one page: the graph of kernels with their nodes, memory over time,
+ * sizes, warnings. Call it before anything else is made from the model. Fields may be NULL or 0.
+ * The text is valid until ingot_free. */
 typedef struct IngotValueDiff {
-  const char *value, *node; /* names as ingot_expose gives them to outputs */
-  const IngotDiff *diff;    /* NULL: the program does not store it */
+  const char *value, *node; /* as named by ingot_expose */
+  const IngotDiff *diff;    /* NULL: the program does not store the value */
 } IngotValueDiff;
 typedef struct IngotReport {
-  const IngotBuild *bench; /* measures every kernel of the compiled model, as ingot_bench does */
-  double seconds;          /* with bench; 0: 1 */
+  const IngotBuild *bench; /* measure every kernel of the compiled model, as ingot_bench does */
+  double seconds;          /* measuring time with bench; 0: 1 */
   uint64_t seed;
-  const char *engine;          /* of value: whose values were compared with the reference */
-  const IngotValueDiff *value; /* shows errors */
+  const char *engine;          /* engine whose values were compared with the reference */
+  const IngotValueDiff *value; /* show errors of values */
   uint32_t nvalue;
-  const IngotQuantized *quantized; /* shows what became of each layer */
+  const IngotQuantized *quantized; /* show errors of layers */
 } IngotReport;
 IngotStatus ingot_report(Ingot *m, const IngotReport *o, const char **html, size_t *n);
 /* Supported operators as text or JSON; valid until ingot_free. */
 IngotStatus ingot_ops(Ingot *m, int json, const char **text, size_t *n);
-/* Files that will be written when the work is done: refused now, instead of then, where their
- * folders do not take them, and now or as soon as it is opened where one of them is a file that is
- * read. The second is for ingot_write_outputs, whose path may be a folder. No function of this
- * interface replaces a file that m has read, be it asked before or not. */
+/* Announces files to be written later. Fails now if a folder is not writable, and fails now or at
+ * ingot_open if a file is also read. ingot_will_write_outputs is for ingot_write_outputs, whose
+ * path may be a folder. No function replaces a file that m has read, announced or not. */
 IngotStatus ingot_will_write(Ingot *m, const char *const *path, uint32_t n);
 IngotStatus ingot_will_write_outputs(Ingot *m, const char *path);
-/* 1 where the file is there and is a model, by its first bytes or, for ONNX, which has no mark, by
- * the end of its name: not one to write something else to. The text of a graph is no such file. */
+/* 1 if the file exists and is a model, by its first bytes or, for ONNX, by its suffix. Such a file
+ * should not be overwritten with something else. The text form of a graph does not count. */
 int ingot_is_model_file(const char *path);
-/* Writes a file so that it appears whole or not at all. */
+/* Writes a file atomically. */
 IngotStatus ingot_write_file(Ingot *m, const char *path, const void *data, size_t n);
-/* Files that belong together: none is put in place before all have been written. */
+/* Writes several files; renames them into place only after all are complete. */
 typedef struct IngotFile {
   const char *path;
   const void *data;
   size_t n;
 } IngotFile;
 IngotStatus ingot_write_files(Ingot *m, const IngotFile *file, uint32_t count);
-/* This machine: CPU, features, caches, what it reaches when it is measured (about a second),
- * compilers and what they can do, other tools and libraries or the Debian package that has them,
- * the target that native stands for. No model need be open. */
+/* Report on this machine: CPU, features, caches, measured peak throughput (about 1 s), compilers,
+ * tools and libraries with the Debian packages of missing ones, and the native target. No model
+ * need be open. */
 IngotStatus ingot_doctor(Ingot *m, int json, const char **text, size_t *n);
-/* Programs of the language (docs/language.md), which need no open model. run: `write` gets what is
- * printed; engine runs what is computed with tensors, NULL: vm; seed: of random numbers without
- * one. check: all errors, as messages. format: the text laid out anew; valid until ingot_free. */
+/* Runs a program of the language (docs/language.md). No open model is needed. `write` receives the
+ * printed text. engine runs tensor computations; NULL: vm. seed is for random numbers without an
+ * own seed. */
 typedef struct IngotScript {
   const char *engine;
-  const char
-      *march; /* as ingot_set_target takes it; NULL: any machine, with the same bits on all */
+  const char *march; /* as for ingot_set_target; NULL: scalar, bit-identical on all machines */
   uint64_t seed;
   void (*write)(void *user, const char *text, size_t n);
   void *user;
-  const volatile int *stop; /* not 0, from a thread or a signal: the program ends; NULL: never */
-  /* At the end, of every loop that ran often: how it ran, or why it was walked; NULL: nobody asks
-   */
+  const volatile int
+      *stop; /* nonzero, set by a thread or signal handler, ends the program; may be NULL */
+  /* Receives at the end, for every hot loop, how it ran or why it was interpreted; may be NULL. */
   void (*said)(void *user, const char *line);
-  int eager;    /* loops are compiled before their first turn, whether that pays or not */
-  int no_files; /* refuse to read and write files; modules, which are source code, are read */
+  int eager;    /* compile loops before their first iteration, even if that does not pay */
+  int no_files; /* refuse file access; modules, which are source code, are still read */
 } IngotScript;
 IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
-/* The program runs, then the function of that name becomes the open model, its tensors constants;
- * NULL: the only one that takes only tensors with shapes. What ingot_set_dim and ingot_set_shape
- * have said before is what names in these shapes stand for. */
+/* Runs the program, then opens one of its functions as the model, with the program's tensors as
+ * constants. function NULL: the only one whose parameters are all tensors with shapes. Names in
+ * these shapes take the values set before with ingot_set_dim and ingot_set_shape. */
 IngotStatus ingot_script_open(Ingot *m, const char *path, const char *function,
                               const IngotScript *o);
-/* The whole program as a native one, which prints what run prints; of an output OUT.c the C alone.
- * Shapes that data decide are refused (INGOT_UNSUPPORTED) with their place. The program is walked
- * once, without computing tensors or writing files. Of o only output, cc, optimize, sanitize,
- * no_files and said are looked at. */
+/* Compiles the whole program to a native one that prints the same, or to C if the output is OUT.c.
+ * Shapes that depend on data are refused (INGOT_UNSUPPORTED) with their location. The program is
+ * traced once, without computing tensors or writing files. Only output, cc, optimize, sanitize,
+ * no_files and said of o are used. */
 IngotStatus ingot_script_build(Ingot *m, const char *path, const IngotBuild *o);
-/* A program line by line; what is printed, values and errors go to `write`. line: 1 if it is not
- * complete, and is to come again with more behind it. NULL: no memory. Freed before m. */
+/* Runs a program line by line. `write` receives printed text, values and errors. ingot_repl_line
+ * returns 1 if the text is incomplete; pass it again with the next line appended. ingot_repl_new
+ * returns NULL if out of memory. Call ingot_repl_free before ingot_free. */
 typedef struct IngotRepl IngotRepl;
 IngotRepl *ingot_repl_new(Ingot *m, const IngotScript *o);
 int ingot_repl_line(IngotRepl *r, const char *text);
@@ -785,13 +774,12 @@ void ingot_repl_free(IngotRepl *r);
 IngotStatus ingot_script_check(Ingot *m, const char *path);
 IngotStatus ingot_script_format(Ingot *m, const char *path, const char **text, size_t *n);
 
-/* The first character of a text, as it stands in a string of JSON: characters of UTF-8 as they are,
- * bytes that are none shown as \xHH. Returns how many bytes of the text it takes; 0: it has ended.
- */
+/* Converts the first character of a text to its form in a JSON string. UTF-8 is kept; invalid bytes
+ * become \xHH. Returns the number of bytes consumed; 0 at the end. */
 enum { INGOT_JSON_CHAR = 8 };
 size_t ingot_json_char(const char *text, char to[INGOT_JSON_CHAR]);
 
-/* Names of passes, one a line, with what they do. */
+/* Names and descriptions of all passes, one per line. */
 IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n);
 
 #ifdef __cplusplus

@@ -75,11 +75,15 @@ def names():
 
 
 def help_lines(program):
-    got = subprocess.run([program, "help", "--all"], capture_output=True, text=True)
-    for n, row in enumerate(got.stdout.splitlines(), 1):
-        if len(row) > COLUMNS:
-            yield f"help --all:{n}: over {COLUMNS} columns: {row[:60]}..."
-        yield from words("help --all", n, row, False)
+    verbs = re.findall(r"^  (\w+) ", subprocess.run([program, "--help"], capture_output=True, text=True).stdout, re.M)
+    for verb in [None, *verbs]:
+        args = [verb, "--help-all"] if verb else ["--help"]
+        got = subprocess.run([program, *args], capture_output=True, text=True)
+        where = "ingot " + " ".join(args)
+        for n, row in enumerate(got.stdout.splitlines(), 1):
+            if len(row) > COLUMNS:
+                yield f"{where}:{n}: over {COLUMNS} columns: {row[:60]}..."
+            yield from words(where, n, row, False)
 
 
 def main():

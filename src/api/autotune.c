@@ -1,18 +1,18 @@
-/* autotune.c: measures the choices of lowering and keeps the best ones.
+/* autotune.c: benchmarks tile sizes and keeps the best ones.
  *
- * In: a model, a C compiler, the file of what was measured before. Out: the table that lowering
- * asks, and the file with what is new.
+ * In: a model, a C compiler, the file of earlier measurements. Out: the table that the lowering
+ * reads, and the file with new lines.
  *
- * Method: whole models are compiled, with every kernel that is still unknown trying another choice
- * at once, and every kernel is timed for itself: as many builds as there are choices, however many
- * kernels there are, and each kernel meets the caches as it will in use. Builds take turns with
- * that of the closed forms. Before every run the caches are filled with something else: weights are
- * cold, and activations warm, as they were just computed. Of the times of a kernel the least
- * counts. A choice is kept if it wins by more than GAIN, and wins again in a build with all the
- * others that were kept. Two choices of one kernel are never tried together. Passes may merge
- * kernels in one build and not in the other: then all that either of them merged is compared.
+ * Method: compile whole models in which every unmeasured kernel tries another tile, and time every
+ * kernel separately. The number of builds is the number of choices, independent of the number of
+ * kernels, and each kernel sees realistic caches. Builds alternate with the baseline, which uses
+ * the default tiles. Before every run the caches are filled with other data: weights are cold,
+ * activations are warm because they were just computed. The minimum time of a kernel counts. A
+ * choice is kept if it wins by more than GAIN, and wins again in a build with all other winners.
+ * Two choices of one kernel are never tried together. If passes merge kernels in only one of two
+ * builds, the union of the merged kernels is compared.
  *
- * Measured is one thread, on made-up inputs if none are given.
+ * Measures one thread, on generated inputs if none are given.
  */
 #include "api/api_internal.h"
 
@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #define MIN_SPEEDUP 1.03
-#define SECONDS     0.5 /* for a pair of builds */
+#define SECONDS     0.5 /* per pair of builds */
 enum { TURNS = 9, MAX_TURNS = 60, ROUNDS = 12, AGAIN = 3 };
-enum { MAX_COMMAND = 1000 }; /* bytes of it in the file */
+enum { MAX_COMMAND = 1000 }; /* bytes of a compiler command in the file */
 enum { MIN_SWEEP = 8 << 20, MAX_SWEEP = 64 << 20 };
 
 /* A build of the model, loaded. */
@@ -38,18 +38,18 @@ typedef struct TuneBuild {
   void (*reset)(void *arena); /* NULL: the model has no state */
   u8 *arena;
   CallArgs frame;
-  double last, *now, *least; /* ns, by statement: of this run; of all */
+  double last, *now, *min_ns; /* ns by statement: this run; minimum of all runs */
   double whole;
-  StmtId *kernel; /* in the order of lowering, merged ones too */
+  StmtId *kernel; /* in lowering order, including merged ones */
   u32 nkernel;
 } TuneBuild;
 
-/* A key nothing is known of. */
+/* A kernel without a measurement. */
 typedef struct TuneKey {
   Str key;
   const char *const *choice;
   u32 n, best;
-  double gain, from, to; /* closed form over choice; ns */
+  double gain, from, to; /* gain: default over choice; from, to: ns */
 } TuneKey;
 
 typedef struct Trial {
@@ -62,8 +62,8 @@ typedef struct Tuner {
   TempDir folder;
   TuneBuild base, other;
   TuneEnv machine;
-  const char *path; /* of the file */
-  StrBuf others;    /* what it says of other machines */
+  const char *path; /* tuning file */
+  StrBuf others;    /* lines of the file for other machines */
   VEC(TuneKey) open;
   VEC(Trial) trial;
   TuneRecords found;
@@ -93,7 +93,7 @@ static Str other_str(Ctx *to, const Ctx *from, Str s) {
   return str_intern(to, str_text(from, s), str_len(from, s));
 }
 
-/* The same model in a context of its own, with the choices of m. */
+/* Opens the same model in its own context, with the options of m. */
 static void clone_options(Ctx *c, void *arg) {
   Ingot *const *pair = arg, *n = pair[0], *m = pair[1];
   n->opened.source.path = m->opened.source.path;
@@ -153,7 +153,7 @@ typedef struct TuneBuildArg {
   const char *path;
 } TuneBuildArg;
 
-/* Compiles and loads; on the twin's side of the door. */
+/* Compiles and loads a build, inside the protected call of its context. */
 static void build_load(Ctx *c, void *arg) {
   TuneBuildArg *a = arg;
   TuneBuild *k = a->to;
@@ -180,7 +180,7 @@ static void build_load(Ctx *c, void *arg) {
   k->frame = api_call_args(k->m, k->arena);
   const Prog *p = k->m->p;
   k->now = NEWS(&c->keep, double, p->stmt.n);
-  k->least = NEWS(&c->keep, double, p->stmt.n);
+  k->min_ns = NEWS(&c->keep, double, p->stmt.n);
   k->kernel = NEWS(&c->keep, StmtId, p->stmt.n);
   for (StmtId s = 1; s < p->stmt.n; s++)
     if (p->stmt.at[s].kind == ST_kernel) k->kernel[k->nkernel++] = s;
@@ -200,9 +200,9 @@ static void build_free(TuneBuild *k) {
   *k = (TuneBuild){0};
 }
 
-/* ---- time ---- */
+/* ---- timing ---- */
 
-/* Each run is the first one: state that grows would make the later runs longer. */
+/* Resets state before each run: growing state would make later runs longer. */
 static void run_once(Tuner *t, TuneBuild *k) {
   const Prog *p = k->m->p;
   if (k->reset) k->reset(k->arena);
@@ -216,12 +216,12 @@ static void run_once(Tuner *t, TuneBuild *k) {
          "--tune: the model refused its inputs (status %d): give some with --inputs", status);
   if (!k->whole || whole < k->whole) k->whole = whole;
   for (StmtId s = 1; s < p->stmt.n; s++)
-    if (k->now[s] > 0 && (k->least[s] == 0 || k->now[s] < k->least[s])) k->least[s] = k->now[s];
+    if (k->now[s] > 0 && (k->min_ns[s] == 0 || k->now[s] < k->min_ns[s])) k->min_ns[s] = k->now[s];
 }
 
-/* Both begin anew: the least of many runs is less than that of a few. */
+/* Resets both minima: the minimum of many runs is lower than that of a few. */
 static void alternate_runs(Tuner *t, TuneBuild *a, TuneBuild *b) {
-  memset(a->least, 0, a->m->p->stmt.n * sizeof *a->least);
+  memset(a->min_ns, 0, a->m->p->stmt.n * sizeof *a->min_ns);
   a->whole = 0;
   double end = now_ns() + SECONDS * 1e9;
   for (u32 i = 0; i < MAX_TURNS && (i < TURNS || now_ns() < end); i++) {
@@ -230,16 +230,16 @@ static void alternate_runs(Tuner *t, TuneBuild *a, TuneBuild *b) {
   }
 }
 
-/* The kernel that a kernel has become part of. */
+/* The kernel that contains s after merging. */
 static StmtId merged_into(const Prog *p, StmtId s) {
   while (p->stmt.at[s].into) s = p->stmt.at[s].into;
   return s;
 }
 
-/* The same by number. */
+/* Index of the kernel that contains kernel i. */
 static u32 host_of(const TuneBuild *k, u32 i) {
   StmtId s = merged_into(k->m->p, k->kernel[i]);
-  while (k->kernel[i] != s) i--; /* hosts are in front of what they take in */
+  while (k->kernel[i] != s) i--; /* a host comes before the kernels merged into it */
   return i;
 }
 
@@ -248,7 +248,7 @@ static u32 find(u32 *of, u32 i) {
   return i;
 }
 
-/* Least times, in a and b, of all kernels that key is part of; false: they cannot be compared. */
+/* Minimum times in a and b of all kernels that involve the key; false: not comparable. */
 static bool compare(Ctx *c, const TuneBuild *a, const TuneBuild *b, const char *key, double *from,
                     double *to) {
   u32 n = a->nkernel;
@@ -271,16 +271,16 @@ static bool compare(Ctx *c, const TuneBuild *a, const TuneBuild *b, const char *
   }
   for (u32 i = 0; i < n && n == b->nkernel; i++) {
     if (!part[find(of, i)]) continue;
-    *from += a->least[a->kernel[i]];
-    *to += b->least[b->kernel[i]];
+    *from += a->min_ns[a->kernel[i]];
+    *to += b->min_ns[b->kernel[i]];
   }
   arena_rewind(&c->scratch, mark);
   return *from > 0 && *to > 0;
 }
 
-/* ---- what to try ---- */
+/* ---- choices ---- */
 
-/* Known choices for a twin. */
+/* Passes known choices to a build. */
 static void copy_table(Tuner *t, Ingot *n) {
   for (u32 i = 0; i < t->found.line.n; i++)
     tune_set(n->tuning.tune, other_str(n->c, t->m->c, t->found.line.at[i].key),
@@ -303,7 +303,7 @@ static void list_keys(Tuner *t) {
   }
 }
 
-/* Do two keys choose for one kernel of the base? */
+/* Do two keys choose for the same kernel of the baseline? */
 static bool same_kernel(Tuner *t, const char *a, const char *b) {
   const TuneTable *tune = t->base.m->tuning.tune;
   const Ctx *c = t->base.m->c;
@@ -331,7 +331,7 @@ static void plan_rounds(Tuner *t) {
                   !same_kernel(t, str_text(c, t->open.at[i].key),
                                str_text(c, t->open.at[t->trial.at[r].open].key)));
       }
-      if (round == ROUNDS) continue; /* enough has been tried */
+      if (round == ROUNDS) continue; /* limit of trials reached */
       *vec_push(&c->keep, &t->trial) = (Trial){i, k, round};
       if (round >= t->rounds) t->rounds = round + 1;
     }
@@ -363,7 +363,7 @@ static void try_round(Tuner *t, u32 round) {
   build_free(&t->other);
 }
 
-/* All that won, in one build. What does not win again is not kept. */
+/* Builds all winners together and drops those that do not win again. */
 static void try_all(Tuner *t) {
   Ctx *c = t->m->c;
   Ingot *n = clone_model(t, &t->other);
@@ -377,7 +377,7 @@ static void try_all(Tuner *t) {
     if (!same || x->from < x->to * (1 + (MIN_SPEEDUP - 1) / 2)) x->best = 0;
     if (!x->best) x->to = x->from;
     if (x->best)
-      report_line(t, "  %.2f times as fast, %.1f -> %.1f us: %s: %s instead of %s", x->from / x->to,
+      report_line(t, "  %.2fx faster, %.1f -> %.1f us: %s: %s instead of %s", x->from / x->to,
                   x->from * 1e-3, x->to * 1e-3, str_text(c, x->key), x->choice[x->best],
                   x->choice[0]);
   }
@@ -390,8 +390,8 @@ static void write_records(Tuner *t) {
                   &t->found, &t->others);
 }
 
-/* One pass over all that is not known. false: there was nothing. A file that cannot be written is
- * found out before hours are spent. */
+/* One pass over all unmeasured kernels; false: there are none. Checks early that the file can be
+ * written. */
 static bool tune_once(Tuner *t) {
   Ctx *c = t->m->c;
   Ingot *n = clone_model(t, &t->base);
@@ -404,7 +404,7 @@ static bool tune_once(Tuner *t) {
   }
   write_records(t);
   plan_rounds(t);
-  report_line(t, "%u kernels to choose for, %u choices in %u builds", t->open.n, t->trial.n,
+  report_line(t, "tuning %u kernels: %u choices in %u builds", t->open.n, t->trial.n,
               t->rounds + 2);
   if (t->rounds) build_make(t, &t->base);
   for (u32 i = 0; i < t->rounds; i++) try_round(t, i);
@@ -423,8 +423,7 @@ static bool tune_once(Tuner *t) {
 
 /* ---- the file ---- */
 
-/* Its words, as what is in them may be a flag; as a number where a line of the file cannot hold
- * them. */
+/* The compiler command with all flags; a hash if it does not fit on a line of the file. */
 static const char *command_name(Ctx *c, const ArgVec *w) {
   StrBuf t = sb_new(&c->keep);
   bool plain = true;
@@ -434,7 +433,7 @@ static const char *command_name(Ctx *c, const ArgVec *w) {
   return str_text(c, str_fmt(c, "%016llx", (unsigned long long)hash_bytes(t.at, t.n)));
 }
 
-/* The command, the first line of what it says of itself, and the flags that matter. */
+/* Command, first line of the version, and relevant flags. */
 static const char *compiler_name(Tuner *t) {
   Ctx *c = t->m->c;
   ArgVec w = {0};
@@ -446,7 +445,7 @@ static const char *compiler_name(Tuner *t) {
                              t->m->compiled.cflags ? t->m->compiled.cflags : ""));
 }
 
-/* Memory that no cache holds. */
+/* Allocates memory larger than any cache. */
 static void make_sweep(Tuner *t) {
   long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
   t->nsweep = MIN_SWEEP;
@@ -468,14 +467,14 @@ static void tune_all(Ctx *c, void *arg) {
   make_sweep(t);
   u32 passes = 0;
   while (passes < AGAIN && tune_once(t)) passes++;
-  if (!passes) report_line(t, "%s: all choices are known, nothing is measured", t->path);
+  if (!passes) report_line(t, "%s: all tile sizes are known, nothing to measure", t->path);
   m->tuning.tune = tune_file_table(c, &t->found);
-  m->tuning.tuned = NULL; /* it was asked for more than that */
+  m->tuning.tuned = NULL; /* --tune includes it */
 }
 
 static void tune_model(Ingot *m, const IngotTune *o) {
   Ctx *c = m->c;
-  api_need(c, o, "the description of what is measured");
+  api_need(c, o, "the options");
   api_need_compiler(c, o->cc);
   if (m->codegen.aim != AIM_time)
     fail(c, ERR_usage, LOC_NONE,
@@ -490,7 +489,7 @@ static void tune_model(Ingot *m, const IngotTune *o) {
   api_need_single_entry(m);
   api_need_runnable_build(m, o->cc, "--tune measures");
   if (!m->opened.reader || m->passed)
-    fail(c, ERR_usage, LOC_NONE, "--tune: a program has been lowered: nothing is left to choose");
+    fail(c, ERR_usage, LOC_NONE, "--tune: expected a graph, found a lowered program");
   Tuner t = {.m = m, .o = o};
   Err e = ctx_protect(c, tune_all, &t);
   build_free(&t.base);

@@ -1,9 +1,8 @@
-/* bandwidth.c: how fast this machine is.
+/* bandwidth.c: memory bandwidth and peak throughput of this machine.
  *
- * In: bytes, perhaps a file that is mapped. Out: bytes per second of the fastest of a few passes
- * over them by one thread, the first not counted: it may wait for a disk. Several sums in turn, so
- * that loads wait for memory and not for each other. And what bench/peak.c measures, compiled for
- * this machine.
+ * In: bytes, possibly a mapped file. Out: bytes per second of the fastest of several passes by one
+ * thread. The first pass is not counted: it may wait for a disk. Several independent sums keep
+ * loads from waiting for each other. api_peak compiles and runs bench/peak.c.
  */
 #include "api/api_internal.h"
 
@@ -15,8 +14,8 @@ extern const unsigned char peak_text[];
 extern const size_t peak_text_size;
 
 enum { PASSES = 3, MIN_BYTES = 1 << 16 };
-#define MOST  ((size_t)256 << 20) /* bytes of a pass */
-#define PIECE ((size_t)8 << 20)   /* timed at once */
+#define MAX_BYTES ((size_t)256 << 20) /* bytes of a pass */
+#define PIECE     ((size_t)8 << 20)   /* bytes timed at once */
 
 static u64 sum_of(const u8 *at, size_t n) {
   u64 sum[8] = {0}, word[8];
@@ -30,8 +29,8 @@ static u64 sum_of(const u8 *at, size_t n) {
 
 double api_read_bandwidth(const void *at, size_t n) {
   double best = 0;
-  volatile u64 kept; /* so that the sums are needed */
-  if (n > MOST) n = MOST;
+  volatile u64 kept; /* keeps the sums alive */
+  if (n > MAX_BYTES) n = MAX_BYTES;
   if (n < MIN_BYTES) return 0;
   for (u32 pass = 0; pass < PASSES; pass++)
     for (size_t i = 0; i < n; i += PIECE) {
@@ -59,7 +58,7 @@ Peak api_peak(Ctx *c, const TempDir *f, const char *cc, u32 threads) {
   *vec_push(&c->keep, &w) = program;
   *vec_push(&c->keep, &w) = source;
   *vec_push(&c->keep, &w) = NULL;
-  if (spawn_status(c, f, "C compiler", w.at)) return p; /* it has no vectors: not known */
+  if (spawn_status(c, f, "C compiler", w.at)) return p; /* no such vectors: unknown */
   snprintf(many, sizeof many, "%u", threads);
   snprintf(ms, sizeof ms, "%d", MS);
   int status;

@@ -1,9 +1,9 @@
-/* bench.c: how long a run takes.
+/* bench.c: measures run times.
  *
- * In: a model with inputs, an engine, a time. Out: the distribution of run times, the time to a
- * first result, peak memory and, for C, the size of the code. Interpreters are measured here; C
- * as a program of its own (tools/runner.c), so that its memory is that of the model and not of the
- * compiler.
+ * In: a model with inputs, an engine, a time limit. Out: percentiles of the run time, the time to
+ * the first result, peak memory and, for C, code size. Interpreters are measured in this process. C
+ * is measured as a separate program (tools/runner.c), so that its memory is that of the model and
+ * not of the compiler.
  */
 #include "api/api_internal.h"
 
@@ -31,7 +31,7 @@ static double interpret(Bench *a) {
   else
     interp_run(a->m->p, &(InterpOptions){.seed = a->seed}, a->m->run.in, a->result, &c->keep);
   double ms = time_ms() - start;
-  arena_rewind(&c->keep, mark); /* results are not looked at */
+  arena_rewind(&c->keep, mark); /* results are not used */
   return ms;
 }
 
@@ -59,14 +59,13 @@ void api_bench_interp(Bench *a) {
 
 void api_bench_vm(Bench *a) {
   a->vm = api_vm(a->m);
-  vm_prepare(a->vm); /* what runs ask for is given back behind each */
+  vm_prepare(a->vm); /* memory of a run is released after it */
   bench_runs(a, interpret);
 }
 
 /* ---- c ---- */
 
-/* Arrays of these types can be stored in .npz, under the name of their input; with others the
- * program makes up its own. */
+/* Can the inputs be stored in .npz? Otherwise the program generates its own. */
 static bool can_store(Ingot *m) {
   for (u32 i = 0; i < api_param_count(m); i++) {
     DType dt = m->run.in[i]->dt;
@@ -85,7 +84,7 @@ static double number(Ctx *c, const char *text, const char *key) {
   return strtod(at + strlen(key), NULL);
 }
 
-/* Behind the line of JSON: "kernels N", then for each its ms and calls. */
+/* After the JSON line: "kernels N", then ms and calls of each. */
 static void read_kernels(Ctx *c, Bench *a, const char *text) {
   const Ingot *m = a->m;
   const char *at = strstr(text, "kernels ");
@@ -102,17 +101,17 @@ static void read_kernels(Ctx *c, Bench *a, const char *text) {
   a->out->nkernel = m->written.nprofile;
 }
 
-/* A kernel faster than the peak shows that other programs used the CPU while the peak was measured.
- * Measures again then and keeps the best: percentages above 100 would mean nothing. */
+/* If a kernel is faster than the peak, other programs used the CPU while the peak was measured.
+ * Then measures the peak again and keeps the best, to avoid percentages above 100. */
 static void measure_peak(Ctx *c, Bench *a) {
   enum { ATTEMPTS = 3 };
   IngotBench *r = a->out;
-  double most = 0;
+  double fastest = 0;
   for (u32 i = 0; i < r->nkernel; i++) {
     const IngotKernel *k = &r->kernel[i];
-    if (k->ms > 0) most = fmax(most, 2e-6 * (k->macs - k->whole) / k->ms);
+    if (k->ms > 0) fastest = fmax(fastest, 2e-6 * (k->macs - k->whole) / k->ms);
   }
-  for (u32 i = 0; i < ATTEMPTS && (!i || most > r->peak_gflops); i++) {
+  for (u32 i = 0; i < ATTEMPTS && (!i || fastest > r->peak_gflops); i++) {
     Peak p = api_peak(c, &a->folder, a->build ? a->build->cc : NULL, r->threads);
     r->peak_gflops = fmax(r->peak_gflops, p.gflops);
     r->peak_gbps = fmax(r->peak_gbps, p.gbps);
@@ -172,7 +171,7 @@ void api_bench_c(Bench *a) {
 void api_bench(Bench *a) {
   Ingot *m = a->m;
   Ctx *c = m->c;
-  api_need(c, a->out, "the place of the times");
+  api_need(c, a->out, "a pointer to the times");
   a->start = time_ms();
   const Engine *e = api_engine_for(m, a->engine, INGOT_TIMED);
   if (e->info.flags & INGOT_NATIVE) api_need_compiler(c, a->build ? a->build->cc : NULL);

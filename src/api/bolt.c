@@ -1,9 +1,9 @@
-/* bolt.c: a program laid out anew by llvm-bolt.
+/* bolt.c: optimizes the layout of a program with llvm-bolt.
  *
- * In: a program linked with relocations, a workload. Out: the same program with blocks and
- * functions in the order in which they run, cold code apart. Method: perf samples branches where
- * the machine records them (few virtual ones do); else llvm-bolt instruments the program. One run
- * is looked at, the first of the workload.
+ * In: a program linked with relocations, a workload. Out: the program with blocks and functions in
+ * execution order, cold code separate. Method: perf samples branches if the CPU records them (few
+ * virtual machines do); otherwise llvm-bolt instruments the program. Only the first run of the
+ * workload is profiled.
  */
 #include "api/build_product.h"
 
@@ -20,7 +20,7 @@ static void add(Ctx *c, ArgVec *w, const char *word) {
   *vec_push(&c->keep, w) = word;
 }
 
-/* The program and what it is run on. */
+/* Appends the program and its arguments. */
 static void add_run(Ctx *c, const ProductBuild *b, ArgVec *w, const char *program) {
   const ArgVec *run = &b->work.run.at[0];
   add(c, w, program);
@@ -29,7 +29,7 @@ static void add_run(Ctx *c, const ProductBuild *b, ArgVec *w, const char *progra
   add(c, w, NULL);
 }
 
-/* Samples of branches, as llvm-bolt reads them. */
+/* Records branch samples in the format of llvm-bolt. */
 static void sample(Ctx *c, const ProductBuild *b, const char *program, const char *data) {
   const char *raw = tempdir_file(c, &b->folder, "perf.data");
   ArgVec w = {0}, to = {0};

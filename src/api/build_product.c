@@ -1,9 +1,9 @@
-/* build_product.c: the model as an object file, a library or a program.
+/* build_product.c: builds a model as an object file, a library or a program.
  *
- * In: a model and what the C compiler shall be told. Out: a file that appears whole or not at all.
- * Everything is made in a temporary folder and then copied; a tuned build (pgo_steps.c) makes
- * several variants of the same text there. Weights above WEIGHTS_FILE_BYTES are assembled in from a
- * file, because C compilers are slow on long strings.
+ * In: a model and options for the C compiler. Out: a file, written atomically. Everything is made
+ * in a temporary folder and then copied; a PGO build (pgo_steps.c) makes several variants there.
+ * Weights above WEIGHTS_FILE_BYTES are assembled in from a file, because C compilers are slow on
+ * long strings.
  */
 #include "api/build_product.h"
 
@@ -17,18 +17,18 @@ extern const size_t runner_text_size, player_text_size;
 
 enum { MAX_FILES = 4 };
 
-/* Names that promise what is not made. */
+/* Suffixes that are refused. */
 static const struct {
   const char *end, *why;
 } foreign[] = {
-    {".c", "is the name of a source; `ingot compile` writes those"},
-    {".h", "is the name of a source; `ingot compile` writes those"},
-    {".onnx", "is the name of a model"},
-    {".js", "comes beside OUT.wasm"},
-    {".dll", "would be a library of Windows"},
-    {".lib", "would be a library of Windows"},
-    {".exe", "would be a program of Windows"},
-    {".dylib", "would be a library of macOS"},
+    {".c", "is a source file: use ingot compile"},
+    {".h", "is a source file: use ingot compile"},
+    {".onnx", "is a model file"},
+    {".js", "is written with OUT.wasm"},
+    {".dll", "is a Windows library"},
+    {".lib", "is a Windows library"},
+    {".exe", "is a Windows program"},
+    {".dylib", "is a macOS library"},
 };
 
 ProductKind product_kind(const char *path) {
@@ -43,7 +43,7 @@ static void add(Ctx *c, ArgVec *w, const char *word) {
   *vec_push(&c->keep, w) = word;
 }
 
-/* A word made of two. */
+/* Appends a + b as one word. */
 static void add_pair(Ctx *c, ArgVec *w, const char *a, const char *b) {
   StrBuf t = sb_new(&c->keep);
   sb_fmt(&t, "%s%s", a, b);
@@ -59,7 +59,7 @@ const char *build_default_level(const ProductBuild *b) {
   return b->m->codegen.aim == AIM_size ? "s" : "2";
 }
 
-/* Objects that others link hold machine code, whatever compiler they have. */
+/* Object files and archives contain machine code, so that any compiler can link them. */
 static bool links(const ProductBuild *b) {
   return b->kind >= PD_shared;
 }
@@ -94,15 +94,15 @@ static FileOut blob_file(const Ingot *m) {
   return (FileOut){.n = m->written.blob.piece.n, .piece = m->written.blob.piece.at};
 }
 
-/* A literal of C for .incbin: escaped for the assembler, and that for C. */
+/* Prints a path for .incbin: escaped for the assembler, then for C. */
 static void put_path(Ctx *c, StrBuf *t, const char *path) {
   StrBuf once = sb_new(&c->keep);
   emit_string(&once, path, strlen(path));
   emit_string(t, once.at + 1, once.n - 2);
 }
 
-/* Object files, one for each part. A profile refers to the names of sources, which the folder must
- * not be part of. */
+/* Compiles one object file per part. A profile refers to source names, so these must not contain
+ * the folder. */
 static ArgVec compile(Ctx *c, ProductBuild *b, const BuildConfig *v, const char *file,
                       const StrBuf *text, u32 parts) {
   const char *source = tempdir_file(c, &b->folder, file);
@@ -116,7 +116,7 @@ static ArgVec compile(Ctx *c, ProductBuild *b, const BuildConfig *v, const char 
   build_file(c, source, (FileOut){.at = text->at, .n = text->n});
   begin(c, b, v, &w);
   if (b->kind == PD_shared) add(c, &w, "-fPIC");
-  if (b->m->written.blob.n) { /* by its whole path: a file of that name may lie where we are */
+  if (b->m->written.blob.n) { /* absolute path: the current folder may have a file of that name */
     StrBuf upper = sb_new(&c->keep);
     sb_upper(&upper, b->name);
     StrBuf define = sb_new(&c->keep);
@@ -127,7 +127,7 @@ static ArgVec compile(Ctx *c, ProductBuild *b, const BuildConfig *v, const char 
   return parts_compile(c, &b->folder, &w, source, b->name, parts);
 }
 
-/* By LLVM: the C serves only for its header. */
+/* Makes an object file with LLVM; the C is only used for its header. */
 static ArgVec assemble(Ctx *c, ProductBuild *b) {
   const char *path = tempdir_file(c, &b->folder, "model.o");
   StrBuf object = sb_new(&c->keep);
@@ -142,7 +142,7 @@ static void add_all(Ctx *c, ArgVec *w, const ArgVec *more) {
   for (u32 i = 0; i < more->n; i++) add(c, w, more->at[i]);
 }
 
-/* One object file of several. */
+/* Joins several object files into one. */
 static const char *join(Ctx *c, ProductBuild *b, const char *path, const ArgVec *object) {
   ArgVec w = {0};
   if (object->n == 1) return object->at[0];
@@ -166,7 +166,7 @@ static const char *archive(Ctx *c, ProductBuild *b, const char *path, const ArgV
   return path;
 }
 
-/* kind: of a program around the code, or of the product. */
+/* kind: of the product, or a program. */
 static const char *link(Ctx *c, ProductBuild *b, const BuildConfig *v, ProductKind kind,
                         const char *path, const ArgVec *object) {
   ArgVec w = {0};
@@ -189,8 +189,7 @@ const char *build_sibling_path(Ctx *c, const char *output, const char *end) {
   return sb_cstr(&path);
 }
 
-/* Sections that the machine loads, of a 64-bit object file of this machine's byte order; zeros for
- * others. */
+/* Sizes of loaded sections of a 64-bit object file in native byte order; zeros for other files. */
 static CodeSize measure(const File *f) {
   CodeSize z = {0};
   Elf64_Ehdr h;
@@ -221,7 +220,7 @@ static void put_literal(StrBuf *t, const char *name, const char *text) {
   }
 }
 
-/* What the states begin with, and the message that it is. */
+/* Prints the initial states and the prompt they come from. */
 static void put_baked(const Ingot *m, StrBuf *t) {
   if (!m->prompt_cache.n) return;
   sb_puts(t, "  .system = ");
@@ -231,7 +230,7 @@ static void put_baked(const Ingot *m, StrBuf *t) {
   sb_puts(t, "},\n");
 }
 
-/* The table of tools/player.c. The tables of the tokeniser come from a file, as weights do. */
+/* Prints the table for tools/player.c. The tokenizer comes from a file, as weights do. */
 static void put_player(Ctx *c, ProductBuild *b, const LmAssets *s, StrBuf *t) {
   const char *path = tempdir_file(c, &b->folder, "vocab.bin");
   build_file(c, path, (FileOut){.at = s->vocab, .n = s->nvocab});
@@ -243,12 +242,11 @@ static void put_player(Ctx *c, ProductBuild *b, const LmAssets *s, StrBuf *t) {
              "const Player ingot_player = {\n");
   sb_fmt(t, "  .vocab = ingot_vocab, .nvocab = %zu,\n  .token_bytes = %.17g, .kv_bytes = %.17g,\n",
          s->nvocab, s->token_bytes, api_kv_bytes(b->m));
-  /* ids that are part of the program were computed with a date */
+  /* baked ids were computed with a date */
   ChatFormat chat = b->m->prompt_cache.n ? api_chat_texts(b->m, s) : s->chat;
   if (b->m->options.day && !b->m->prompt_cache.n)
     fail(c, ERR_usage, LOC_NONE,
-         "--date: a program is told the day when it runs (its own --date); here it is for "
-         "--bake-prompt and for C text");
+         "--date: applies to --bake-prompt and to C; a program takes its own --date when it runs");
   put_baked(b->m, t);
   put_literal(t, "open", chat.open);
   put_literal(t, "open_system", chat.open_system);
@@ -260,7 +258,7 @@ static void put_player(Ctx *c, ProductBuild *b, const LmAssets *s, StrBuf *t) {
          (long long)api_context_length(b->m));
 }
 
-/* The program around a model: one that talks, or one that runs it on arrays. */
+/* Prints the main file of a program: a chat program, or one on arrays. */
 static void put_main(Ctx *c, ProductBuild *b, bool speaks, StrBuf *t) {
   const LmAssets *s = speaks ? api_speech(b->m) : NULL;
   u32 threads = b->m->p->threads > 1 && !b->m->codegen.openmp ? b->m->p->threads : 1;
@@ -273,8 +271,8 @@ static void put_main(Ctx *c, ProductBuild *b, bool speaks, StrBuf *t) {
   if (s) put_player(c, b, s, t);
 }
 
-/* What talks is as much worth tuning as the model. What reads arrays is not, and is compiled once:
- * with the first variant, which is the plainest. */
+/* A chat program is optimized with the model. A program on arrays is compiled once, with the first
+ * and plainest configuration. */
 static ArgVec compile_main(Ctx *c, ProductBuild *b, const BuildConfig *v, bool speaks) {
   if (!speaks && b->runner.n) return b->runner;
   StrBuf text = sb_new(&c->keep);
@@ -286,8 +284,8 @@ static ArgVec compile_main(Ctx *c, ProductBuild *b, const BuildConfig *v, bool s
   return main;
 }
 
-/* Looks at the CPU before anything that is compiled for the target can run; without its flags, and
- * without a profile, which would run first. */
+/* Compiles the CPU check, which runs before any code for the target: without target flags and
+ * without a profile. */
 static ArgVec compile_guard(Ctx *c, ProductBuild *b) {
   const char *source = tempdir_file(c, &b->folder, "guard-main.c");
   ArgVec flags = {0}, w = {0};
@@ -302,7 +300,7 @@ static ArgVec compile_guard(Ctx *c, ProductBuild *b) {
   return b->guard;
 }
 
-/* The code as a program. */
+/* Links the code as a program. */
 static const char *make_program(Ctx *c, ProductBuild *b, const BuildConfig *v, const ArgVec *object,
                                 bool speaks, const char *what) {
   ArgVec main = compile_main(c, b, v, speaks), guard = compile_guard(c, b), all = {0};
@@ -337,7 +335,7 @@ void build_compile(Ctx *c, ProductBuild *b, BuildConfig *v) {
     v->arrays = b->speaks ? make_program(c, b, v, &object, false, "arrays") : v->program;
 }
 
-/* The text of the model for the variants that are built next, and what it needs beside it. */
+/* Emits the C of the model for the next configurations, and other source files. */
 void build_text(Ctx *c, ProductBuild *b) {
   const IngotBuild *o = b->o;
   IngotC *ic = &b->ic;
@@ -354,7 +352,7 @@ void build_text(Ctx *c, ProductBuild *b) {
   if (!o->via && !ic->weights && api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES) ic->weights = "file";
   if (ic->weights && !strcmp(ic->weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
-         "a program holds its weights: --weights=pointer is for .o, .a and .so");
+         "--weights pointer: expected .o, .a or .so; a program contains its weights");
   b->m->compiled.linked = true;
   b->source = sb_new(&c->keep);
   b->header = sb_new(&c->keep);
@@ -367,7 +365,7 @@ void build_text(Ctx *c, ProductBuild *b) {
              blob_file(b->m));
 }
 
-/* Everything at its place; baseline: NULL: there is none. */
+/* Writes all files; baseline NULL: none. */
 static void write_product(Ctx *c, ProductBuild *b, const char *product, const char *baseline) {
   const IngotBuild *o = b->o;
   const char *beside_it = baseline ? pgo_baseline_path(c, o->output) : NULL;
@@ -429,11 +427,12 @@ void build_check_name(Ctx *c, const char *output) {
   api_need(c, output, "the name of the output");
   const char *end = strrchr(output, '.');
   if (!*output || output[strlen(output) - 1] == '/')
-    fail(c, ERR_usage, LOC_NONE, "--output '%s' is not the name of a file", output);
+    fail(c, ERR_usage, LOC_NONE, "--output '%s': expected the name of a file", output);
   for (u32 i = 0; end && i < sizeof foreign / sizeof *foreign; i++)
     if (!strcmp(end, foreign[i].end))
-      fail(c, ERR_usage, LOC_NONE, "%s %s; there are OUT.o, OUT.a, OUT.so, OUT.wasm, and programs",
-           output, foreign[i].why);
+      fail(c, ERR_usage, LOC_NONE,
+           "%s %s; expected OUT.o, OUT.a, OUT.so, OUT.wasm or the name of a program", output,
+           foreign[i].why);
 }
 
 static void check_build(Ingot *m, const IngotBuild *o) {
@@ -443,18 +442,16 @@ static void check_build(Ingot *m, const IngotBuild *o) {
     wasm_check(m, o);
     return;
   }
-  if (o->triple && !o->via)
-    fail(c, ERR_usage, LOC_NONE, "--triple is a machine of LLVM: give --backend llvm too");
+  if (o->triple && !o->via) fail(c, ERR_usage, LOC_NONE, "--triple needs --backend llvm");
   if (o->via) api_check_via(c, o);
   if (o->via && product_kind(o->output) == PD_program)
-    fail(c, ERR_unsupported, LOC_NONE, "--backend llvm makes OUT.o, OUT.a and OUT.so, no programs");
+    fail(c, ERR_unsupported, LOC_NONE, "--backend llvm: expected OUT.o, OUT.a or OUT.so");
   if (o->via && (o->preset || pgo_wanted(o)))
     fail(c, ERR_unsupported, LOC_NONE,
-         "--backend llvm starts no C compiler: --preset, --lto, --pgo, --bolt and --fast-math are "
-         "for "
-         "one");
+         "--backend llvm does not use a C compiler: leave out --preset, --lto, --pgo, --bolt and "
+         "--fast-math");
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
-    fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
+    fail(c, ERR_usage, LOC_NONE, "-O%s: expected 0, 1, 2, 3 or s", o->optimize);
   const char *path[MAX_FILES] = {o->output};
   u32 n = 1;
   if (product_kind(o->output) != PD_program) {
@@ -469,7 +466,7 @@ static void check_build(Ingot *m, const IngotBuild *o) {
   if (pgo_wanted(o)) pgo_check(m, o);
 }
 
-/* Machines of LLVM that are not told by a target have plain loops. */
+/* LLVM machines without a target get scalar code. */
 static void set_machine(Ingot *m, const IngotBuild *o) {
   if (o->march)
     api_march(m, o->march, o->cc);
@@ -484,7 +481,7 @@ static void set_machine(Ingot *m, const IngotBuild *o) {
 CodeSize api_build(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   ProductBuild b = {.m = m, .o = o};
-  api_need(c, o, "the description of the build");
+  api_need(c, o, "the build options");
   check_build(m, o);
   if (product_kind(o->output) == PD_wasm) return wasm_build(m, o);
   b.preset = preset_find(c, o->preset);
@@ -496,7 +493,7 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
     preset_text(b.preset, &t);
     o->said(o->user, sb_cstr(&t));
   }
-  if (b.preset->aim != AIM_time && !m->codegen.aim_said && !m->passed) {
+  if (b.preset->aim != AIM_time && !m->codegen.aim_given && !m->passed) {
     b.aims_elsewhere = pgo_wanted(o) && !m->codegen.ram;
     if (!b.aims_elsewhere) m->codegen.aim = b.preset->aim;
   }
@@ -506,14 +503,14 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   b.name = o->c.name ? o->c.name : build_stem(c, o->output, b.kind);
   if (b.kind == PD_program && api_entry_count(m) > 1)
     fail(c, ERR_unsupported, LOC_NONE,
-         "a program runs one model; of several there are OUT.o, OUT.a and OUT.so");
+         "a program runs one model; expected OUT.o, OUT.a or OUT.so for several");
   tempdir_protect(c, &b.folder, build, &b);
   return b.size;
 }
 
 static void check(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
-  api_need(c, o, "the description of the build");
+  api_need(c, o, "the build options");
   if (o->output)
     check_build(m, o);
   else

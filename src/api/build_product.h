@@ -1,8 +1,7 @@
-/* build_product.h: what ingot build makes, shared by build_product.c, pgo_steps.c, profile.c and
- * bolt.c.
+/* build_product.h: shared by build_product.c, pgo_steps.c, profile.c and bolt.c.
  *
- * The text of a model is made once and compiled as often as there are variants: the baseline, and
- * one for each step of a tuned build.
+ * The C of a model is emitted once and compiled once per BuildConfig: the baseline, and one for
+ * each step of a PGO build.
  */
 #ifndef INGOT_API_BUILD_PRODUCT_H
 #define INGOT_API_BUILD_PRODUCT_H
@@ -11,48 +10,48 @@
 
 typedef enum ProductKind { PD_object, PD_archive, PD_shared, PD_program, PD_wasm } ProductKind;
 
-/* What --preset sets, unless an option says otherwise. */
+/* Settings of --preset, which options override. */
 typedef struct Preset {
-  const char *name, *optimize; /* behind -O */
-  bool lto, strip, debug;      /* debug: information for debuggers */
+  const char *name, *optimize; /* optimize: level after -O */
+  bool lto, strip, debug;      /* debug: debug information */
   Aim aim;
   const char *what;
 } Preset;
 
-/* One way to compile the text, and what was made so. */
+/* One way to compile the C, and its product. */
 typedef struct BuildConfig {
-  const char *step;     /* its name in tables, and of its files */
-  const char *optimize; /* behind -O */
+  const char *step;     /* name in tables and of its files */
+  const char *optimize; /* level after -O */
   bool lto, relaxed, relocs;
-  ArgVec profile;      /* flags that make a profile, or use one */
-  const char *product; /* a file of the folder */
-  const char *program; /* the same code as a program that can be measured; NULL: not wanted */
-  const char *arrays;  /* as one that runs on arrays; NULL: not wanted */
+  ArgVec profile;      /* flags that record or use a profile */
+  const char *product; /* file in the folder */
+  const char *program; /* program with the same code, to measure; NULL: none */
+  const char *arrays;  /* program on arrays; NULL: none */
 } BuildConfig;
 
-/* What the compiler is and can do; found before work begins. */
+/* The compiler and its abilities, checked before work begins. */
 typedef struct ToolChain {
   ArgVec cc;
   CompilerKind kind;
   const char *version;
   const char *lto;         /* flags */
   const char *profdata;    /* of clang */
-  const char *bolt, *perf; /* perf NULL: programs are instrumented */
+  const char *bolt, *perf; /* perf NULL: instrument the program */
   const char *perf2bolt;
 } ToolChain;
 
-/* Arguments of the runs that a profile is made of. */
+/* Arguments of the runs that record a profile. */
 typedef struct Workload {
   VEC(ArgVec) run; /* without the program */
-  const char *key; /* what it is made of */
+  const char *key; /* hash of its contents */
 } Workload;
 
 enum { MEASURES = 2, ROUNDS = 9 };
 
-/* A step of a tuned build, measured. */
+/* A measured step of a PGO build. */
 typedef struct PgoStep {
   BuildConfig v;
-  double ms[MEASURES][ROUNDS]; /* of a run; or decoding and prefill, of a token */
+  double ms[MEASURES][ROUNDS]; /* per run; or per token, decoding and prefill */
   u64 bytes;
 } PgoStep;
 
@@ -68,47 +67,46 @@ typedef struct ProductBuild {
   StrBuf source, header;
   EmitFacts facts;
   u32 parts;
-  bool speaks;   /* the program around it talks */
-  ArgVec runner; /* objects of the program around it that does not */
-  ArgVec guard;  /* objects of a program that look at the CPU before main */
-  /* of a tuned build */
-  bool aims_elsewhere; /* the baseline is made for time, what follows for what the preset says */
+  bool speaks;   /* the program around it chats */
+  ArgVec runner; /* objects of the program around it, if it does not chat */
+  ArgVec guard;  /* objects of a CPU check that runs before main */
+  /* PGO builds: */
+  bool aims_elsewhere; /* baseline optimizes for time, later steps as the preset says */
   ToolChain chain;
   Workload work;
   VEC(PgoStep) step;
-  u32 measures;           /* 0: it was not measured */
-  double load;            /* of the machine, meanwhile */
-  const char *unmeasured; /* why not */
+  u32 measures;           /* 0: not measured */
+  double load;            /* load average of the machine during the measurement */
+  const char *unmeasured; /* why it was not measured */
   IngotDiff relaxed;      /* name NULL: not relaxed */
   bool profiled, from_cache;
-  u32 nfunction;          /* of the model */
-  VEC(const char *) idle; /* those that did not run */
+  u32 nfunction;          /* functions of the model */
+  VEC(const char *) idle; /* functions that did not run */
 } ProductBuild;
 
 /* preset.c */
-const Preset *preset_named(const char *name);        /* NULL: the usual one; result NULL: none */
-const Preset *preset_find(Ctx *c, const char *name); /* the same; fails if there is none */
-void preset_text(const Preset *p, StrBuf *t);        /* as the options that it stands for */
+const Preset *preset_named(const char *name); /* name NULL: the default; returns NULL: unknown */
+const Preset *preset_find(Ctx *c, const char *name); /* fails if unknown */
+void preset_text(const Preset *p, StrBuf *t);        /* as equivalent options */
 
-/* Weights of more bytes are assembled in from a file: compilers are slow on long strings. */
+/* Larger weights are assembled in from a file: compilers are slow on long strings. */
 #define WEIGHTS_FILE_BYTES ((u64)4 << 20)
 
 /* build_product.c */
 ProductKind product_kind(const char *path);
-void build_check_name(Ctx *c, const char *output); /* fails if it promises what is not made */
-/* A C name from the file name: libnet.a gives net; other characters than letters and digits become
+void build_check_name(Ctx *c, const char *output); /* fails if its suffix is not supported */
+/* C name from the file name: libnet.a gives net; characters other than letters and digits become
  * '_'. */
 const char *build_stem(Ctx *c, const char *path, ProductKind kind);
 const char *build_sibling_path(Ctx *c, const char *output, const char *end); /* OUT.h for OUT.so */
-void build_file(Ctx *c, const char *path, FileOut f); /* for the tools that are started */
-void build_text(Ctx *c, ProductBuild *b);             /* b->source and what belongs to it */
-const char *
-build_default_level(const ProductBuild *b); /* what stands behind -O unless said otherwise */
-/* Makes v->product and, where they are wanted (not NULL), programs. */
+void build_file(Ctx *c, const char *path, FileOut f);   /* for tools that are started */
+void build_text(Ctx *c, ProductBuild *b);               /* emits b->source and related texts */
+const char *build_default_level(const ProductBuild *b); /* default level after -O */
+/* Makes v->product and the programs that are not NULL. */
 void build_compile(Ctx *c, ProductBuild *b, BuildConfig *v);
 
 /* wasm.c */
-void wasm_check(Ingot *m, const IngotBuild *o); /* before work */
+void wasm_check(Ingot *m, const IngotBuild *o); /* early check */
 CodeSize wasm_build(Ingot *m, const IngotBuild *o);
 
 /* fast_math.c */
@@ -117,8 +115,8 @@ StrBuf fast_math_source(Ctx *c, StrBuf *text);
 
 /* pgo_steps.c */
 bool pgo_wanted(const IngotBuild *o);
-void pgo_check(Ingot *m, const IngotBuild *o); /* before work: refuses what is missing */
-/* Can they be measured? Else b->unmeasured says why not; refuses steps that need it. */
+void pgo_check(Ingot *m, const IngotBuild *o); /* early check: refuses if something is missing */
+/* Can steps be measured? Otherwise sets b->unmeasured; refuses steps that need it. */
 bool pgo_can_measure(Ctx *c, ProductBuild *b);
 void pgo_run(Ctx *c, ProductBuild *b);
 const char *pgo_baseline_path(Ctx *c, const char *output); /* OUT.baseline, OUT.baseline.so */
@@ -131,9 +129,10 @@ void workload_read(Ctx *c, ProductBuild *b);
 void workload_check(Ctx *c, const char *path);
 
 /* profile.c */
-ArgVec profile_make(Ctx *c, ProductBuild *b, const BuildConfig *like); /* flags that use it */
+ArgVec profile_make(Ctx *c, ProductBuild *b,
+                    const BuildConfig *like); /* records one, returns flags that use it */
 
-/* bolt.c: v->product, a program, laid out anew */
+/* bolt.c: optimizes the layout of v->product, a program */
 void bolt_apply(Ctx *c, ProductBuild *b, BuildConfig *v);
 bool bolt_has_branches(Ctx *c, const TempDir *f, const char *perf);
 

@@ -1,7 +1,7 @@
-/* bytecode.c: models as files of bytecode.
+/* bytecode.c: models as bytecode files.
  *
- * In: a model, or such a file that is open. Out: the file, or a program whose inputs and outputs
- * are the file's and which only the engine vm can run.
+ * In: a model, or an open bytecode file. Out: the file, or a program with its inputs and outputs
+ * that only engine vm can run.
  */
 #include "api/api_internal.h"
 
@@ -15,8 +15,7 @@ bool api_is_bytecode(const Ingot *m) {
 void api_need_model(const Ingot *m, const char *what) {
   if (api_is_bytecode(m))
     fail(m->c, ERR_unsupported, LOC_NONE,
-         "%s: the file is bytecode, which only the engine vm runs; the model it was made of is "
-         "needed",
+         "%s: the file is bytecode, which only engine vm can run; expected the original model",
          what);
 }
 
@@ -36,7 +35,7 @@ static void write_bytecode(Ingot *m, const char *path) {
   for (BufId b = 1; b < m->p->buf.n; b++)
     if (prog_buf(m->p, b)->space == BS_state && prog_buf(m->p, b)->data)
       fail(c, ERR_unsupported, LOC_NONE,
-           "a state that begins with data has no bytecode: compile the model to C");
+           "bytecode does not support state with initial data: compile the model to C");
   vm_write(api_vm(m), &c->keep, &piece);
   files_write(c, &(FileOut){.path = path, .piece = piece.at, .n = piece.n}, 1);
 }
@@ -52,7 +51,7 @@ int ingot_is_vm(const Ingot *m) {
 static void emit_vm(Ingot *m, const char **source, size_t *nsource, const char **header,
                     size_t *nheader) {
   api_need(m->c, source && nsource && header && nheader ? source : NULL,
-           "the place of source and header");
+           "pointers to source and header");
   StrBuf t = sb_new(&m->c->keep);
   sb_fmt(&t, "#define INGOT_VM_TABLES 0x%08xu /* of this version of ingot */\n", vm_tables());
   sb_put(&t, vm_source, vm_source_size);

@@ -1,9 +1,9 @@
-/* cache.c: results that are kept between processes, in ~/.cache/ingot or a folder that is named.
+/* cache.c: results that are cached between processes, in ~/.cache/ingot or a given folder.
  *
- * In: a key, the text of everything that a result depends on. Out: the path of its file, named
- * KIND- and a 128-bit hash of the key, and the file itself where a trusted one is there. Writing an
- * entry may fail without consequences: the next process makes the result again. Entries of engine c
- * beyond CACHE_BYTES are removed, least recently used first: taking one sets its modification time.
+ * In: a key, the text of everything that a result depends on. Out: the path of its file, KIND- and
+ * a 128-bit hash of the key, and the file if a trusted one exists. Writing an entry may fail: the
+ * next process makes the result again. Entries of engine c beyond CACHE_BYTES are evicted, least
+ * recently used first; each use sets the modification time.
  */
 #include "api/api_internal.h"
 
@@ -16,13 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CACHE_BYTES ((u64)2 << 30) /* that code of engine c may take */
+#define CACHE_BYTES ((u64)2 << 30) /* limit for code of engine c */
 
 enum { HASH_DIGITS = 32, KIND_CODE = 0 };
 
 typedef struct CacheKind {
   const char *prefix, *what;
-  bool dotted; /* a point and more may follow the hash */
+  bool dotted; /* a suffix may follow the hash */
 } CacheKind;
 
 static const CacheKind kinds[] = {[KIND_CODE] = {"c-", "compiled model, engine c", false},
@@ -39,7 +39,7 @@ typedef struct CacheEntry {
 } CacheEntry;
 typedef VEC(CacheEntry) CacheEntries;
 
-/* NULL: a file of another kind, which is left alone. */
+/* NULL: not a file of ours. */
 static const CacheKind *kind_of(const char *name) {
   for (u32 i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     size_t n = strlen(kinds[i].prefix);
@@ -76,7 +76,7 @@ static CacheEntries entries_of(Ctx *c, const char *folder) {
   return all;
 }
 
-/* Two hashes of 64 bits: one alone collides too easily. */
+/* Uses two 64-bit hashes, because one alone is too likely to collide. */
 const char *cache_code(Ctx *c, const char *folder, StrBuf *key) {
   u64 first = hash_bytes(key->at, key->n);
   sb_fmt(key, "again %016llx", (unsigned long long)first);
@@ -90,7 +90,7 @@ typedef struct CacheFile {
   bool is_whole;
 } CacheFile;
 
-/* Does it; false: it failed, of which nothing is said. */
+/* Calls fn; false: it failed, without a message. */
 static bool try_quietly(Ctx *c, void (*fn)(Ctx *c, void *arg), CacheFile *f) {
   DiagMark before = diag_mark(c);
   Err e = ctx_protect(c, fn, f);
@@ -107,13 +107,13 @@ bool cache_find(Ctx *c, const char *path) {
   CacheFile f = {.path = path};
   if (!cache_check_file(c, path)) return false;
   if (try_quietly(c, check, &f) && f.is_whole)
-    utimensat(AT_FDCWD, path, NULL, 0); /* not in a folder that is only read */
+    utimensat(AT_FDCWD, path, NULL, 0); /* fails on a read-only folder */
   else
     unlink(path);
   return f.is_whole;
 }
 
-/* Removes what was not used for longest, but not the file that was just written. */
+/* Removes the least recently used entries, except the file that was just written. */
 static void evict(Ctx *c, const char *path) {
   const char *slash = strrchr(path, '/');
   CacheEntries all = entries_of(c, str_text(c, str_intern(c, path, (size_t)(slash - path))));
@@ -141,7 +141,7 @@ void cache_store(Ctx *c, const char *path, const char *from) {
 
 static void clean(Ingot *m, u64 *count, u64 *bytes) {
   Ctx *c = m->c;
-  api_need(c, count && bytes ? count : NULL, "the place of the figures");
+  api_need(c, count && bytes ? count : NULL, "a pointer to the figures");
   const char *folder = cache_file(c, ".", "clean");
   CacheEntries all = entries_of(c, folder);
   *count = (u64)temps_collect(folder, false) + temps_collect(temp_folder(), true);

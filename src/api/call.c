@@ -1,9 +1,9 @@
-/* call.c: runs on memory of the caller, and what is asked about a model before it is imported.
+/* call.c: runs on arrays of the caller; declarations of a model before import.
  *
- * In: arrays of the caller, in the order of the parameters, and room for results. Out: results, in
- * that room where engine c or jit can write there, else copied to it. Inputs are read where they
- * lie; nothing that a call allocates outlives the next one, so that a million of them take no more
- * memory than one. A call that is refused for its arrays leaves the model as it was.
+ * In: arrays in the order of the parameters, and memory for results. Out: results, written there
+ * directly by engines c and jit if possible, else copied. Inputs are not copied. Memory that a call
+ * allocates is freed by the next one. A call that is refused because of its arrays leaves the model
+ * usable.
  */
 #include "api/api_internal.h"
 
@@ -22,7 +22,7 @@ static Tensor *wrap_input(Ingot *m, u32 i, const IngotTensor *x) {
   DType dt = dtype_from_name(x->dtype, strlen(x->dtype));
   u64 n;
   if (!dt || dt == DT_str)
-    fail(c, ERR_usage, LOC_NONE, "input '%s': no arrays of '%s' are taken",
+    fail(c, ERR_usage, LOC_NONE, "input '%s': arrays of type '%s' are not supported",
          show(c, api_param_name(m, i)), x->dtype);
   if (x->rank > MAX_RANK || !shape_count(x->dim, x->rank, &n) || n * dtype_bytes(dt) != x->bytes)
     fail(c, ERR_usage, LOC_NONE, "input '%s': %llu bytes do not fit its shape",
@@ -34,14 +34,14 @@ static Tensor *wrap_input(Ingot *m, u32 i, const IngotTensor *x) {
   return fits ? t : api_check_input(m, i, t);
 }
 
-/* What an engine could not write where it is wanted. */
+/* Copies results that an engine could not write in place. */
 static void copy_outputs(Ingot *m, const IngotRoom *room, u32 n) {
   for (u32 i = 0; i < n; i++) {
     Tensor *t = m->run.out[i];
     u64 bytes = tensor_bytes(t);
     if (!room[i].data || t->data == room[i].data) continue;
     if (bytes > room[i].bytes)
-      fail(m->c, ERR_usage, LOC_NONE, "output '%s' has %llu bytes, and there is room for %llu",
+      fail(m->c, ERR_usage, LOC_NONE, "output '%s' needs %llu bytes, found memory for %llu",
            show(m->c, api_result_name(m, i)), (unsigned long long)bytes,
            (unsigned long long)room[i].bytes);
     if (bytes) memcpy(room[i].data, t->data, (size_t)bytes);
@@ -54,32 +54,31 @@ static bool overlaps(const void *a, u64 na, const void *b, u64 nb) {
   return na && nb && (x < y ? y - x < na : x - y < nb);
 }
 
-/* Results are written while inputs are still read, and in an order of the program's own. */
+/* Results are written while inputs are read, in any order. */
 static void check_no_overlap(Ingot *m, const IngotCall *o) {
   for (u32 i = 0; i < o->nroom; i++) {
     const IngotRoom *r = &o->room[i];
     if (!r->data) continue;
     for (u32 k = 0; k < o->nin; k++)
       if (o->in[k].dtype && overlaps(r->data, r->bytes, o->in[k].data, o->in[k].bytes))
-        fail(m->c, ERR_usage, LOC_NONE, "the room for output '%s' overlaps input '%s'",
+        fail(m->c, ERR_usage, LOC_NONE, "the memory for output '%s' overlaps input '%s'",
              show(m->c, api_result_name(m, i)), show(m->c, api_param_name(m, k)));
     for (u32 k = 0; k < i; k++)
       if (o->room[k].data && overlaps(r->data, r->bytes, o->room[k].data, o->room[k].bytes))
-        fail(m->c, ERR_usage, LOC_NONE, "the room for output '%s' overlaps that for output '%s'",
+        fail(m->c, ERR_usage, LOC_NONE, "the memory for output '%s' overlaps that for output '%s'",
              show(m->c, api_result_name(m, i)), show(m->c, api_result_name(m, k)));
   }
 }
 
 static void run(Ingot *m, const IngotCall *o) {
   Ctx *c = m->c;
-  api_need(c, o, "the description of the call");
+  api_need(c, o, "the call options");
   u32 nin = api_param_count(m), nout = ingot_output_count(m);
   if (o->nin != nin || (o->nroom && o->nroom != nout))
-    fail(c, ERR_usage, LOC_NONE,
-         "%u inputs and room for %u outputs are given; the model has %u and %u", o->nin, o->nroom,
-         nin, nout);
+    fail(c, ERR_usage, LOC_NONE, "found %u inputs and memory for %u outputs; expected %u and %u",
+         o->nin, o->nroom, nin, nout);
   if (nin) api_need(c, o->in, "the inputs");
-  if (o->nroom) api_need(c, o->room, "the room for outputs");
+  if (o->nroom) api_need(c, o->room, "the memory for outputs");
   check_no_overlap(m, o);
   api_clear_run(m);
   arena_clear(&m->run.once);
@@ -120,8 +119,8 @@ IngotStatus ingot_call(Ingot *m, const IngotCall *o) {
   m->run.room = NULL;
   if (s) api_clear_run(m);
   if (s != INGOT_BAD_INPUT && s != INGOT_USAGE) return s;
-  m->status = ERR_ok; /* the next may be right: */
-  m->c->nerrors = 0;  /* errors so far stay messages, but nobody has to leave for them */
+  m->status = ERR_ok; /* the next call may succeed: */
+  m->c->nerrors = 0;  /* errors so far stay messages */
   m->c->code = ERR_ok;
   return s;
 }
@@ -134,7 +133,7 @@ int ingot_input_decides(const Ingot *m, uint32_t i) {
 
 static void declare(Ingot *m, bool is_output, u32 i, IngotDeclared *out) {
   Ctx *c = m->c;
-  api_need(c, out, "the place of the declaration");
+  api_need(c, out, "a pointer to the declaration");
   *out = (IngotDeclared){0};
   if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
   const Model *d = m->opened.model;

@@ -1,32 +1,31 @@
-/* choose_program.c: of several programs for a model the one that suits best.
+/* choose_program.c: selects one of several programs for a model.
  *
- * In: a model that is to be optimised for memory or size, or that has to fit into so many bytes.
- * Out: its program, and a warning that says what was given up for it. Which kernels need less
- * cannot be told one by one, nor what a plan makes of bands of rows: several programs are made and
- * measured. For a budget they are tried in the order of the time they take, and the first that fits
- * is taken; if none does, the smallest is described in the refusal.
+ * In: a model to be optimized for RAM or size, or with a RAM limit. Out: its program, and a warning
+ * that reports the trade-off. Memory cannot be predicted per kernel, nor for row tiling, so several
+ * programs are made and measured. With a limit they are tried by increasing time, and the first
+ * that fits is used. If none fits, the refusal describes the smallest.
  */
 #include "api/api_internal.h"
 
 #include <math.h>
 
-/* Programs with bands that are made for a budget, each for less than the one before by one part in
- * SAVES more than it was missed by. */
+/* Programs with row tiling that are tried for a limit. Each aims below the previous one by what it
+ * missed plus one part in SAVES. */
 enum { TRIES = 4, SAVES = 16, SHOWN = 3 };
 
-/* Programs with bands for somewhat more than there is, in parts of MORE: what row_tiling.c foresees
- * is not what the plan comes to, either way. */
+/* Programs with row tiling that aim somewhat above the limit, in parts of MORE: the estimate of
+ * row_tiling.c differs from the plan in both directions. */
 enum { MORE = 24, MORES = 3 };
 
-/* How much of its time is worth memory: one part of RAM less in a hundred is worth so many parts
- * in a hundred more time, so that a program of twice the time has to save a sixth. */
+/* Exchange rate of RAM and time: 1 % less RAM is worth this many % more time. A program with twice
+ * the time has to save a sixth. */
 static const double RAM_WEIGHT = 4;
 
 typedef struct ProgCandidate {
-  Ingot m; /* as it is with this program */
+  Ingot m; /* with this program */
   CompileRequest how;
   u64 arena, stack, ports, weights; /* bytes; ports: inputs and outputs */
-  double ns;                        /* of a run, roughly */
+  double ns;                        /* estimated time of a run */
 } ProgCandidate;
 
 static u64 constants(const Prog *p) {
@@ -46,7 +45,7 @@ static void find_stack(Ctx *c, void *arg) {
   t->ports = f.input_bytes + f.output_bytes;
 }
 
-/* Makes a program. again: one has been made before. */
+/* Makes a program. again: not the first one. */
 static ProgCandidate try_program(Ingot *m, CompileRequest how, bool again) {
   const char *why;
   if (again) api_restore_graph(m);
@@ -62,9 +61,9 @@ static u64 total_ram(const ProgCandidate *t) {
   return t->arena + t->stack + t->ports;
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
-/* What was given up for less memory than the program that is made for time. */
+/* Warns of what was given up for less memory, compared with the fastest program. */
 static void warn_tradeoff(const ProgCandidate *fast, const ProgCandidate *got) {
   Ctx *c = got->m.c;
   StrBuf t = sb_new(&c->scratch);
@@ -73,20 +72,19 @@ static void warn_tradeoff(const ProgCandidate *fast, const ProgCandidate *got) {
     sb_fmt(&t, ", stack %llu instead of %llu", (unsigned long long)got->stack,
            (unsigned long long)fast->stack);
   if (plain)
-    sb_fmt(&t, ", without vectors (%s), many times slower", got->how.target->name);
+    sb_fmt(&t, ", without vectors (%s), much slower", got->how.target->name);
   else if (!got->m.facts.bands)
-    sb_puts(&t, ", kernels that take less memory");
+    sb_puts(&t, ", kernels that need less memory");
   double more = fast->ns > 0 ? got->ns / fast->ns : 1;
-  if (!plain && more >= 1.005)
-    sb_fmt(&t, ", about %.0f %% more time by estimate", (more - 1) * 100);
-  if (got->m.facts.bands) sb_fmt(&t, ", bands of rows: %s", got->m.facts.bands);
+  if (!plain && more >= 1.005) sb_fmt(&t, ", estimated %.0f %% more time", (more - 1) * 100);
+  if (got->m.facts.bands) sb_fmt(&t, ", row tiling: %s", got->m.facts.bands);
   warn(c, LOC_NONE, "for %s: %llu bytes of RAM instead of %llu: arena %llu instead of %llu%s",
        fast->how.target->name, (unsigned long long)total_ram(got),
        (unsigned long long)total_ram(fast), (unsigned long long)got->arena,
        (unsigned long long)fast->arena, sb_cstr(&t));
 }
 
-/* The node that made what a buffer holds; NULL where no name tells it. */
+/* The node that computes a buffer; NULL: unknown. */
 static const Loc *maker_of(Graph *g, Str name) {
   for (Val v = 1; g && name && v < g->val.n; v++)
     if (graph_val(g, v)->name == name && graph_val(g, v)->def)
@@ -94,7 +92,7 @@ static const Loc *maker_of(Graph *g, Str name) {
   return NULL;
 }
 
-/* "of node 3 'conv1' (Conv)"; nothing where it is not known. */
+/* Prints "of node 3 'conv1' (Conv)", or nothing if unknown. */
 static void put_node(Ctx *c, StrBuf *t, const char *before, const Loc *l) {
   if (!l || (!l->node && l->index < 0)) return;
   sb_puts(t, before);
@@ -103,8 +101,7 @@ static void put_node(Ctx *c, StrBuf *t, const char *before, const Loc *l) {
   if (l->op) sb_fmt(t, " (%s)", show(c, l->op));
 }
 
-/* The largest of what is alive when most bytes are, by which nodes of the model it was made, and
- * in which kernel that is. */
+/* Describes the largest buffers at the memory peak, with their nodes and the kernel. */
 static const char *peak_of(const Ingot *m) {
   Ctx *c = m->c;
   Prog *p = m->p;
@@ -113,7 +110,7 @@ static const char *peak_of(const Ingot *m) {
   const Loc **made = NEWS(&c->scratch, const Loc *, r.npeak + 1);
   for (u32 i = 0; i < r.npeak && i < SHOWN; i++)
     made[i] = maker_of(m->g, prog_buf(p, r.peak[i])->name);
-  prog_names(p); /* two of one name get others */
+  prog_names(p); /* makes names unique */
   for (u32 i = 0; i < r.npeak && i < SHOWN; i++) {
     const Buf *b = prog_buf(p, r.peak[i]);
     i64 lo, hi[MAX_RANK];
@@ -128,8 +125,8 @@ static const char *peak_of(const Ingot *m) {
   return sb_cstr(&t);
 }
 
-/* Is most of what is stored while it runs floats, so that bytes in their place would help? Not of a
- * model whose weights are bytes: it is quantised already. */
+/* Are most of the live bytes floats, so that quantization would help? False if the weights are
+ * already quantized. */
 static bool has_floats(const Ingot *m) {
   Prog *p = m->p;
   double floats = 0, all = 0, weights = 0, bytes = 0;
@@ -148,28 +145,27 @@ static bool has_floats(const Ingot *m) {
   return !(m->g && m->g->scale.n) && 2 * floats > all && 2 * bytes <= weights;
 }
 
-static _Noreturn void refuse(Ingot *m, const ProgCandidate *least) {
-  unsigned long long need = total_ram(least), over = need - m->codegen.ram;
-  bool ports = least->ports > m->codegen.ram;
-  if (!least->m.p->planned)
+static _Noreturn void refuse(Ingot *m, const ProgCandidate *smallest) {
+  unsigned long long need = total_ram(smallest), over = need - m->codegen.ram;
+  bool ports = smallest->ports > m->codegen.ram;
+  if (!smallest->m.p->planned)
     fail(m->c, ERR_unsupported, LOC_NONE,
-         "some size has no upper bound, so that no memory is enough "
-         "for certain; --max-shapes sets one");
+         "a size has no upper bound, so the memory is not bounded; set one with --max-shapes");
   fail(
       m->c, ERR_unsupported, LOC_NONE,
       "needs %llu bytes in the smallest program that was found, for %s, %llu more than the %llu of "
       "--ram: arena %llu, stack %llu, inputs and outputs %llu; needed at the same time: %s; what "
       "helps: %s%s%s%s%s",
-      need, least->how.target->name, over, (unsigned long long)m->codegen.ram,
-      (unsigned long long)least->arena, (unsigned long long)least->stack,
-      (unsigned long long)least->ports, peak_of(&least->m),
-      ports ? "smaller inputs and outputs, which alone are too large" : "a smaller input",
-      has_floats(&least->m) ? ", a model quantised to int8, whose values take a quarter" : "",
+      need, smallest->how.target->name, over, (unsigned long long)m->codegen.ram,
+      (unsigned long long)smallest->arena, (unsigned long long)smallest->stack,
+      (unsigned long long)smallest->ports, peak_of(&smallest->m),
+      ports ? "smaller inputs and outputs, which alone exceed the limit" : "a smaller input",
+      has_floats(&smallest->m) ? ", quantization to int8, which needs a quarter of the memory" : "",
       m->codegen.threads > 1 ? ", fewer threads" : "",
-      m->machine.bodies.n ? ", one target in place of several (--march scalar may do)" : "",
-      need - least->stack <= m->codegen.ram
-          ? ", --ram with more for the stack, a bound for every compiler and flag: what yours "
-            "takes, gcc -fstack-usage tells"
+      m->machine.bodies.n ? ", one target instead of several (possibly --march scalar)" : "",
+      need - smallest->stack <= m->codegen.ram
+          ? ", a larger --ram: the stack is an upper bound for all compilers and flags (gcc "
+            "-fstack-usage prints yours)"
           : "");
 }
 
@@ -181,22 +177,22 @@ static ProgCandidate choose_size(Ingot *m, const Target *target) {
                                 {target, AIM_size, 0},
                                 {target_scalar(), AIM_size, 0}};
   ProgCandidate best = {.how = {.target = target}};
-  u64 least = UINT64_MAX;
-  u32 ways = sizeof way / sizeof *way - (m->machine.bodies.n > 0); /* a body is for its machine */
+  u64 smallest = UINT64_MAX;
+  u32 ways = sizeof way / sizeof *way - (m->machine.bodies.n > 0); /* a variant keeps its target */
   for (u32 i = 0; i < (target->lanes > 1 ? ways : 1); i++) {
     ProgCandidate t = try_program(m, way[i], i > 0);
     EmitOptions o = api_query_options(m, way[i].target);
     u64 cost = m->p->planned ? emit_size(m->p, &o) : 0;
-    /* plain loops, which are many times slower, must save a quarter */
-    if (cost >= (way[i].target != target ? least - least / 4 : least)) continue;
+    /* scalar code is much slower, so it must save a quarter */
+    if (cost >= (way[i].target != target ? smallest - smallest / 4 : smallest)) continue;
     best = t;
-    least = cost;
+    smallest = cost;
     if (!m->p->planned) break;
   }
   return best;
 }
 
-/* Less is better. RAM that is less because weights are more is no gain. */
+/* Lower is better. Less RAM at the cost of larger weights does not count as a gain. */
 static double ram_score(const ProgCandidate *t, const ProgCandidate *fast) {
   u64 more = t->weights > fast->weights ? t->weights - fast->weights : 0;
   double slower = t->ns > fast->ns && fast->ns > 0 ? t->ns / fast->ns : 1;
@@ -206,14 +202,14 @@ static double ram_score(const ProgCandidate *t, const ProgCandidate *fast) {
 static ProgCandidate choose_ram(Ingot *m, const Target *target) {
   ProgCandidate fast = try_program(m, (CompileRequest){target, AIM_time, 0}, false), best = fast;
   if (!fast.m.p->planned) return fast;
-  u64 least = fast.arena;
-  for (u32 i = 0; i < 6; i++) { /* without bands, with most, with many, with fewer and fewer */
+  u64 smallest = fast.arena;
+  for (u32 i = 0; i < 6; i++) { /* first without row tiling, then with less and less of it */
     const u64 known[] = {0, TILING_MIN_RAM, TILING_LOW_RAM, fast.arena - fast.arena / 8,
                          fast.arena - fast.arena / 16};
-    u64 bands = i < 5 ? known[i] : least + least / 2;
+    u64 bands = i < 5 ? known[i] : smallest + smallest / 2;
     if (bands >= fast.arena) continue;
     ProgCandidate t = try_program(m, (CompileRequest){target, AIM_ram, bands}, true);
-    if (t.arena < least) least = t.arena;
+    if (t.arena < smallest) smallest = t.arena;
     if (total_ram(&t) < total_ram(&fast) && ram_score(&t, &fast) < ram_score(&best, &fast))
       best = t;
   }
@@ -222,42 +218,42 @@ static ProgCandidate choose_ram(Ingot *m, const Target *target) {
     plain = try_program(m, (CompileRequest){target_scalar(), AIM_ram, TILING_LOW_RAM}, true);
   if (total_ram(&best) == total_ram(&fast))
     warn(m->c, LOC_NONE,
-         "for %s: no program was found that takes less RAM than the fastest, %llu bytes",
-         target->name, (unsigned long long)total_ram(&best));
+         "for %s: no program found that needs less RAM than the fastest, %llu bytes", target->name,
+         (unsigned long long)total_ram(&best));
   else
     warn_tradeoff(&fast, &best);
   if (total_ram(&plain) < total_ram(&best) - total_ram(&best) / 4)
-    warn(m->c, LOC_NONE, "plain C, many times slower, would need %llu bytes of RAM: --march scalar",
+    warn(m->c, LOC_NONE, "scalar C, much slower, would need %llu bytes of RAM: --march scalar",
          (unsigned long long)total_ram(&plain));
   return best;
 }
 
 typedef struct BudgetSearch {
-  ProgCandidate fast, least; /* the first that was made, and the smallest */
+  ProgCandidate fast, smallest; /* the first program, and the smallest */
   bool any;
 } BudgetSearch;
 
 static bool fits(Ingot *m, BudgetSearch *f, CompileRequest how) {
   ProgCandidate t = try_program(m, how, f->any);
   if (!f->any) f->fast = t;
-  if (!f->any || total_ram(&t) < total_ram(&f->least)) f->least = t;
+  if (!f->any || total_ram(&t) < total_ram(&f->smallest)) f->smallest = t;
   f->any = true;
   if (!t.m.p->planned) refuse(m, &t);
   return total_ram(&t) <= m->codegen.ram;
 }
 
-/* For one target, programs in the order of the time they take; true: f->least fits. */
+/* Tries programs for one target by increasing time; true: f->smallest fits. */
 static bool choose_fit(Ingot *m, const Target *target, BudgetSearch *f) {
   if (fits(m, f, (CompileRequest){target, AIM_time, 0})) return true;
   if (fits(m, f, (CompileRequest){target, AIM_ram, 0})) return true;
-  u64 others = f->least.stack + f->least.ports,
+  u64 others = f->smallest.stack + f->smallest.ports,
       want = m->codegen.ram > others ? m->codegen.ram - others : 0;
   for (u32 i = MORES; i > 0 && want > TILING_LOW_RAM; i--)
     if (fits(m, f, (CompileRequest){target, AIM_ram, want + want * i / MORE})) return true;
   for (u32 i = 0; i < TRIES && want > TILING_LOW_RAM; i++) {
     if (fits(m, f, (CompileRequest){target, AIM_ram, want})) return true;
-    u64 over = total_ram(&f->least) - m->codegen.ram +
-               want / SAVES; /* what row_tiling.c did not foresee */
+    u64 over = total_ram(&f->smallest) - m->codegen.ram +
+               want / SAVES; /* error of the estimate in row_tiling.c */
     want = want > over ? want - over : 0;
   }
   return fits(m, f, (CompileRequest){target, AIM_ram, TILING_LOW_RAM}) ||
@@ -269,16 +265,18 @@ static void choose_budget(Ingot *m, const Target *target) {
   if (m->codegen.aim == AIM_time) {
     bool ok = choose_fit(m, target, &f);
     if (!ok && target->lanes > 1 && !m->machine.bodies.n) ok = choose_fit(m, target_scalar(), &f);
-    for (u32 part = 8; !ok && part <= 16; part *= 2) /* as choose_ram: the least there is is told */
-      ok = fits(m, &f,
-                (CompileRequest){f.least.how.target, AIM_ram, f.fast.arena - f.fast.arena / part});
-    if (!ok) refuse(m, &f.least);
-    if (total_ram(&f.least) < total_ram(&f.fast)) warn_tradeoff(&f.fast, &f.least);
+    for (u32 part = 8; !ok && part <= 16;
+         part *= 2) /* as in choose_ram, so that the refusal states the minimum */
+      ok = fits(
+          m, &f,
+          (CompileRequest){f.smallest.how.target, AIM_ram, f.fast.arena - f.fast.arena / part});
+    if (!ok) refuse(m, &f.smallest);
+    if (total_ram(&f.smallest) < total_ram(&f.fast)) warn_tradeoff(&f.fast, &f.smallest);
   } else {
-    f.least = m->codegen.aim == AIM_ram ? choose_ram(m, target) : choose_size(m, target);
-    if (!f.least.m.p->planned || total_ram(&f.least) > m->codegen.ram) refuse(m, &f.least);
+    f.smallest = m->codegen.aim == AIM_ram ? choose_ram(m, target) : choose_size(m, target);
+    if (!f.smallest.m.p->planned || total_ram(&f.smallest) > m->codegen.ram) refuse(m, &f.smallest);
   }
-  *m = f.least.m;
+  *m = f.smallest.m;
 }
 
 void api_choose_program(Ingot *m, const Target *target) {

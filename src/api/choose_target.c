@@ -1,11 +1,10 @@
-/* choose_target.c: which machine the code of a model is for.
+/* choose_target.c: selects the target of the code.
  *
- * In: the name of a target, of a CPU, or nothing. Out: the row of target.def and flags of the C
- * compiler. Text (compile, opt) is made for the scalar machine unless another is named; what is
- * compiled at once (run, bench, build) for the machine we are on, which is the one that
- * INGOT_NATIVE names, if it is set. What a CPU has that only the compiler knows by name, or a
- * compiler for another machine, is asked of the compiler: it preprocesses a few lines made of the
- * guards of target.def.
+ * In: the name of a target, of a CPU, or nothing. Out: a row of target.def and flags for the C
+ * compiler. Generated text (compile, opt) defaults to the scalar target; code that is compiled at
+ * once (run, bench, build) to this machine, or to the target in INGOT_NATIVE. Features of a CPU
+ * that only the compiler knows, and targets of cross compilers, come from the compiler: it
+ * preprocesses a few lines made from the guards in target.def.
  */
 #include "api/api_internal.h"
 
@@ -14,15 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the machine we are on ---- */
+/* ---- this machine ---- */
 
 /* NULL: INGOT_NATIVE is not set. */
 static const Target *named_here(Ctx *c) {
   const char *name = getenv("INGOT_NATIVE");
   if (!name || !*name) return NULL;
   const Target *t = target_find(name);
-  if (!t || t->loops)
-    fail(c, ERR_usage, LOC_NONE, "INGOT_NATIVE=%s: there is no such target", name);
+  if (!t || t->loops) fail(c, ERR_usage, LOC_NONE, "INGOT_NATIVE=%s: unknown target", name);
   return t;
 }
 
@@ -31,18 +29,18 @@ const Target *api_target_here(Ctx *c) {
   return t ? t : target_native();
 }
 
-/* That a compiler takes for it. */
+/* Compiler flags for this machine. */
 const char *api_target_flags(Ctx *c) {
   const Target *t = named_here(c);
   return t ? t->cflags : target_native_flags();
 }
 
-/* INGOT_NATIVE names a target, which is what its flags say. */
+/* True with INGOT_NATIVE: flags of a target do not include the feature. */
 static bool lacks_dot4_here(Ctx *c) {
   return named_here(c) || !target_has_dot_i8x4(target_native());
 }
 
-/* The table goes from small to large: nothing behind the one that is named can be run. */
+/* The table is ordered by size: targets after the named one cannot run here. */
 static bool is_here(Ctx *c, const Target *t) {
   return t->loops || (target_is_here(t) && t <= api_target_here(c));
 }
@@ -51,7 +49,7 @@ static const Target *find_target(Ctx *c, const char *name) {
   return strcmp(name, "native") ? target_find(name) : api_target_here(c);
 }
 
-/* "arm-none-eabi-gcc" is another machine's compiler and knows nothing of this one. */
+/* Is it a cross compiler, such as "arm-none-eabi-gcc"? */
 static bool is_cross(const char *cc) {
   static const char *const tails[] = {"-gcc", "-clang", "-cc"};
   if (!cc || !*cc) cc = getenv("CC");
@@ -64,19 +62,19 @@ static bool is_cross(const char *cc) {
 
 typedef struct CompilerQuery {
   Ingot *m;
-  const char *cc, *name; /* name: of a CPU; NULL: what the compiler takes without being told */
+  const char *cc, *name; /* name: of a CPU; NULL: the compiler's default */
   const char *more;      /* flags for single features, or "" */
   TempDir folder;
 } CompilerQuery;
 
-/* The word "dot4", where the compiler has the feature of that name. */
+/* Prints the word "dot4" if the compiler has the feature. */
 static void put_dot4_probe(StrBuf *t, const char *feature) {
   sb_puts(t, "#ifdef __");
   for (const char *s = feature; *s; s++) sb_fmt(t, "%c", toupper((unsigned char)*s));
   sb_puts(t, "__\ndot4\n#endif\n");
 }
 
-/* The words "ingot NAME", of the largest target whose guard holds. */
+/* Prints "ingot NAME" for the largest target whose guard holds. */
 static void write_probe(Ctx *c, const char *path) {
   StrBuf t = sb_new(&c->keep);
   for (u32 i = target_count - 1; i; i--) {
@@ -88,7 +86,7 @@ static void write_probe(Ctx *c, const char *path) {
   file_write(c, path, t.at, t.n);
 }
 
-/* The exit status. */
+/* Returns the exit status. */
 static int preprocess(Ctx *c, CompilerQuery *a, const char *flag, const char *question,
                       const char *answer) {
   ArgVec w = {0};
@@ -101,7 +99,7 @@ static int preprocess(Ctx *c, CompilerQuery *a, const char *flag, const char *qu
   return spawn_status(c, &a->folder, "C compiler", w.at);
 }
 
-/* lacks_dot4: what is not known to be there; NULL: not asked. */
+/* lacks_dot4: not known to have the feature; NULL: not needed. */
 static const Target *read_answer(Ctx *c, const char *path, bool *lacks_dot4) {
   File f = file_read_own(c, path);
   StrBuf t = sb_new(&c->keep);
@@ -130,8 +128,7 @@ static const char *known_cpu_flags(Ctx *c, const CompilerQuery *a, const char *n
   return NULL;
 }
 
-/* What is told of the name that is most like one that nobody knows. cpus: those that compilers know
- * count. */
+/* Suggestion for an unknown name. cpus: include CPUs that compilers know. */
 static const char *nearest_target(Ctx *c, const char *name, bool cpus) {
   Suggestion near = suggest_new(name);
   suggest_try(&near, "native");
@@ -142,7 +139,7 @@ static const char *nearest_target(Ctx *c, const char *name, bool cpus) {
   return suggest_text(c, &near);
 }
 
-/* Some compilers know CPUs by -march, some by -mcpu. */
+/* Some compilers take -march, some -mcpu. */
 static void query_compiler(Ctx *c, void *arg) {
   CompilerQuery *a = arg;
   tempdir_make(c, &a->folder);
@@ -177,7 +174,7 @@ static void set_from_compiler(Ingot *m, const char *cc, const char *name, const 
   tempdir_protect(m->c, &a.folder, query_compiler, &a);
 }
 
-/* Vectors, or loops that somebody asked for. */
+/* Does the compiler have the vectors, or was INGOT_PORTABLE requested? */
 static void query_guard(Ctx *c, void *arg) {
   CompilerQuery *a = arg;
   const Target *t = a->m->machine.target;
@@ -194,7 +191,7 @@ static void query_guard(Ctx *c, void *arg) {
 void api_need_vectors(Ingot *m, const char *march, const char *cc) {
   Ctx *c = m->c;
   const Target *before = m->machine.target, *t = target_find(march);
-  if (!t || t->loops || !*t->cross) return; /* a CPU is asked for anyway, several need no flags */
+  if (!t || t->loops || !*t->cross) return; /* CPUs are checked elsewhere; a list needs no flags */
   CompilerQuery a = {.m = m, .cc = cc, .name = march};
   m->machine.target = t;
   Err e = ctx_protect(c, query_guard, &a);
@@ -205,8 +202,8 @@ void api_need_vectors(Ingot *m, const char *march, const char *cc) {
   ArgVec w = {0};
   argv_compiler(c, &w, cc);
   fail(c, ERR_usage, LOC_NONE,
-       "the C compiler '%s' makes no code for %s; one that does is given with --cc, as %s, and "
-       "--cc '%s -DINGOT_PORTABLE' takes plain loops for its own machine",
+       "the C compiler '%s' cannot compile for %s; use --cc with one that can, such as %s, or --cc "
+       "'%s -DINGOT_PORTABLE' for scalar code",
        w.at[0], t->name, t->cross, w.at[0]);
 }
 
@@ -229,44 +226,45 @@ void api_target_host(Ingot *m) {
   m->codegen.lacks_dot4 = lacks_dot4_here(m->c);
 }
 
-/* Engines are compared to the bit, so a program is the same for all of them unless a target is
- * named; only the compiler makes the most of this machine. */
+/* Engines are compared bit by bit, so the program is the same for all of them unless a target is
+ * named. Only the compiler uses all features of this machine. */
 void api_native_flags(Ingot *m) {
   if (!m->compiled.cflags && !is_cross(NULL)) m->compiled.cflags = api_target_flags(m->c);
 }
 
-/* Code is made for what was chosen then. */
+/* Refuses after the passes, which depend on the target. */
 static void need_unpassed(const Ingot *m) {
-  if (m->passed)
-    fail(m->c, ERR_usage, LOC_NONE, "the passes have run: what they decide is chosen before them");
+  if (m->passed) fail(m->c, ERR_usage, LOC_NONE, "expected this option before the passes run");
 }
 
-/* "multi", or targets separated by commas: a file with a body for each, which needs no flags. One
- * that every machine can run is always among them. What else is made of the model is made for the
- * one that this machine will take. */
+/* "multi" or a comma-separated list: one file with a variant for each target, compiled without
+ * flags. A target that every CPU can run is always added. Other products use the variant for this
+ * CPU. */
 static bool set_list(Ingot *m, const char *name) {
   Ctx *c = m->c;
   bool wanted[64] = {0}, base = false;
   const char *list = strcmp(name, "multi") ? name : "sse2,avx2,avx512";
   if (!strchr(list, ',')) return false;
   if (m->machine.bodies.n && m->codegen.march && !strcmp(m->codegen.march, name))
-    return true; /* as chosen before */
+    return true; /* unchanged */
   need_unpassed(m);
   for (const char *s = list; s;) {
     size_t n = strcspn(s, ",");
     const Target *t = find_target(c, str_text(c, str_intern(c, s, n)));
     if (n == 5 && !strncmp(s, "multi", n))
-      fail(c, ERR_usage, LOC_NONE, "'%s': multi is sse2,avx2,avx512 and stands alone", name);
+      fail(c, ERR_usage, LOC_NONE,
+           "'%s': multi means sse2,avx2,avx512 and cannot be part of a list", name);
     if (!t || t->loops)
-      fail(c, ERR_usage, LOC_NONE, "'%s': expected targets separated by commas; there is no '%s'",
-           name, show(c, str_intern(c, s, n)));
+      fail(c, ERR_usage, LOC_NONE,
+           "'%s': expected targets separated by commas; unknown target '%s'", name,
+           show(c, str_intern(c, s, n)));
     wanted[t - target_table] = true;
     base = base || !*t->features;
     s = s[n] ? s + n + 1 : NULL;
   }
   if (!base) wanted[target_find("sse2") - target_table] = true;
   m->machine.bodies.n = 0;
-  m->codegen.lacks_dot4 = false; /* one body is compiled with it and without */
+  m->codegen.lacks_dot4 = false; /* a variant is compiled with and without it */
   for (u32 i = 0; i < target_count; i++) {
     if (!wanted[i]) continue;
     *vec_push(&c->keep, &m->machine.bodies) = &target_table[i];
@@ -274,7 +272,7 @@ static bool set_list(Ingot *m, const char *name) {
       m->machine.target = &target_table[i];
   }
   if (m->machine.bodies.n == 1) m->machine.bodies.n = 0;
-  m->codegen.march = str_text(c, str_of(c, name)); /* the caller's may be gone when it is named */
+  m->codegen.march = str_text(c, str_of(c, name)); /* the caller may free name */
   m->compiled.cflags = "";
   return true;
 }
@@ -284,24 +282,25 @@ static void set(Ingot *m, const char *name, const Target *t) {
   m->machine.bodies.n = 0;
   m->machine.target = t;
   bool here = !strcmp(name, "native");
-  m->codegen.lacks_dot4 = here && lacks_dot4_here(m->c); /* text may be compiled with it */
+  m->codegen.lacks_dot4 =
+      here && lacks_dot4_here(m->c); /* generated text may be compiled with it */
   m->compiled.cflags = here ? api_target_flags(m->c) : t->cflags;
 }
 
-/* Kernels want several features together: whoever names the first of them shall know the others. */
+/* Kernels need several features together: warns if only some of them are named. */
 static void warn_missing(Ingot *m, const char *name) {
   for (const Target *t = m->machine.target + 1; t < target_table + target_count; t++) {
     size_t n = strcspn(t->features, ",");
     const char *first = str_text(m->c, str_fmt(m->c, "+%.*s", (int)n, t->features));
     const char *at = n ? strstr(name, first) : NULL;
     if (at && (!at[n + 1] || at[n + 1] == ','))
-      warn(m->c, LOC_NONE, "--march %s: kernels for %s need %s together; those for %s are taken",
-           name, t->name, t->features, m->machine.target->name);
+      warn(m->c, LOC_NONE, "--march %s: kernels for %s need %s together; using those for %s", name,
+           t->name, t->features, m->machine.target->name);
   }
 }
 
-/* "x86-64-v3,+avx512f", "+avx2,-avx512f": a CPU, or what the compiler takes without one, with
- * single features more or less. false: name says nothing of features. */
+/* "x86-64-v3,+avx512f" or "+avx2,-avx512f": a CPU, or the compiler's default, with or without
+ * single features. false: no features in name. */
 static bool set_features(Ingot *m, const char *name, const char *cc) {
   Ctx *c = m->c;
   const char *base = NULL;
@@ -313,7 +312,7 @@ static bool set_features(Ingot *m, const char *name, const char *cc) {
     if (n <= sign || strspn(s + sign, "abcdefghijklmnopqrstuvwxyz0123456789.-_") < n - sign ||
         (!sign && s != name))
       fail(c, ERR_usage, LOC_NONE,
-           "--march %s: expected a CPU and features behind it, as x86-64-v3,+avx512f or "
+           "--march %s: expected a CPU and features, such as x86-64-v3,+avx512f or "
            "+avx2,+fma,-avx512f",
            name);
     if (sign)
@@ -324,10 +323,10 @@ static bool set_features(Ingot *m, const char *name, const char *cc) {
   }
   if (strstr(sb_cstr(&more), " -mavx2") && strstr(sb_cstr(&more), " -mfma") &&
       !strstr(sb_cstr(&more), "f16c"))
-    sb_puts(&more, " -mf16c"); /* every CPU with both has it */
+    sb_puts(&more, " -mf16c"); /* all CPUs with both have it */
   const Target *t = base ? find_target(c, base) : NULL;
   const char *flags = sb_cstr(&more);
-  if (t) { /* its flags stand for it */
+  if (t) { /* its flags are enough */
     flags = str_text(
         c, str_fmt(c, "%s%s", strcmp(base, "native") ? t->cflags : api_target_flags(c), flags));
     base = NULL;
@@ -346,15 +345,15 @@ void api_march(Ingot *m, const char *name, const char *cc) {
   if (t) {
     set(m, name, t);
     if (strcmp(name, "native"))
-      m->codegen.lacks_dot4 = true; /* which flags of targets do not name */
+      m->codegen.lacks_dot4 = true; /* flags of targets do not include it */
     return;
   }
   if (strpbrk(name, " \t\n") || !*name)
-    fail(m->c, ERR_usage, LOC_NONE, "'%s' is not the name of a CPU", name);
+    fail(m->c, ERR_usage, LOC_NONE, "'%s': expected the name of a CPU", name);
   set_from_compiler(m, cc, name, "");
   if (m->machine.target == target_scalar())
     warn(m->c, LOC_NONE,
-         "for %s the compiler names no vectors that ingot has kernels for: plain loops", name);
+         "for %s the compiler reports no vectors that ingot supports: using scalar code", name);
 }
 
 void api_need_runnable(Ingot *m) {
@@ -375,14 +374,14 @@ void api_need_runnable_build(Ingot *m, const char *cc, const char *what) {
        m->machine.target->name, named ? " with " : "", named ? m->compiled.cflags : "");
 }
 
-/* Plain loops in place of vectors run everywhere, and shall when they are compiled. */
+/* Scalar fallback code runs everywhere if it is compiled as such. */
 void argv_target(Ctx *c, ArgVec *w, const Ingot *m) {
   bool given_up =
       m->machine.target && m->machine.target->lanes > 1 && api_program_target(m)->lanes == 1;
   if (m->compiled.cflags && !given_up) argv_add(c, w, m->compiled.cflags);
 }
 
-/* A file with several bodies asks the CPU, which knows nothing of INGOT_NATIVE. */
+/* A file with several variants checks the CPU, which ignores INGOT_NATIVE. */
 void argv_variant(Ctx *c, ArgVec *w, const Ingot *m, const char *upper) {
   if (m->machine.bodies.n && named_here(c))
     *vec_push(&c->keep, w) =
@@ -397,31 +396,30 @@ static void set_target(Ingot *m, const char *name) {
   if (!t) {
     StrBuf names = sb_new(&c->scratch);
     for (u32 i = 0; i < target_count; i++) sb_fmt(&names, ", %s", target_table[i].name);
-    fail(c, ERR_usage, LOC_NONE, "--march: no target '%s'; there are native, multi%s%s", name,
+    fail(c, ERR_usage, LOC_NONE, "--march: unknown target '%s'; expected native, multi%s%s", name,
          sb_cstr(&names), nearest_target(c, name, false));
   }
   set(m, name, t);
 }
 
 static void set_aim(Ingot *m, const char *name) {
-  api_need(m->c, name, "what is optimized for");
+  api_need(m->c, name, "the optimization goal");
   static const char *const names[] = {[AIM_time] = "time", [AIM_ram] = "ram", [AIM_size] = "size"};
   for (u32 i = 0; i < sizeof names / sizeof *names; i++) {
     if (strcmp(names[i], name) != 0) continue;
     need_unpassed(m);
     m->codegen.aim = (Aim)i;
-    m->codegen.aim_said = true;
+    m->codegen.aim_given = true;
     return;
   }
-  fail(m->c, ERR_usage, LOC_NONE, "nothing is optimized for '%s'; there are time, ram and size",
-       name);
+  fail(m->c, ERR_usage, LOC_NONE, "--optimize-for '%s': expected time, ram or size", name);
 }
 
-/* 262144, 256K, 2M; also 256k, 256KB and 256KiB: all are powers of 2 */
+/* 262144, 256K, 2M; also 256k, 256KB and 256KiB: powers of 2. */
 static void set_ram(Ingot *m, const char *name) {
   char *end;
   errno = 0;
-  if (!name) fail(m->c, ERR_usage, LOC_NONE, "memory of how many bytes is not said");
+  if (!name) fail(m->c, ERR_usage, LOC_NONE, "--ram: expected a number of bytes");
   u64 n = isdigit((unsigned char)*name) ? strtoull(name, &end, 10) : 0, unit = 1;
   if (n && (*end == 'K' || *end == 'k')) unit = 1024;
   if (n && (*end == 'M' || *end == 'm')) unit = 1024 * 1024;
@@ -429,7 +427,7 @@ static void set_ram(Ingot *m, const char *name) {
   if (n && unit > 1 && (!strcmp(end, "B") || !strcmp(end, "iB"))) end += strlen(end);
   if (!n || errno || *end || !size_mul(n, unit, &n) || n > DIM_MAX)
     fail(m->c, ERR_usage, LOC_NONE,
-         "memory of '%s' bytes; expected a number, as 262144, 256K or 2M", name);
+         "--ram '%s': expected a number of bytes such as 262144, 256K or 2M", name);
   m->codegen.ram = n;
 }
 
@@ -470,10 +468,12 @@ static void set_threads(Ingot *m, int n, const char *api, int grain) {
   Ctx *c = m->c;
   bool openmp = api && !strcmp(api, "openmp");
   if (n < 1 || n > MAX_THREADS)
-    fail(c, ERR_usage, LOC_NONE, "%d threads; there are 1 to %d", n, MAX_THREADS);
+    fail(c, ERR_usage, LOC_NONE, "--threads %d: expected 1 to %d", n, MAX_THREADS);
   if (api && !openmp && strcmp(api, "pthread"))
-    fail(c, ERR_usage, LOC_NONE, "no threads '%s'; there are pthread and openmp", api);
-  if (grain < 0) fail(c, ERR_usage, LOC_NONE, "a grain of %d ns", grain);
+    fail(c, ERR_usage, LOC_NONE, "--threads-api '%s': expected pthread or openmp", api);
+  if (grain < 0)
+    fail(c, ERR_usage, LOC_NONE, "--threads-grain %d: expected a number of ns that is at least 0",
+         grain);
   need_unpassed(m);
   m->codegen.threads = (u32)n;
   m->codegen.grain = (u32)grain;

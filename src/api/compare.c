@@ -1,11 +1,11 @@
-/* compare.c: the outputs of a run against those stored beside a model, or arrays with each other.
+/* compare.c: compares outputs with stored ones, or two arrays.
  *
- * In: a directory with output_0.pb, output_1.pb ..., or two arrays. Out: the largest differences
- * and whether they pass. The rule is that of the official ONNX tests: type and shape equal, and for
- * every element |a - b| <= atol + rtol * |b|, NaN equal to NaN, infinities equal only to
- * themselves. Tolerances that nobody gave follow from the type, and atol from the largest |b| that
- * is no outlier: sums that cancel leave the rounding of their terms, which no fraction of a result
- * near 0 covers; but a mask of -3e38 among small numbers must not let all of them pass.
+ * In: a directory with output_0.pb, output_1.pb, ..., or two arrays. Out: the largest differences
+ * and whether they pass. The rule is that of the official ONNX tests: equal type and shape, and |a
+ * - b| <= atol + rtol * |b| for every element; NaN equals NaN, infinities equal only themselves.
+ * Default tolerances depend on the type; atol is scaled by the largest |b| without outliers.
+ * Reason: sums that cancel leave a rounding error of the size of their terms, but a mask of -3e38
+ * must not let everything pass.
  */
 #include "api/api_internal.h"
 
@@ -13,12 +13,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Position of a float on the line of all floats of its type: neighbours differ by 1. */
+/* Position of a float among all floats of its type: neighbours differ by 1. */
 static i64 ordinal(DType dt, const void *p) {
   u64 bits = 0;
   u32 width = dtype_info[dt].bits;
   memcpy(&bits, p,
-         dtype_bytes(dt)); /* little-endian hosts; on others only the ULP column suffers */
+         dtype_bytes(dt)); /* little-endian hosts; on others only the ULP column is wrong */
   u64 sign = (u64)1 << (width - 1);
   return bits & sign ? -(i64)(bits & (sign - 1)) : (i64)bits;
 }
@@ -28,8 +28,7 @@ static u64 ulp_distance(DType dt, const void *a, const void *b) {
   return x > y ? (u64)x - (u64)y : (u64)y - (u64)x;
 }
 
-/* Returns how many are NaN on both sides: agreement on them says nothing, so those who look must
- * see how many there are. */
+/* Returns the number of elements that are NaN on both sides: their agreement proves nothing. */
 static u64 compare_floats(const Tensor *a, const Tensor *b, double rtol, double atol,
                           IngotDiff *d) {
   u64 nans = 0;
@@ -73,20 +72,20 @@ static double magnitude(const Tensor *t, u64 i) {
   return fabs(dtype_is_float(t->dt) ? s.f : (double)s.i);
 }
 
-/* A power of 2 that brings the largest finite element of t near 1, where squares neither overflow
- * nor vanish. */
+/* A power of 2 that scales the largest finite element near 1, so that squares neither overflow nor
+ * underflow. */
 static int scale_of(const Tensor *t) {
-  double most = 0;
+  double max = 0;
   int e = 0;
   for (u64 i = 0; i < t->n; i++) {
     double x = magnitude(t, i);
-    if (isfinite(x) && x > most) most = x;
+    if (isfinite(x) && x > max) max = x;
   }
-  if (most > 0) frexp(most, &e);
+  if (max > 0) frexp(max, &e);
   return -e;
 }
 
-/* NaN: there are elements, and none is finite in both. */
+/* NaN: there are elements, but none is finite in both. */
 static double cosine(const Tensor *a, const Tensor *b) {
   double xx = 0, yy = 0, xy = 0;
   u64 finite = 0;
@@ -113,7 +112,7 @@ static const char *tensor_text(Ctx *c, const Tensor *t) {
 
 /* ---- tolerances ---- */
 
-/* Rounding of some hundred operations in a row; integers are exact. */
+/* Rounding error of some hundred operations; integers are exact. */
 static double rtol_of(DType dt) {
   if (!dtype_is_float(dt)) return 0;
   switch (dt) {
@@ -125,11 +124,11 @@ static double rtol_of(DType dt) {
   }
 }
 
-/* A rounding to few bits that falls the other way moves all behind it by a step of about 1/128. */
+/* One quantization step of about 1/128 in the other direction changes everything after it. */
 #define ROUNDED 0x1p-5
 
-/* A power of 2 that at least a quarter of the finite elements other than 0 stay below, by counting
- * exponents; 0 when there are none. */
+/* Lower quartile of the nonzero finite magnitudes as a power of 2, from a histogram of exponents;
+ * 0: none. */
 static double lower_quarter(const Tensor *t) {
   enum { LEAST = DBL_MIN_EXP - DBL_MANT_DIG, SPAN = DBL_MAX_EXP - LEAST + 1 };
   u64 count[SPAN] = {0}, all = 0, below = 0;
@@ -147,20 +146,21 @@ static double lower_quarter(const Tensor *t) {
   return ldexp(1, at + LEAST);
 }
 
-/* Up to here nothing is an outlier: beside tiny probabilities ordinary numbers look huge. */
+/* Magnitudes up to this are never outliers: next to tiny probabilities, ordinary numbers look huge.
+ */
 #define ORDINARY 4096
 
-/* The largest finite magnitude that is no outlier. Outliers are masks, near the end of the type,
- * and what lies so far above the others that these are no rounding of sums of its size. */
+/* Largest finite magnitude without outliers: masks near the limit of the type, and elements so
+ * large that the others are not rounding errors of sums of their size. */
 static double largest_magnitude(const Tensor *t) {
-  double most = 0, end = t->dt == DT_f64 ? DBL_MAX : t->dt == DT_f16 ? 65504 : FLT_MAX;
+  double max = 0, end = t->dt == DT_f64 ? DBL_MAX : t->dt == DT_f16 ? 65504 : FLT_MAX;
   double rtol = rtol_of(t->dt), far = rtol > 0 ? lower_quarter(t) / (rtol * rtol) : INFINITY;
   for (u64 i = 0; i < t->n; i++) {
     double x = magnitude(t, i);
     bool outlies = x > ORDINARY && (x > far || x >= end / 4);
-    if (isfinite(x) && !outlies && x > most) most = x;
+    if (isfinite(x) && !outlies && x > max) max = x;
   }
-  return most;
+  return max;
 }
 
 static void choose_tolerances(const Tensor *want, bool rounds, double rtol, double atol,
@@ -175,7 +175,7 @@ static void choose_tolerances(const Tensor *want, bool rounds, double rtol, doub
   if (is_step && is_wide && want->dt != DT_bool) d->atol = fmax(d->atol, 1);
 }
 
-/* What ref64 computed in double, as the type that is expected. */
+/* Converts a result of ref64 to the expected type. */
 static const Tensor *rounded(Ctx *c, const Tensor *have, DType dt) {
   if (have->dt != DT_f64 || dt == DT_f64 || !dtype_is_float(dt)) return have;
   Tensor *t = tensor_new(&c->keep, dt, have->dim, have->rank);
@@ -227,7 +227,7 @@ static void compare_output(CompareArg *a, u32 flat, const Tensor *want) {
   put_diff(a, d);
 }
 
-/* A row for the sequence or optional itself: is it one, and are as many there as expected? */
+/* Compares kind and length of a sequence or optional. */
 static bool compare_length(CompareArg *a, const char *name, const Datum *want, TypeKind kind,
                            i64 n) {
   static const char *const word[] = {
@@ -253,7 +253,7 @@ static void compare_stack(CompareArg *a, const OutputTree *p, const char *name, 
   }
 }
 
-/* Values of map number `row`, in the order of the keys wanted; NULL when a key is missing. */
+/* Values of map `row` in the order of the expected keys; NULL: a key is missing. */
 static Tensor *map_values(Ctx *c, const Tensor *stack, const Tensor *keys, u32 row,
                           const Datum *want) {
   i64 n = want->n, have = stack->dim[1];
@@ -313,10 +313,10 @@ static void compare_port(CompareArg *a, const OutputTree *p, const char *name, c
 static void do_compare(Ctx *c, void *arg) {
   CompareArg *a = arg;
   Ingot *m = a->m;
-  api_need(c, a->dir, "the folder of what is expected");
-  api_need(c, a->n, "the place of their number");
-  if (a->max) api_need(c, a->diff, "the place of the differences");
-  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  api_need(c, a->dir, "the folder with expected outputs");
+  api_need(c, a->n, "a pointer to their number");
+  if (a->max) api_need(c, a->diff, "a pointer to the differences");
+  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "the model has not been run");
   Strs files = data_list(c, data_folder(c, a->dir), "output", &c->keep);
   const Model *g = m->opened.ports ? m->opened.model : NULL;
   u32 n = g ? g->noutput : m->run.nout;
@@ -358,7 +358,7 @@ static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
 void api_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol, double atol,
               IngotDiff *d) {
   Ctx *c = m->c;
-  api_need(c, d, "the place of the difference");
+  api_need(c, d, "a pointer to the difference");
   Tensor x = as_tensor(c, have), y = as_tensor(c, want);
   *d = (IngotDiff){.name = str_text(c, str_of(c, want->name)), .ok = 1, .why = ""};
   compare(c, m->facts.rounds, &x, &y, rtol, atol, d);

@@ -1,8 +1,8 @@
 /* doctor.c: a report on this machine and its tools.
  *
- * In: nothing but the machine. Out: text or JSON: CPU, features, caches, what it reaches when it is
- * measured, compilers and what each can do, other tools and libraries or the Debian package that
- * has them. What there is to know stands in files of Linux; elsewhere it is "unknown".
+ * Out: text or JSON: CPU, features, caches, measured peak throughput, compilers and their
+ * abilities, other tools and libraries, or the Debian packages of missing ones. The facts come from
+ * /proc and /sys of Linux; elsewhere they are "unknown".
  */
 #include "api/build_product.h"
 
@@ -17,12 +17,12 @@ typedef struct Doctor {
   bool json;
   StrBuf *out;
   TempDir folder;
-  bool begun; /* a member of the innermost list has been written */
+  bool begun; /* the innermost list has a member */
 } Doctor;
 
 /* ---- the machine ---- */
 
-/* What stands behind the first of the keys in /proc/cpuinfo. */
+/* Value of the first of the keys in /proc/cpuinfo. */
 static const char *cpu_field(Ctx *c, const char *const *key) {
   FILE *f = fopen("/proc/cpuinfo", "r");
   char line[8192];
@@ -43,7 +43,7 @@ const char *api_cpu_name(Ctx *c) {
   return name ? name : "unknown";
 }
 
-/* Those that kernels are chosen by, or compilers are told. */
+/* Features that decide about kernels or compiler flags. */
 static const char *features(Ctx *c) {
   static const char known[] =
       " sse2 ssse3 sse4_1 sse4_2 popcnt abm bmi1 bmi2 f16c fma avx avx2 avx_vnni avx512f avx512dq "
@@ -60,7 +60,7 @@ static const char *features(Ctx *c) {
   return sb_cstr(&t);
 }
 
-/* The first line of a file of sysfs; "": there is none. */
+/* First line of a file in sysfs; "": missing. */
 static const char *first_line(Ctx *c, const char *path) {
   FILE *f = fopen(path, "r");
   char line[256] = "";
@@ -69,7 +69,7 @@ static const char *first_line(Ctx *c, const char *path) {
   return str_text(c, str_intern(c, line, strcspn(line, "\n")));
 }
 
-/* "L1d 32K, L1i 32K, L2 1024K, L3 32768K"; "": not known. */
+/* "L1d 32K, L1i 32K, L2 1024K, L3 32768K"; "": unknown. */
 static const char *caches(Ctx *c) {
   StrBuf t = sb_new(&c->keep);
   for (u32 i = 0; i < 8; i++) {
@@ -106,7 +106,7 @@ static void json_member(Doctor *d, const char *name, const char *value) {
     sb_puts(d->out, "null");
 }
 
-/* A line, or a member. */
+/* Prints a line or a JSON member. */
 static void put_fact(Doctor *d, const char *name, const char *value) {
   if (d->json)
     json_member(d, name, *value ? value : NULL);
@@ -136,7 +136,7 @@ static void close_row(Doctor *d) {
   d->begun = true;
 }
 
-/* ---- what is told ---- */
+/* ---- sections of the report ---- */
 
 static void put_machine(Doctor *d) {
   Ctx *c = d->m->c;
@@ -162,8 +162,8 @@ static void put_target(Doctor *d) {
       sb_fmt(&t, "%s%s", t.n ? " " : "", target_table[i].name);
   put_fact(d, "native",
            str_text(c, str_fmt(c, "%s%s%s", api_target_here(c)->name,
-                               env && *env ? ", as INGOT_NATIVE says; the compiler is told "
-                                           : "; the compiler is told ",
+                               env && *env ? ", from INGOT_NATIVE; compiler flags "
+                                           : "; compiler flags ",
                                api_target_flags(c))));
   put_fact(d, "targets", sb_cstr(&t));
 }
@@ -183,16 +183,16 @@ static void put_peak(Doctor *d, u32 threads, Peak p) {
   if (p.gflops > 0)
     sb_fmt(t, " %.1f GFLOP/s of f32, %.1f of f64,", p.gflops, p.gflops64);
   else
-    sb_puts(t, " multiply-adds are not measured: there is no C compiler that has vectors;");
+    sb_puts(t, " multiply-adds not measured (no C compiler with vectors);");
   sb_fmt(t, " %.1f GB/s read\n", p.gbps);
 }
 
-/* Without a compiler only memory, by code of this program. */
+/* Memory bandwidth only, without a compiler. */
 static Peak peak_alone(Ctx *c) {
   const size_t n = (size_t)128 << 20;
   Mark mark = arena_mark(&c->keep);
   u8 *at = NEWS(&c->keep, u8, n);
-  memset(at, 1, n); /* pages of zeros may be one page */
+  memset(at, 1, n); /* untouched pages share one zero page */
   Peak p = {.gbps = api_read_bandwidth(at, n) * 1e-9};
   arena_rewind(&c->keep, mark);
   return p;
@@ -224,7 +224,7 @@ typedef struct CompilerRow {
   const ArgVec *w;
 } CompilerRow;
 
-/* Fails where the compiler is broken. */
+/* Fails if the compiler is broken. */
 static void put_compiler(Ctx *c, void *arg) {
   const CompilerRow *row = arg;
   Doctor *d = row->d;
@@ -272,12 +272,12 @@ static void put_compilers(Doctor *d) {
       sb_fmt(d->out, "  %-22s ", name);
     found++;
     size_t before = d->out->n;
-    DiagMark said = diag_mark(c);
+    DiagMark mark = diag_mark(c);
     CompilerRow row = {d, &w};
     if (ctx_protect(c, put_compiler, &row)) {
       d->out->n = before;
       why = "does not work";
-      diag_rewind(c, said);
+      diag_rewind(c, mark);
     }
     if (why && d->json)
       json_member(d, "version", NULL);
@@ -286,11 +286,11 @@ static void put_compilers(Doctor *d) {
     close_row(d);
     if (!d->json) sb_puts(d->out, "\n");
   }
-  if (!found && !d->json) sb_puts(d->out, "  none: Debian has one in the package gcc (or clang)\n");
+  if (!found && !d->json) sb_puts(d->out, "  none; Debian packages: gcc, clang\n");
   close_list(d);
 }
 
-/* found: "" where that is all there is to say; NULL: it is not there. */
+/* found: version or ""; NULL: missing. */
 static void tell_tool(Doctor *d, const char *name, const char *found, const char *package,
                       const char *use) {
   open_row(d);

@@ -1,24 +1,24 @@
-/* emit_model.c: the model as C text.
+/* emit_model.c: emits the model as C.
  *
- * In: a model and options. Out: source and header. Runs it once as bytecode, on inputs made by a
- * formula, to learn what the self-test of the file shall find; models that would take long, or that
- * do not accept such inputs, get no self-test and the file says so.
+ * In: a model and options. Out: source and header. Runs the model once as bytecode on inputs made
+ * by a formula, to compute the expected result of the self-test. Models that would take long, or
+ * that refuse such inputs, get no self-test, and the file says so.
  */
 #include "api/api_internal.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* Steps of a self-test by estimate, unless one is demanded, and instructions of bytecode that loops
- * of unknown length may take: about two seconds at most. */
+/* Limit for the default self-test: estimated operations, and bytecode instructions of loops with
+ * unknown trip count. About 2 s. */
 #define SELFTEST_COST 2e8
 #define SELFTEST_FUEL ((u64)5e7)
 
-/* Weights above this go into a file beside the C, where there is a place for it. */
+/* Larger weights go to a separate file by default. */
 #define BESIDE_BYTES ((u64)8 << 20)
 
-/* The runtime in a file has the prefixes ig_, IG_, im_ and imk_, compilers have __. The name occurs
- * in capitals too, so case does not matter. */
+/* Prefixes used by the runtime (ig_, IG_, im_, imk_) and by compilers (__). The name also occurs in
+ * upper case, so case is ignored. */
 static bool is_taken(const char *s) {
   static const char *const own[] = {"ig", "im", "imk"};
   size_t n = strcspn(s, "_");
@@ -44,7 +44,7 @@ static WeightMode weight_mode(Ctx *c, const char *s) {
   Suggestion near = suggest_new(s);
   suggest_try(&near, "inline");
   for (u32 i = 1; i < sizeof names / sizeof *names; i++) suggest_try(&near, names[i]);
-  fail(c, ERR_usage, LOC_NONE, "no weights '%s'; there are inline, literal, text, file, pointer%s",
+  fail(c, ERR_usage, LOC_NONE, "--weights '%s': expected inline, literal, text, file or pointer%s",
        s, suggest_text(c, &near));
 }
 
@@ -55,16 +55,16 @@ enum { MAX_SPLIT = 64 };
 typedef struct TestRun {
   Ingot *m;
   Prog *p;
-  bool loops; /* stand in for its vectors in the file, and round where they do not */
+  bool loops; /* the file has scalar loops instead of vectors, which round differently */
   Unfused unfused;
   SelfTest st;
   i64 *size;
   Tensor **in, **out;
-  u64 fuel;        /* loops that end by their data may run for ever */
-  const char *why; /* no self-test because of */
+  u64 fuel;        /* limit for data-dependent loops */
+  const char *why; /* why the self-test is missing */
 } TestRun;
 
-/* What loops compute that stand in for vectors. */
+/* Computes the result of the scalar loops that replace vectors. */
 static void run_unfused(Ctx *c, TestRun *r, const VmOptions *o) {
   Prog *p = r->p;
   Tensor **out = NEWS(&c->keep, Tensor *, p->out.n + 1);
@@ -74,8 +74,8 @@ static void run_unfused(Ctx *c, TestRun *r, const VmOptions *o) {
   r->st.loops_hash = selftest_hash(out, p->out.n);
 }
 
-/* Symbols take their largest value, so that the run meets the bounds of the arena; those that are
- * set while running, such as the length of a state, the least. */
+/* Symbols take their upper bounds, to test the arena. Symbols set at run time, such as the length
+ * of a state, take their minimum. */
 static void run_test(Ctx *c, void *arg) {
   TestRun *r = arg;
   Prog *p = r->p;
@@ -110,7 +110,8 @@ static void run_test(Ctx *c, void *arg) {
   if (r->loops) run_unfused(c, r, &o);
 }
 
-/* Running out of memory leaves: the same model must not give another file on a smaller machine. */
+/* Running out of memory is an error: the same model must give the same file on a smaller machine.
+ */
 static void try_test(TestRun *r) {
   const char *why;
   Arena *once = &r->m->run.once;
@@ -120,10 +121,10 @@ static void try_test(TestRun *r) {
   if (r->unfused.any) prog_fuse(r->p, &r->unfused);
   if (!e) return;
   r->st = (SelfTest){0};
-  if (e == ERR_unsupported && r->fuel) /* the machine gave up */
-    r->why = "the model runs long; --selftest makes one";
+  if (e == ERR_unsupported && r->fuel) /* the vm reached its limit */
+    r->why = "the model runs too long; --selftest forces one";
   else
-    r->why = str_text(r->m->c, str_fmt(r->m->c, "the model refuses the data made for it: %s", why));
+    r->why = str_text(r->m->c, str_fmt(r->m->c, "the model refuses generated inputs: %s", why));
 }
 
 static bool is_long(Ingot *m, Prog *p) {
@@ -138,7 +139,7 @@ static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
   if (wish < 0) {
     r->why = "not wanted";
   } else if (!wish && is_long(m, p)) {
-    r->why = "a run takes long by estimate; --selftest makes one";
+    r->why = "a run takes too long by estimate; --selftest forces one";
   } else {
     try_test(r);
   }
@@ -147,7 +148,7 @@ static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
 
 /* ---- text ---- */
 
-/* A bound for an extent that the model fixes says nothing. */
+/* Is it a bound for a dimension that the model fixes? */
 static bool is_unused_dim(const Ingot *m, const BindDim *d) {
   for (u32 i = 0; d->bound && !d->symbol && i < m->p->in.n; i++) {
     const Buf *b = prog_buf(m->p, m->p->in.at[i]);
@@ -169,7 +170,7 @@ const char *api_march_text(Ingot *m, const Target *one) {
   return t.n ? sb_cstr(&t) : one->name;
 }
 
-/* What was said about the inputs of a model. */
+/* Prints the options on inputs of a model. */
 static void put_given_shapes(const Ingot *m, StrBuf *t) {
   if (m->entries.entry) sb_fmt(t, "%sentry %s", separator(t), m->entries.entry);
   for (u32 i = 0; i < m->options.dim.n; i++) {
@@ -199,7 +200,7 @@ static void put_language(const Ingot *m, StrBuf *t) {
   if (m->options.day) sb_fmt(t, "%sday=%lld", separator(t), (long long)(m->options.day / 86400));
 }
 
-/* What the caller said that shapes the output, in one spelling. */
+/* All options that affect the output, in canonical form. */
 static const char *options_text(Ingot *m, const IngotC *o) {
   StrBuf t = sb_new(&m->c->keep);
   for (u32 i = 0; i < api_entry_count(m); i++) put_given_shapes(api_entry(m, i), &t);
@@ -227,7 +228,7 @@ static const char *options_text(Ingot *m, const IngotC *o) {
 
 /* ---- entries ---- */
 
-/* The programs of a body, each with its self-test; why: the first reason that one has none. */
+/* Entries of a variant with their self-tests; why: first reason for a missing one. */
 static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, const char **why) {
   u32 n = api_entry_count(m);
   EmitEntry *to = NEWS(&m->c->keep, EmitEntry, n);
@@ -242,8 +243,8 @@ static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, con
   return to;
 }
 
-/* That of its file, without the folder; what converters call graphs, main_graph or main, tells
- * nobody anything. Of bytes: the graph's. */
+/* Name of the file without the folder. Graph names by converters, such as main_graph, are
+ * meaningless. For bytes: the name of the graph. */
 static Str name_of(const Ingot *m) {
   if (!m->opened.source.path || !m->opened.source.file)
     return m->g && m->g->name ? m->g->name : m->p->name;
@@ -269,15 +270,14 @@ static u64 source_hash(Ingot *m) {
   return hash;
 }
 
-/* What a file of several entries does not have. */
+/* Refuses options that a file with several entries does not support. */
 static void need_one_entry(Ingot *m, const IngotC *o) {
   static const char *const what[] = {"--caller", "--profile", "language models"};
   bool wanted[] = {o->caller, o->profile, false};
   if (api_entry_count(m) == 1) return;
   for (u32 i = 0; i < api_entry_count(m); i++) wanted[2] |= api_speech(api_entry(m, i)) != NULL;
   for (u32 i = 0; i < sizeof what / sizeof *what; i++)
-    if (wanted[i])
-      fail(m->c, ERR_unsupported, LOC_NONE, "%s: only of a file with one model", what[i]);
+    if (wanted[i]) fail(m->c, ERR_unsupported, LOC_NONE, "%s: expected a single model", what[i]);
 }
 
 static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source, StrBuf *header,
@@ -288,10 +288,10 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source
     fail(c, ERR_usage, LOC_NONE, "'%s' cannot be the prefix of C names", o->name);
   if (is_taken(o->name))
     fail(c, ERR_usage, LOC_NONE,
-         "'%s' cannot be the prefix of C names: ig_, im_, imk_ and __ are taken; see --name",
+         "'%s' cannot be the prefix of C names: ig_, im_, imk_ and __ are reserved; use --name",
          o->name);
   if (o->split < 0 || o->split > MAX_SPLIT)
-    fail(c, ERR_usage, LOC_NONE, "%d parts: there are 1 to %d", o->split, MAX_SPLIT);
+    fail(c, ERR_usage, LOC_NONE, "--split %d: expected 1 to %d", o->split, MAX_SPLIT);
   api_compile_variants(m);
   guard_say(c, "emit");
   need_one_entry(m, o);
@@ -336,8 +336,7 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source
 
 static void warn_feature(Ctx *c, const EmitFacts *facts) {
   if (*facts->feature)
-    warn(c, LOC_NONE,
-         "sums of bytes are faster where the C compiler is told -m%s: for CPUs that have it",
+    warn(c, LOC_NONE, "int8 kernels are faster if compiled with -m%s, for CPUs that support it",
          facts->feature);
 }
 
@@ -360,8 +359,8 @@ static void emit_texts(Ingot *m, const IngotC *o, const char **source, size_t *n
   Ctx *c = m->c;
   StrBuf s = sb_new(&c->keep), h = sb_new(&c->keep);
   api_need(c, source && nsource && header && nheader ? source : NULL,
-           "the place of source and header");
-  api_need(c, o, "the description of the C file");
+           "pointers to source and header");
+  api_need(c, o, "the C options");
   EmitFacts facts = api_emit(m, o, true, &s, &h);
   warn_feature(c, &facts);
   api_return_text(&s, source, nsource);
@@ -389,7 +388,7 @@ bool api_wants_weights_file(const Ingot *m) {
 
 static void return_weights(Ingot *m, const void **data, size_t *n) {
   StrBuf all = sb_new(&m->c->keep);
-  api_need(m->c, data && n ? data : NULL, "the place of the weights");
+  api_need(m->c, data && n ? data : NULL, "a pointer to the weights");
   for (u32 i = 0; i < m->written.blob.piece.n; i++)
     sb_put(&all, m->written.blob.piece.at[i].at, m->written.blob.piece.at[i].n);
   *data = all.at;
@@ -402,18 +401,13 @@ IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n) {
   API_CALL(m, return_weights(m, data, n));
 }
 
-/* What is included, which lies in the same folder. */
-static const char *file_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 static void wrap_cpp(Ingot *m, const IngotC *o, const char *header, const EmitFacts *facts,
                      StrBuf *to) {
   if (api_entry_count(m) > 1)
-    fail(m->c, ERR_unsupported, LOC_NONE, "--cpp: only of a file with one model");
+    fail(m->c, ERR_unsupported, LOC_NONE, "--cpp: expected a single model");
+  const char *slash = strrchr(header, '/');
   CppOptions cpp = {.name = o->name,
-                    .header = file_name(header),
+                    .header = slash ? slash + 1 : header,
                     .version = INGOT_VERSION,
                     .given = weight_mode(m->c, o->weights) == WM_pointer,
                     .selftest = facts->selftest_bytes != 0,
@@ -421,7 +415,7 @@ static void wrap_cpp(Ingot *m, const IngotC *o, const char *header, const EmitFa
   emit_cpp(m->p, &cpp, facts, to);
 }
 
-/* In the order weights, headers, source: a C file never stands without its weights. */
+/* Writes weights, then headers, then the source: a C file never exists without its weights. */
 EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
                       const char *header_path, const char *weights_path) {
   Ctx *c = m->c;
@@ -459,8 +453,8 @@ EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
   files_write(c, f, nfile);
   if (large)
     warn(c, LOC_NONE,
-         "the weights, %.0f MB, are in %s, which the compiler must find: -I its folder; --weights "
-         "text puts them into the C file",
+         "the weights, %.0f MB, are in %s, which the compiler must find (-I its folder); --weights "
+         "text stores them in the C file",
          (double)blob->n / 1e6, show_text(c, str_of(c, weights_path)));
   return facts;
 }

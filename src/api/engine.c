@@ -1,8 +1,7 @@
-/* engine.c: what a model can be run on.
+/* engine.c: the table of engines, and running a model.
  *
- * In: a model with inputs, and the name of an engine. Out: its outputs. One table knows the
- * engines: what the command line may name, compare and measure follows from it. The first row is
- * the one taken when none is named.
+ * In: a model with inputs, and the name of an engine. Out: its outputs. The command line derives
+ * names, comparisons and measurements from the table. The first row is the default.
  */
 #include "api/api_internal.h"
 
@@ -94,7 +93,7 @@ const Engine *api_engine(Ctx *c, const char *name, unsigned flags) {
     sb_fmt(&t, "%s%s", t.n ? ", " : "", engines[i].info.name);
     suggest_try(&near, engines[i].info.name);
   }
-  fail(c, ERR_usage, LOC_NONE, "--engine: no engine '%s'%s; there are %s%s", name,
+  fail(c, ERR_usage, LOC_NONE, "--engine: unknown engine '%s'%s; expected %s%s", name,
        flags & INGOT_TIMED ? " to measure" : "", sb_cstr(&t), suggest_text(c, &near));
 }
 
@@ -125,7 +124,7 @@ void api_check_pins(Ingot *m) {
   }
 }
 
-/* Days of work are a mistake or an attack. */
+/* Limit against mistakes and attacks: days of work. */
 #define RUN_STEPS 1e15
 
 static void check_cost(Ingot *m) {
@@ -144,7 +143,7 @@ IngotStatus ingot_set_max_steps(Ingot *m, uint64_t n) {
   API_CALL(m, set_max_steps(m, n));
 }
 
-/* Before inputs are looked at: imports what is not imported yet. */
+/* Imports the model if necessary, before inputs are checked. */
 static void begin(Ingot *m, const Engine *e) {
   if (m->max_steps && e->run != run_vm)
     fail(m->c, ERR_usage, LOC_NONE, "--max-steps: engine %s does not count steps; expected vm",
@@ -155,7 +154,7 @@ static void begin(Ingot *m, const Engine *e) {
   check_cost(m);
 }
 
-/* Makes the program, of an engine that runs it. */
+/* Makes the program for an engine that runs one. */
 static void make_program(Ingot *m, const Engine *e) {
   unsigned flags = e->info.flags;
   if (flags & INGOT_GRAPH && !m->g)

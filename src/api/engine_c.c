@@ -1,8 +1,8 @@
 /* engine_c.c: engine c: the generated C, compiled, loaded and run in this process.
  *
  * In: a model with inputs. Out: its outputs. The source is written to a temporary folder, compiled
- * by $CC (or cc) to a shared object with an argument vector (never a shell), loaded, called once,
- * and removed again. ingot_keep_code keeps the shared object for the next process.
+ * by $CC (or cc) to a shared object with an argument vector (never a shell), loaded, called once
+ * and removed. ingot_keep_code caches the shared object for the next process.
  */
 #include "api/api_internal.h"
 
@@ -17,14 +17,14 @@ typedef struct Native {
   Ingot *m;
   u64 seed;
   CallFn *code;
-  bool only_kept; /* code that is not in the cache is not compiled */
+  bool only_kept; /* do not compile if the code is not cached */
   TempDir folder;
 } Native;
 
-/* Above, weights are an argument of code that is kept: its text is made and compiled faster. */
+/* Above this size, weights of cached code are an argument: emitting and compiling is faster. */
 enum { KEPT_WEIGHTS = 64 << 10 };
 
-/* The compiler and its flags, without the names of files. */
+/* The compiler and its flags, without file names. */
 static ArgVec command(Ctx *c, const Native *n) {
   ArgVec w = {0};
   argv_compiler(c, &w, NULL);
@@ -35,9 +35,9 @@ static ArgVec command(Ctx *c, const Native *n) {
   return w;
 }
 
-/* The place of the library in the cache; NULL: it is not kept. The C text is a function of the
- * model, its external data, the options and the version of ingot. Weights that are an argument are
- * not part of the library. */
+/* Path of the library in the cache; NULL: not cached. The key is the C text, which depends on
+ * model, external data, options and version. Weights that are an argument are not part of the
+ * library. */
 static const char *kept_path(Ctx *c, Native *n, const ArgVec *w, const StrBuf *source) {
   const char *folder = n->m->compiled.keep;
   ArgVec cc = {0};
@@ -48,7 +48,7 @@ static const char *kept_path(Ctx *c, Native *n, const ArgVec *w, const StrBuf *s
   argv_compiler(c, &cc, NULL);
   spawn_check(c, "C compiler", cc.at[0]);
   api_key_file(c, &key, spawn_resolve(c, cc.at[0]));
-  /* the version of the compiler that a wrapper such as ccache starts */
+  /* version of the compiler, also through a wrapper such as ccache */
   sb_fmt(&key, "%s\n", compiler_version(c, &n->folder, &cc));
   sb_put(&key, source->at, source->n);
   return cache_code(c, folder, &key);
@@ -71,7 +71,7 @@ static const char *compile(Ctx *c, Native *n, ArgVec *w, const StrBuf *text, u32
   return library;
 }
 
-/* Loads the library from the cache, or compiles it. NULL: dlerror says why. */
+/* Loads the library from the cache, or compiles it. NULL: see dlerror. */
 static void *load_code(Ctx *c, Native *n, const StrBuf *source, u32 parts) {
   ArgVec w = command(c, n);
   tempdir_make(c, &n->folder);
@@ -83,7 +83,7 @@ static void *load_code(Ctx *c, Native *n, const StrBuf *source, u32 parts) {
   return dlopen(library, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Extents that are kept with the state, as the program will read them. */
+/* Reads extents that are stored with the state. */
 static void bind_state(Ingot *m, const u8 *arena, i64 *size) {
   Sym sym;
   u64 at;
@@ -91,7 +91,7 @@ static void bind_state(Ingot *m, const u8 *arena, i64 *size) {
     if (prog_is_state_size(m->p, id, &sym, &at)) memcpy(&size[sym], arena + at, 8);
 }
 
-/* prog_bind leaves those out that depend on symbols set while running. */
+/* Checks extents that depend on symbols set at run time, which prog_bind skips. */
 static void check_inputs(Ingot *m, const i64 *size) {
   Prog *p = m->p;
   for (u32 i = 0; i < p->in.n; i++) {
@@ -108,7 +108,7 @@ static const char *entry_of(const Ingot *m) {
   return m->compiled.entry ? m->compiled.entry : "model_call";
 }
 
-/* NAME_what beside the entry NAME_call; NULL: there is none. */
+/* NAME_what, next to NAME_call; NULL: missing. */
 static void *find(Ctx *c, const Ingot *m, const char *what) {
   const char *entry = entry_of(m);
   size_t stem = strlen(entry) - strlen("_call");
@@ -137,7 +137,7 @@ static void start_threads(Ctx *c, Ingot *m) {
   m->states.stop = stop.fn;
 }
 
-/* A library that somebody names is called only when it says of itself what we know of the model. */
+/* A user's library must contain facts that match the model. */
 static void check_facts(Ctx *c, Ingot *m) {
   const char *const *have = find(c, m, "facts");
   StrList want = emit_fact_lines(
@@ -145,14 +145,14 @@ static void check_facts(Ctx *c, Ingot *m) {
       m->machine.body ? m->machine.bodies.n : 1, api_march_text(m, api_program_target(m)),
       hash_bytes(m->opened.source.at, m->opened.source.n), m->states.arena_bytes);
   if (!have)
-    fail(c, ERR_input, LOC_NONE, "%s does not say what it was made from: make it with --caller",
+    fail(c, ERR_input, LOC_NONE, "%s: NAME_facts is missing: build it with --caller",
          m->compiled.library);
   for (u32 i = 0; i <= want.n; i++) {
     const char *line = i < want.n ? str_text(c, want.at[i]) : NULL;
     if (have[i] && line && !strcmp(have[i], line)) continue;
     if (!have[i] && !line) return;
     if (have[i] && line && !strncmp(have[i], "target ", 7) && !strncmp(line, "target ", 7))
-      fail(c, ERR_input, LOC_NONE, "%s was made for %s, the model here is for %s; give --march %s",
+      fail(c, ERR_input, LOC_NONE, "%s was built for %s, the model here is for %s; use --march %s",
            m->compiled.library, show_text(c, str_of(c, have[i] + 7)), line + 7,
            show_text(c, str_of(c, have[i] + 7)));
     fail(c, ERR_input, LOC_NONE,
@@ -167,7 +167,7 @@ u8 *api_alloc_aligned(Ctx *c, u64 arena_bytes) {
   return arena + 64 - (uintptr_t)arena % 64;
 }
 
-/* State as before the first run, in memory that is zero. */
+/* Initializes state in zeroed memory. */
 static u8 *begin_state(const Ingot *m, u8 *arena) {
   for (BufId b = 1; b < m->p->buf.n; b++) {
     const Buf *x = prog_buf(m->p, b);
@@ -181,7 +181,7 @@ u8 *api_alloc_arena(Ingot *m, u64 bytes) {
   return begin_state(m, api_alloc_aligned(m->c, bytes));
 }
 
-/* After a reset the memory is that of before. */
+/* Reuses the arena of before a reset. */
 static u8 *arena_again(Ingot *m) {
   if (!m->states.spare) return api_alloc_arena(m, m->states.arena_bytes);
   memset(m->states.spare, 0, m->states.arena_bytes);
@@ -192,7 +192,7 @@ static bool is_aligned(const void *at, DType dt) {
   return (uintptr_t)at % (dtype_bytes(dt) < 8 ? dtype_bytes(dt) : 8) == 0;
 }
 
-/* Where it lies, if code can read it there: somewhere also when it is empty. */
+/* Address of the data, also for an empty tensor; copied if code cannot read it in place. */
 static const void *input_for(Ingot *m, const Tensor *t) {
   if (t->n && is_aligned(t->data, t->dt)) return t->data;
   void *copy = arena_alloc(&m->run.once, tensor_bytes(t) + 1);
@@ -200,7 +200,7 @@ static const void *input_for(Ingot *m, const Tensor *t) {
   return copy;
 }
 
-/* For output i, of at most these extents: the caller's, if it is large enough. */
+/* Memory for output i with these maximum extents: the caller's, if large enough. */
 static void *room_for(Ingot *m, u32 i, DType dt, const i64 *dim, u32 rank) {
   const IngotRoom *r = m->run.room ? &m->run.room[i] : NULL;
   u64 n, bytes;
@@ -255,7 +255,7 @@ static void call(Ctx *c, Native *n, CallFn *fn, WhyFn *why) {
   }
 }
 
-/* In one piece, and aligned as code that is given its weights wants them. */
+/* Joins the weights into one aligned block, as code with a weight argument expects. */
 static const u8 *join_weights(Ctx *c, const Blob *blob) {
   u8 *at = api_alloc_aligned(c, blob->n), *to = at;
   for (u32 i = 0; i < blob->piece.n; i++) {
@@ -265,7 +265,7 @@ static const u8 *join_weights(Ctx *c, const Blob *blob) {
   return at;
 }
 
-/* The library of the model, compiled if need be. */
+/* Loads the library of the model; compiles it if necessary. */
 static void load(Ctx *c, Native *n) {
   StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep);
   IngotC o = {
@@ -274,7 +274,7 @@ static void load(Ctx *c, Native *n) {
   bool own_file = !library && (api_wants_weights_file(n->m) ||
                                (n->m->compiled.keep && api_weight_bytes(n->m) > KEPT_WEIGHTS));
   if (own_file) o.weights = "pointer";
-  /* gives every buffer its place, also where the code is there already */
+  /* assigns offsets to buffers, even if the code is cached */
   EmitFacts facts = api_emit(n->m, &o, false, &source, &header);
   n->m->states.arena_bytes = facts.arena_bytes;
   if (own_file && !n->m->states.weights)
@@ -285,7 +285,7 @@ static void load(Ctx *c, Native *n) {
   } else {
     n->m->states.handle = load_code(c, n, &source, parts_wanted(facts.code_bytes));
   }
-  tempdir_remove(&n->folder); /* now, so that nothing is left behind by code that crashes */
+  tempdir_remove(&n->folder); /* now, so that crashing code leaves no files */
   if (!n->m->states.handle && !n->only_kept)
     fail(c, n->m->compiled.library ? ERR_input : ERR_system, LOC_NONE,
          "the compiled model cannot be loaded: %s", dlerror());
@@ -298,7 +298,7 @@ static void make(Ctx *c, void *arg) {
   n->m->states.handle_of = n->m->p;
 }
 
-/* What is to be called, compiled and loaded if need be. */
+/* The function to call; compiles and loads it if necessary. */
 static CallFn *code_of(Ctx *c, Native *n) {
   const char *entry = entry_of(n->m);
   make(c, n);
@@ -308,8 +308,7 @@ static CallFn *code_of(Ctx *c, Native *n) {
   } sym = {dlsym(n->m->states.handle, entry)};
   if (!sym.p && n->m->compiled.library)
     fail(c, ERR_input, LOC_NONE,
-         "%s has no function %s: build it with --caller, and give the name it was built with by "
-         "--name",
+         "%s has no function %s: build it with --caller, and pass its prefix with --name",
          n->m->compiled.library, entry);
   if (!sym.p) fail(c, ERR_system, LOC_NONE, "the compiled model has no function %s", entry);
   if (n->m->compiled.library) check_facts(c, n->m);
@@ -345,13 +344,12 @@ void api_close_c(Ingot *m) {
   m->states.spare = NULL;
 }
 
-/* Does it, and removes the folder. */
+/* Calls fn and removes the folder. */
 static Err protect(Native *n, void (*fn)(Ctx *c, void *arg)) {
   Ingot *m = n->m;
   if (!m->opened.reader)
     fail(m->c, ERR_unsupported, LOC_NONE,
-         "engine c runs only what the passes have made: the indices of a program from text are not "
-         "checked in C");
+         "engine c does not run programs in text form: C does not check their indices");
   api_need_runnable(m);
   Err e = ctx_protect(m->c, fn, n);
   tempdir_remove(&n->folder);
@@ -391,7 +389,7 @@ IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name) {
 
 static void load_kept(Ingot *m, int *found) {
   Native n = {.m = m, .only_kept = true};
-  api_need(m->c, found, "the place of the answer");
+  api_need(m->c, found, "a pointer to the answer");
   api_ready(m, api_engine_for(m, "c", 0));
   m->compiled.stays = true;
   Err e = m->compiled.keep ? protect(&n, make) : ERR_ok;

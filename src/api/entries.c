@@ -1,8 +1,8 @@
 /* entries.c: several models in one file.
  *
- * In: a model, and others that are to be entries beside it. Out: their programs, made for the same
- * machines with the same options, which share one arena. Each of the others is an Ingot with the
- * Ctx of the first: all that is done to one model can be done to it.
+ * In: a model, and others that become entries next to it. Out: their programs, for the same targets
+ * and options, sharing one arena. Each of the others is an Ingot with the Ctx of the first, so that
+ * all functions apply to it.
  */
 #include "api/api_internal.h"
 
@@ -21,8 +21,7 @@ Prog *api_program(const Ingot *m, u32 body) {
   return m->machine.body ? m->machine.body[body] : m->p;
 }
 
-/* The name of the file without its folder and what follows the first dot; what C does not allow in
- * names becomes '_'. */
+/* File name without folder and extensions; characters that C does not allow become '_'. */
 static const char *entry_name(Ctx *c, const char *path) {
   const char *slash = strrchr(path, '/'), *s = slash ? slash + 1 : path;
   StrBuf t = sb_new(&c->keep);
@@ -30,27 +29,30 @@ static const char *entry_name(Ctx *c, const char *path) {
     bool fine = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9');
     sb_put(&t, fine ? s : "_", 1);
   }
-  if (!t.n) fail(c, ERR_usage, LOC_NONE, "%s: no name for an entry can be made of it", path);
+  if (!t.n)
+    fail(c, ERR_usage, LOC_NONE, "%s: expected a file name that gives the entry a name in C", path);
   return sb_cstr(&t);
 }
 
-/* Macros have the names in capitals, so case does not make them differ. */
+/* Macros use the names in upper case, so case is ignored. */
 static void check_names(Ingot *m) {
   for (u32 i = 1; i < api_entry_count(m); i++)
     for (u32 k = 0; k < i; k++)
       if (!strcasecmp(api_entry(m, i)->entries.entry, api_entry(m, k)->entries.entry))
         fail(m->c, ERR_usage, LOC_NONE,
-             "two models are called '%s': entries of one file are called as their files are, and "
-             "need names that differ",
+             "two models are named '%s': entries are named after their files, which must have "
+             "different names",
              api_entry(m, i)->entries.entry);
 }
 
 static void add_model(Ingot *m, const char *path, Ingot **more) {
   Ctx *c = m->c;
-  api_need(c, more, "the place of the model");
+  api_need(c, more, "a pointer to the model");
   if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
-  if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "models of one file must be opened at once");
-  if (!m->opened.source.path) fail(c, ERR_usage, LOC_NONE, "of several models each must be a file");
+  if (m->g || m->p)
+    fail(c, ERR_usage, LOC_NONE, "expected all models of one file to be opened before other calls");
+  if (!m->opened.source.path)
+    fail(c, ERR_usage, LOC_NONE, "several models: expected each to be a file");
   Ingot *x = NEW(&c->keep, Ingot);
   x->c = c;
   x->run.once.c = c;
@@ -68,18 +70,12 @@ IngotStatus ingot_also(Ingot *m, const char *path, Ingot **more) {
   API_CALL(m, add_model(m, path, more));
 }
 
-/* What is asked of the file is asked of all. */
-static void check_options(const Ingot *m) {
-  if (m->codegen.aim != AIM_time || m->codegen.ram)
-    fail(m->c, ERR_unsupported, LOC_NONE,
-         "--optimize-for and --ram choose the program of one model, not of several in one file");
-}
-
 void api_compile_entries(Ingot *m) {
   Ctx *c = m->c;
   u32 n = api_entry_count(m);
   if (n == 1 || m->entries.joined) return;
-  check_options(m);
+  if (m->codegen.aim != AIM_time || m->codegen.ram)
+    fail(c, ERR_unsupported, LOC_NONE, "--optimize-for and --ram: expected a single model");
   Prog **p = NEWS(&c->keep, Prog *, n);
   for (u32 i = 1; i < n; i++) {
     Ingot *x = api_entry(m, i);

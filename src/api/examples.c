@@ -1,11 +1,11 @@
-/* examples.c: inputs of many runs, from files.
+/* examples.c: reads inputs of many runs.
  *
- * In: an .npz with arrays under the names of the model's inputs, or a folder of such files, each
- * one example. Out: the tensors of every example. In a single file examples lie along the first
- * axis: an array with one dimension more than the input holds one example in each row; one with as
- * many holds as many examples as the input's own first dimension, taken as 1 if it is open, goes
- * into it. What has one example only is the same in all. Numbers that are not finite are refused
- * here, where their place is known.
+ * In: an .npz with arrays named like the inputs, or a folder of such files, each one example. Out:
+ * the tensors of every example. In a single file examples lie along the first axis. An array with
+ * one dimension more than the input holds one example per row. An array of the same rank holds as
+ * many examples as the first dimension of the input (1 if open) fits into its own. An array with
+ * one example is used for all. Numbers that are not finite are refused here, where their position
+ * is known.
  */
 #include "api/api_internal.h"
 
@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the array of one input is cut. */
+/* How the array of one input is split. */
 typedef struct ExampleSlice {
   const Tensor *t;
   u64 n;    /* examples; 1: the same for all */
-  i64 rows; /* of the first axis for each; 0: an example has one dimension less */
+  i64 rows; /* rows of the first axis per example; 0: an example has one dimension less */
 } ExampleSlice;
 
 static void check_finite(Ctx *c, Loc loc, Str name, const Tensor *t) {
@@ -46,7 +46,7 @@ static _Noreturn void fail_missing(Ctx *c, Loc loc, const NamedTensors *v, Str n
     sb_fmt(&t, "%s%s", i ? ", " : "", show(c, v->at[i].name));
     suggest_try(&near, str_text(c, v->at[i].name));
   }
-  fail(c, ERR_input, loc, "no array for input '%s'; it has %s%s", show(c, name),
+  fail(c, ERR_input, loc, "no array for input '%s'; found %s%s", show(c, name),
        v->n ? sb_cstr(&t) : "none", suggest_text(c, &near));
 }
 
@@ -129,7 +129,7 @@ static ExampleSlice cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t
   if (!t->n) fail(c, ERR_input, loc, "array '%s' has no examples", show(c, in->name));
   if (!cut.n)
     fail(c, ERR_input, loc,
-         "array '%s' is %s: its first axis is no multiple of %lld, that of input %s",
+         "array '%s' is %s: expected a first axis that is a multiple of %lld, that of input %s",
          show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank), (long long)rows,
          decl_type_string(c, 0, d));
   return cut;

@@ -1,10 +1,10 @@
-/* export_project.c: the model as a folder that a project of some build system takes as it is.
+/* export_project.c: exports the model as a source folder for a build system.
  *
- * In: a model, the kind of project, a folder. Out: the C, a program that runs it, files of the
- * build system, and a README with sizes. All but the C are templates, tools/export, in which @word@
- * stands for a fact of the model; they are embedded as one text in which a line "==== KIND/PATH"
- * begins each. No file appears before all are made. MANIFEST names those that were written; a file
- * that is there and is not named in it is somebody else's, and is never replaced.
+ * In: a model, the kind of project, a folder. Out: the C, an example program, build files and a
+ * README with sizes. All but the C come from templates in tools/export, in which @word@ stands for
+ * a fact of the model. They are embedded as one text, where a line "==== KIND/PATH" starts each
+ * template. No file appears before all are made. MANIFEST lists the files written; other existing
+ * files are never replaced.
  */
 #include "api/api_internal.h"
 
@@ -16,11 +16,11 @@
 extern const unsigned char export_text[];
 extern const size_t export_text_size;
 
-/* Kinds, where their headers lie, and what becomes of templates that several have. */
+/* Kinds of projects, their include folders, and shared templates. */
 static const struct ExportKind {
-  const char *name, *header;     /* header: folder */
-  const char *main, *main_place; /* template, NULL: none of these */
-  bool hosted;                   /* threads, and weights in a file of their own */
+  const char *name, *header;     /* header: include folder */
+  const char *main, *main_place; /* template; NULL: none */
+  bool hosted;                   /* supports threads and a weight file */
 } kinds[] = {{"cmake", "include", "main.c.in", "example/main.c", true},
              {"make", "include", "main.c.in", "example/main.c", true},
              {"zephyr", "include", "main.c.in", "samples/hello/src/main.c", false},
@@ -34,7 +34,7 @@ enum { NKINDS = sizeof kinds / sizeof *kinds };
 
 typedef struct ExportKind ExportKind;
 
-/* What stands in templates between two @. */
+/* Value of @word@ in templates. */
 typedef struct TemplateVar {
   const char *name, *text;
 } TemplateVar;
@@ -46,7 +46,7 @@ typedef struct Export {
   const ExportKind *kind;
   TemplateVars word;
   VEC(FileOut) file;
-  StrBuf list; /* MANIFEST: the files of earlier exports, and those of this one */
+  StrBuf list; /* MANIFEST: files of earlier exports and of this one */
 } Export;
 
 static const ExportKind *find_kind(Ctx *c, const char *name) {
@@ -62,7 +62,7 @@ static void put_var(Ctx *c, Export *x, StrBuf *t, const char *name, size_t n) {
     sb_puts(t, w->text);
     return;
   }
-  bug(c, LOC_NONE, "tools/export: @%.*s@ stands for nothing", (int)n, name);
+  bug(c, LOC_NONE, "tools/export: unknown word @%.*s@", (int)n, name);
 }
 
 static StrBuf fill(Ctx *c, Export *x, const char *at, size_t n) {
@@ -83,7 +83,7 @@ static void add_file(Ctx *c, Export *x, const char *place, StrBuf t) {
   *vec_push(&c->keep, &x->file) = (FileOut){.path = path, .at = t.at, .n = t.n};
 }
 
-/* The templates of the kind, and those that it shares; as they are, before they are filled. */
+/* Adds the templates of the kind and the shared ones, unexpanded. */
 static void add_templates(Ctx *c, Export *x) {
   static const char line[] = "==== ";
   const ExportKind *k = x->kind;
@@ -112,7 +112,7 @@ static void define_number(Ctx *c, Export *x, const char *name, u64 n) {
   define_var(c, x, name, str_text(c, str_fmt(c, "%llu", (unsigned long long)n)));
 }
 
-/* One line, whatever the model is called. */
+/* Name of the model on one line. */
 static const char *source_line(Ctx *c, const Ingot *m) {
   const char *path = m->opened.source.file ? str_text(c, m->opened.source.file) : "a network";
   const char *slash = strrchr(path, '/');
@@ -172,12 +172,11 @@ static void define_facts(Ctx *c, Export *x, const EmitFacts *f) {
   define_number(c, x, "stack_size", (2 * f->stack_bytes + 2048 + 1023) / 1024 * 1024);
 }
 
-/* ---- files that are there ---- */
+/* ---- existing files ---- */
 
 static _Noreturn void refuse(Ctx *c, const char *path) {
   fail(c, ERR_usage, LOC_NONE,
-       "%s is there, and no ingot export wrote it: move it away, or give another folder to "
-       "--output",
+       "%s exists and was not written by ingot export: move it, or use another folder for --output",
        show_text(c, str_of(c, path)));
 }
 
@@ -193,13 +192,13 @@ static void read_list(Ctx *c, Export *x) {
   if (first) sb_put(&x->list, first + 1, f.n - (size_t)(first + 1 - (const char *)f.at));
 }
 
-/* Is the file named in the list, a line each? */
+/* Does the list contain the file on a line? */
 static bool is_ours(Ctx *c, Export *x, const char *place) {
   const char *line = str_text(c, str_fmt(c, "\n%s\n", place));
   return strstr(sb_cstr(&x->list), line) != NULL;
 }
 
-/* Refuses to replace what no export has written. */
+/* Refuses to replace files that no export has written. */
 static void check_overwrite(Ctx *c, Export *x) {
   struct stat st;
   size_t folder = strlen(x->o->folder) + 1;
@@ -211,18 +210,18 @@ static void check_overwrite(Ctx *c, Export *x) {
   }
 }
 
-/* ---- all of it ---- */
+/* ---- export ---- */
 
 static void check_name(Ctx *c, const ExportKind *k, const char *name) {
   bool header = is_reserved_name(c, "project", name);
   if (header || is_reserved_name(c, k->name, name))
     fail(c, ERR_usage, LOC_NONE,
-         "'%s' cannot be the name of a project for %s: %s is called so; --name gives another, such "
-         "as %s_net",
-         name, k->name, header ? "a header of C" : "something else there", name);
+         "'%s' cannot be the name of a project for %s: %s has this name; use --name, for example "
+         "%s_net",
+         name, k->name, header ? "a C header" : "something else in it", name);
 }
 
-/* Places of what the kind always has: the header first, then the source. */
+/* Paths that all kinds have: header, then source. */
 static Export begin(Ctx *c, Ingot *m, const IngotExport *o) {
   Export x = {.m = m, .o = o, .kind = find_kind(c, o->kind)};
   const char *name = o->c.name;
@@ -240,22 +239,22 @@ static Export begin(Ctx *c, Ingot *m, const IngotExport *o) {
 
 static void check(Ingot *m, const IngotExport *o) {
   Ctx *c = m->c;
-  api_need(c, o, "the description of the project");
+  api_need(c, o, "the export options");
   api_need(c, o->kind, "the kind of the project");
   api_need(c, o->folder, "the folder");
   api_need(c, o->c.name, "the prefix of C names");
   const ExportKind *k = find_kind(c, o->kind);
-  if (!*o->folder) fail(c, ERR_usage, LOC_NONE, "--output: the folder has no name");
+  if (!*o->folder) fail(c, ERR_usage, LOC_NONE, "--output: expected the name of a folder");
   if (o->c.weights && (!strcmp(o->c.weights, "pointer") || !k->hosted) &&
       strcmp(o->c.weights, "inline"))
-    fail(c, ERR_unsupported, LOC_NONE, "--weights %s: not in a project for %s", o->c.weights,
-         k->name);
+    fail(c, ERR_unsupported, LOC_NONE, "--weights %s: not supported in a project for %s",
+         o->c.weights, k->name);
   check_name(c, k, o->c.name);
   Export x = begin(c, m, o);
   check_overwrite(c, &x);
 }
 
-/* The texts of all places; those of Rust are the last two. */
+/* Expands all files; those of Rust are the last two. */
 static void make_files(Ctx *c, Export *x, const EmitFacts *facts, StrBuf header, StrBuf source) {
   u32 n = x->file.n, made = !strcmp(x->kind->name, "rust") ? 2 : 0;
   for (u32 i = 2; i < n - made; i++) {
@@ -277,9 +276,11 @@ static void export(Ingot *m, const IngotExport *o) {
   check(m, o);
   Export x = begin(c, m, o);
   IngotC ic = o->c;
-  if (api_entry_count(m) > 1) fail(c, ERR_unsupported, LOC_NONE, "a project holds one model");
+  if (api_entry_count(m) > 1)
+    fail(c, ERR_unsupported, LOC_NONE, "expected a single model for a project");
   if (!x.kind->hosted && m->codegen.threads > 1)
-    fail(c, ERR_unsupported, LOC_NONE, "--threads: not in a project for %s", x.kind->name);
+    fail(c, ERR_unsupported, LOC_NONE, "--threads: not supported in a project for %s",
+         x.kind->name);
   api_compile_variants(m);
   if (!ic.weights && x.kind->hosted && api_wants_weights_file(m)) ic.weights = "file";
   StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep);
@@ -296,12 +297,8 @@ static void export(Ingot *m, const IngotExport *o) {
   files_write(c, x.file.at, x.file.n);
 }
 
-static void check_alone(Ingot *m, const IngotExport *o) {
-  check(m, o);
-}
-
 IngotStatus ingot_check_export(Ingot *m, const IngotExport *o) {
-  API_CALL(m, check_alone(m, o));
+  API_CALL(m, check(m, o));
 }
 
 IngotStatus ingot_export(Ingot *m, const IngotExport *o) {

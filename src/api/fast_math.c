@@ -1,9 +1,9 @@
-/* fast_math.c: the text of a model for a compiler that may take sums in any order.
+/* fast_math.c: protects C text against reassociation by the compiler.
  *
- * In: C text. Out: the same text, in which one thing is kept from such a compiler: adding
- * 1.5 * 2^23 (2^52 in double) rounds a number to a whole one, and subtracting it again must not
- * cancel that, nor be multiplied out. Method: what a constant 0x1.8pN is subtracted from, a name or
- * an expression in parentheses, stands in IG_ARITH_FENCE, and so does the difference.
+ * In: C text. Out: the text with fences. Adding 1.5 * 2^23 (2^52 in double) rounds to an integer; a
+ * compiler that may reassociate would cancel the following subtraction. Method: wrap the operand
+ * that 0x1.8pN is subtracted from, a name or a parenthesized expression, and the difference in
+ * IG_ARITH_FENCE.
  */
 #include "api/build_product.h"
 
@@ -12,7 +12,7 @@
 
 const char fast_math_flags[] = "-fassociative-math -fno-signed-zeros -fno-trapping-math";
 
-/* gcc has __builtin_assoc_barrier for it, and forgets it when it makes vectors of a loop (12.2). */
+/* gcc 12.2 ignores __builtin_assoc_barrier when it vectorizes a loop. */
 static const char head[] =
     "#if defined(__clang__)\n"
     "#define IG_ARITH_FENCE(x) __arithmetic_fence(x)\n"
@@ -27,7 +27,7 @@ static const char head[] =
     "#endif\n";
 static const char mark[] = " - 0x1.8p";
 
-/* Where the operand that ends at `end` begins. */
+/* Start of the operand that ends at `end`. */
 static const char *operand(const char *from, const char *end) {
   const char *at = end;
   u32 depth = 0;

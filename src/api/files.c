@@ -1,7 +1,7 @@
-/* files.c: files that are written: named before work begins, and put in place at its end.
+/* files.c: output files: checked before the work, put in place at its end.
  *
- * In: paths, and what shall be in them, or what the process shall not leave behind. Out: files that
- * appear whole or not at all. That none of them is one that was read is seen to by base/file.c.
+ * In: paths and contents; temporary files of a guard. Out: files, written atomically. base/file.c
+ * ensures that none of them was read.
  */
 #include "api/api_internal.h"
 
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The public type is the inner one under another name. */
+/* IngotGuard is the internal type under its public name. */
 IngotGuard *ingot_guard_new(void (*doing)(void *user, const char *what), void *user) {
   return (IngotGuard *)guard_new(doing, user);
 }
@@ -61,7 +61,7 @@ IngotStatus ingot_will_write(Ingot *m, const char *const *path, uint32_t n) {
   API_CALL(m, will_write(m->c, path, n));
 }
 
-/* Bytes at the start of a file; 0 for what is none, and for pipes, which would wait. */
+/* Reads the first bytes of a file; 0 for other things and for pipes, which would block. */
 static size_t head_read(const char *path, u8 *head, size_t n) {
   struct stat st;
   if (stat(path, &st) || !S_ISREG(st.st_mode)) return 0;
@@ -85,7 +85,7 @@ int ingot_is_model_file(const char *path) {
   return vm_sniff(head, got) || reader_marked(head, got);
 }
 
-/* How many outputs a folder will receive is not known yet: those that are there are looked at. */
+/* The number of outputs is not known yet: checks the existing ones. */
 static void will_write_outputs(Ctx *c, const char *path) {
   struct stat st;
   api_need(c, path, "the path");
@@ -107,7 +107,7 @@ IngotStatus ingot_will_write_outputs(Ingot *m, const char *path) {
   API_CALL(m, will_write_outputs(m->c, path));
 }
 
-/* The folder and those around it. */
+/* Creates the folder and its parents. */
 static void folders_make(Ctx *c, const char *folder) {
   char *path = arena_copy(&c->keep, folder, strlen(folder) + 1);
   for (char *p = path + 1;; p++) {
@@ -134,7 +134,7 @@ static const char *folder_fault(const char *folder) {
   return S_ISDIR(st.st_mode) ? others_may_write(&st) : "is not a folder";
 }
 
-/* `path` up to its last slash, "." without one. false: it is too long. */
+/* Parent folder of a path, "." without a slash. false: too long. */
 static bool folder_of(const char *path, char *to, size_t room) {
   const char *slash = strrchr(path, '/');
   const char *from = slash ? path : ".";
@@ -157,7 +157,7 @@ bool cache_check_file(Ctx *c, const char *path) {
   if (lstat(path, &st)) return false;
   const char *why = cache_fault(path);
   if (!why) return true;
-  warn(c, LOC_NONE, "%s %s: the file is not used and made anew", path, why);
+  warn(c, LOC_NONE, "%s %s: it is ignored and replaced", path, why);
   unlink(path);
   return false;
 }
@@ -165,10 +165,10 @@ bool cache_check_file(Ctx *c, const char *path) {
 bool cache_folder_trusted(Ctx *c, const char *folder) {
   const char *why = folder_fault(folder);
   if (!why) return true;
-  Str text = str_fmt(c, "%s %s, so no file is taken from it: chown it to yourself, chmod go-w it",
-                     folder, why);
+  Str text =
+      str_fmt(c, "%s %s, so it is not used: chown it to yourself, chmod go-w it", folder, why);
   for (const Diag *d = c->diags; d; d = d->next)
-    if (strstr(d->text, str_text(c, text))) return false; /* said before */
+    if (strstr(d->text, str_text(c, text))) return false; /* warned before */
   warn(c, LOC_NONE, "%s", str_text(c, text));
   return false;
 }
@@ -186,19 +186,16 @@ const char *cache_file(Ctx *c, const char *name, const char *who) {
   else if (home && *home == '/')
     dir = str_fmt(c, "%s/.cache", home);
   else
-    fail(c, ERR_usage, LOC_NONE,
-         "%s: neither XDG_CACHE_HOME nor HOME says where results are kept: give a file", who);
+    fail(c, ERR_usage, LOC_NONE, "%s: neither XDG_CACHE_HOME nor HOME is set: name a file", who);
   const char *folder = str_text(c, str_fmt(c, "%s/ingot", str_text(c, dir)));
   folders_make(c, folder);
   if (!cache_folder_trusted(c, folder)) {
     folder = str_text(c, str_fmt(c, "%s/ingot-%lu", temp_folder(), (unsigned long)geteuid()));
     folders_make(c, folder);
-    struct stat st; /* a link in a folder of all users may change at any time */
+    struct stat st; /* a link in a world-writable folder may change at any time */
     if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || !cache_folder_trusted(c, folder))
       fail(c, ERR_system, LOC_NONE,
-           "%s: there is no folder for results that only this user can write to: set "
-           "XDG_CACHE_HOME to one",
-           who);
+           "%s: no cache folder that only this user can write to: set XDG_CACHE_HOME to one", who);
   }
   return str_text(c, str_fmt(c, "%s/%s", folder, name));
 }

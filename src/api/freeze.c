@@ -1,9 +1,9 @@
-/* freeze.c: inputs that are constants of the model from now on.
+/* freeze.c: inputs that become constants.
  *
- * In: what was given for inputs, some of it frozen (ingot_freeze). Out: of an ONNX model, what the
- * importer needs, which makes constants of them before any node is built, so that a branch that is
- * not taken is never read, nor its weights; of a graph in text form, the graph with the parameter
- * replaced. Contents given for a frozen input once more must be the same.
+ * In: bindings of inputs, some of them frozen (ingot_freeze). Out: for an ONNX model, the list that
+ * the importer turns into constants before it builds nodes, so that untaken branches and their
+ * weights are never read. For a graph in text form, the graph with the parameter replaced. Contents
+ * given again for a frozen input must be equal.
  */
 #include "api/api_internal.h"
 
@@ -16,7 +16,7 @@ const InputBinding *api_frozen(const Ingot *m, Str name) {
   return NULL;
 }
 
-/* Is every element of t this one? */
+/* Are all elements of t equal to this one? */
 static bool is_all(const Tensor *t, const Tensor *one) {
   u32 bytes = dtype_bytes(one->dt);
   for (u64 i = 0; i < t->n; i++)
@@ -24,7 +24,7 @@ static bool is_all(const Tensor *t, const Tensor *one) {
   return true;
 }
 
-/* Is t, or one element of it for every place, what the input was frozen at? */
+/* Is t, or one element of it for all places, equal to the frozen value? */
 static bool agrees(const Ctx *c, const InputBinding *frozen, const Tensor *t, bool fills) {
   const Tensor *x = frozen->data;
   bool filled = frozen->kind != IB_data && !x->rank;
@@ -43,7 +43,7 @@ bool api_is_redundant(Ingot *m, InputBinding *v) {
   const Tensor *t = v->kind == IB_text ? api_parse_value(c, name, frozen->data->dt, v->text)
                                        : api_binding_tensor(m, v);
   if (!agrees(c, frozen, t, v->kind != IB_data && !t->rank))
-    fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen at other contents than those given", name);
+    fail(c, ERR_usage, LOC_NONE, "input '%s' is frozen; found other contents for it", name);
   return true;
 }
 
@@ -67,7 +67,7 @@ static Tensor *binding_tensor(Ingot *m, InputBinding *v, const Type *t) {
   return all;
 }
 
-/* A constant in front of all nodes. */
+/* Adds a constant before all nodes. */
 static Val first_const(Graph *g, Tensor *t, Str name) {
   g->cur = 1;
   Val c = mk_const(g, t);

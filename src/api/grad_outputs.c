@@ -1,26 +1,25 @@
-/* grad_outputs.c: derivatives of an output as further outputs.
+/* grad_outputs.c: adds gradients as outputs.
  *
- * In: "LOSS", or "LOSS:X,W,..." (ingot_set_grad). Out: after import, the graph with a result
- * NAME.grad for each of these values (none named: all inputs of floats): the derivative of the sum
- * of LOSS. LOSS is an output or a value of the graph, X an input, a constant or another value, by
- * name.
+ * In: "LOSS" or "LOSS:X,W,..." (ingot_set_grad). Out: after import, the graph with an output
+ * NAME.grad for each listed value (default: all float inputs): the gradient of sum(LOSS). LOSS is
+ * an output or a value of the graph, X an input, a constant or another value, by name.
  */
 #include "api/api_internal.h"
 #include "pass/graph/grad.h"
 
 #include <string.h>
 
-/* Nearest name of the model's outputs and inputs. */
-static const char *near_value(Ingot *m, Str said) {
+/* Closest name among outputs and inputs. */
+static const char *near_value(Ingot *m, Str word) {
   Graph *g = m->g;
-  Suggestion near = suggest_new(str_text(m->c, said));
+  Suggestion near = suggest_new(str_text(m->c, word));
   for (u32 i = 0; i < g->out_name.n; i++) suggest_try(&near, str_text(m->c, g->out_name.at[i]));
   for (u32 i = 0; i < g->blk.at[1].param.n; i++)
     suggest_try(&near, str_text(m->c, graph_val(g, g->blk.at[1].param.at[i])->name));
   return suggest_text(m->c, &near);
 }
 
-/* A value of block 1 by its label, the last one of that name; an output by its name. */
+/* Value of region 1 by its label, the last one of that name; or an output by name. */
 static Val find(Graph *g, Str name, bool output) {
   Val found = 0;
   for (u32 i = 0; output && i < g->out_name.n; i++)
@@ -39,10 +38,10 @@ static Val find_float(Ingot *m, const char *at, size_t n, bool output) {
   Str name = str_intern(m->c, at, n);
   Val v = find(m->g, name, output);
   if (!v)
-    fail(m->c, ERR_usage, LOC_NONE, "--grad: there is no %s '%s'%s", output ? "output" : "value",
+    fail(m->c, ERR_usage, LOC_NONE, "--grad: unknown %s '%s'%s", output ? "output" : "value",
          show(m->c, name), near_value(m, name));
   if (!dtype_is_float(graph_type(m->g, v)->dt))
-    fail(m->c, ERR_usage, LOC_NONE, "--grad: '%s' is %s, no float", show(m->c, name),
+    fail(m->c, ERR_usage, LOC_NONE, "--grad: '%s' is %s, expected a float type", show(m->c, name),
          type_text(m->g->dims, graph_type(m->g, v)));
   return v;
 }
@@ -75,11 +74,11 @@ void api_add_grad(Ingot *m) {
   grad_with(g, &(GradOptions){.total = true}, y, x, n, NULL, 0, out);
   for (u32 i = 0; i < n; i++)
     graph_result(g, out[i], str_fmt(m->c, "%s.grad", str_text(m->c, graph_val(g, x[i])->name)));
-  m->opened.ports = NULL; /* there are more outputs than the model declares */
+  m->opened.ports = NULL; /* the model declares fewer outputs */
 }
 
 static void set_grad(Ingot *m, const char *spec) {
-  api_need(m->c, spec, "what to differentiate");
+  api_need(m->c, spec, "the values to differentiate");
   api_need_unread(m, "--grad");
   m->options.grad = str_text(m->c, str_of(m->c, spec));
 }

@@ -1,12 +1,10 @@
-/* guess_dims.c: numbers for dimensions that nobody gave, so that a refusal can show options that
- * work.
+/* guess_dims.c: guesses missing dimensions, so that a refusal can suggest options that work.
  *
- * In: what an import missed. Out: words for the command line, if some numbers let the import
- * succeed. Method: usual sizes are tried in turn, for sides of images and for lengths, each also
- * with some of the dimensions 1 (a batch in an odd place). A dimension of inputs only that are to
- * be state grows from run to run: it gets a bound, and the others are 1 at first, a step at a time.
- * The number of trials and their time are bounded; this runs only where the answer is a refusal
- * anyway.
+ * In: the dimensions that an import missed. Out: command-line words, if some numbers let the import
+ * succeed. Method: try usual image sizes and lengths, also with some dimensions set to 1 (a batch
+ * in an unusual position). A dimension that occurs only in inputs that look like state grows from
+ * run to run: it gets a bound, and the other dimensions are 1. The number of trials and their time
+ * are limited; this runs only after a failure.
  */
 #include "api/api_internal.h"
 
@@ -20,11 +18,11 @@ typedef struct Guess {
   Ingot *m;
   ImportOptions o;
   const MissingDims *miss;
-  BindDim *mine; /* of o.dim: one for each that is missing */
-  bool *grows;   /* likewise: it gets a bound */
+  BindDim *mine; /* part of o.dim: one per missing dimension */
+  bool *grows;   /* parallel to mine: it gets a bound */
   u32 trials;
   double start;
-  const char *why; /* the first trial failed, and the words it stands for */
+  const char *why; /* why the first trial failed, and its options */
   StrBuf first;
 } Guess;
 
@@ -51,7 +49,7 @@ static void first_failure(Guess *a, const char *why) {
   }
 }
 
-/* Whatever a trial says is taken back, and what was said before is no failure of its own. */
+/* Runs a trial; discards its messages and ignores earlier ones. */
 static bool works(Guess *a) {
   Ctx *c = a->m->c;
   Loc here = c->here;
@@ -76,7 +74,7 @@ static void set_values(Guess *a, u32 size, u32 ones) {
   }
 }
 
-/* ---- what grows ---- */
+/* ---- growing dimensions ---- */
 
 static bool has_dim(const DeclValue *v, const BindDim *d) {
   if (d->input) return v->name == d->input;
@@ -85,7 +83,7 @@ static bool has_dim(const DeclValue *v, const BindDim *d) {
   return false;
 }
 
-/* The first input that has the dimension; NULL: none, or one that is no state. */
+/* First input with the dimension; NULL: none, or one that does not look like state. */
 static const DeclValue *state_with(Ingot *m, const BindDim *d) {
   const DeclValue *found = NULL;
   for (u32 i = 0; m->opened.model && i < m->opened.model->ninput; i++) {
@@ -97,7 +95,7 @@ static const DeclValue *state_with(Ingot *m, const BindDim *d) {
   return found;
 }
 
-/* ---- words ---- */
+/* ---- hints ---- */
 
 static void keep_pair(Ingot *m, const char *option, StrBuf *t) {
   for (u32 i = 0; i + 1 < m->options.hint.n; i++)
@@ -120,8 +118,8 @@ static Val param_named(const Graph *g, Str name) {
   return 0;
 }
 
-/* A bound is said with the whole shape of an input, and the dimensions in it that have a number but
- * not from the file need that once more: they would be open too. */
+/* A bound is given with the whole shape of an input. Other dimensions of this shape then need their
+ * numbers again, or they would be open. */
 static void keep_bound(Ingot *m, const DeclValue *v) {
   Val param = param_named(m->g, v->name);
   const Type *type = param ? graph_type(m->g, param) : NULL;
@@ -133,13 +131,14 @@ static void keep_bound(Ingot *m, const DeclValue *v) {
     dim_bounds(m->g->dims, type->dim[k], &lo, &hi);
     sb_fmt(&t, "%s%lld", k ? "x" : "", (long long)hi);
     if (lo != hi || !d || (d->kind == OD_value && d->value >= 0)) continue;
-    bool named = d->kind == OD_param, said = false;
+    bool named = d->kind == OD_param, known = false;
     BindDim b = {.value = hi, .symbol = named ? d->param : 0, .input = named ? 0 : v->name};
     b.axis = named ? 0 : k;
     for (u32 i = 0; i < m->options.dim.n; i++)
-      said = said || (!m->options.dim.at[i].bound && m->options.dim.at[i].symbol == b.symbol &&
-                      m->options.dim.at[i].input == b.input && m->options.dim.at[i].axis == b.axis);
-    if (!said) keep_number(m, &b);
+      known =
+          known || (!m->options.dim.at[i].bound && m->options.dim.at[i].symbol == b.symbol &&
+                    m->options.dim.at[i].input == b.input && m->options.dim.at[i].axis == b.axis);
+    if (!known) keep_number(m, &b);
   }
   keep_pair(m, "--max-shapes", &t);
 }
@@ -195,7 +194,7 @@ void api_guess_dims(Ingot *m, const ImportOptions *asked, const MissingDims *mis
   a.grows = NEWS(&c->keep, bool, miss->n + 1);
   u32 masks = miss->n < FEW ? 1u << miss->n : 1u << FEW;
   for (u32 i = 0; i < miss->n; i++) {
-    if (miss->at[i].bind.rank) return; /* a whole shape cannot be guessed */
+    if (miss->at[i].bind.rank) return; /* cannot guess a whole shape */
     a.grows[i] = m->options.state.n && !miss->at[i].bind.value && state_with(m, &miss->at[i].bind);
     growth = growth || a.grows[i];
   }
@@ -212,9 +211,9 @@ const char *ingot_hint(const Ingot *m, uint32_t i) {
   return m && i < m->options.hint.n ? m->options.hint.at[i] : NULL;
 }
 
-const char *ingot_nearest(const char *said, const char *const *name, size_t n) {
-  Suggestion near = suggest_new(said);
-  for (size_t i = 0; said && name && i < n; i++)
+const char *ingot_nearest(const char *word, const char *const *name, size_t n) {
+  Suggestion near = suggest_new(word);
+  for (size_t i = 0; word && name && i < n; i++)
     if (name[i]) suggest_try(&near, name[i]);
   return near.name;
 }

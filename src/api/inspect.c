@@ -1,8 +1,8 @@
-/* inspect.c: reports: on a model, on the supported operators, on the passes.
+/* inspect.c: reports on a model, on the supported operators and on the passes.
  *
- * In: an open model. Out: text or JSON. The model is imported with open dimensions (or those the
- * user gave), so a model that cannot run without more facts can still be looked at; multiply-adds
- * are then counted with every unknown dimension taken as 1.
+ * In: an open model. Out: text or JSON. The model is imported with open dimensions, or with those
+ * the user gave, so that a model with missing facts can be inspected. Multiply-adds are then
+ * counted with unknown dimensions as 1.
  */
 #include "api/api_internal.h"
 #include "pass/kernel/family.h"
@@ -16,8 +16,9 @@ typedef struct Report {
   StrBuf out;
   ModelInfo facts;
   double macs;
-  bool sized;          /* imported with the sizes it would run with */
-  const char *missing; /* what it would need for that, if it can only be built so; NULL: nothing */
+  bool sized; /* imported with the sizes of a run */
+  const char
+      *missing; /* missing dimensions, if it can only be built with guessed ones; else NULL */
   IngotMemory memory;
 } Report;
 
@@ -27,7 +28,7 @@ static int by_count(const void *a, const void *b) {
   return x->op < y->op ? -1 : x->op > y->op;
 }
 
-/* Of a graph that came as text. */
+/* Counts constants of a graph in text form. */
 static void count_constants(Report *r, Graph *g) {
   for (RegionId b = 1; b < g->blk.n; b++)
     for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
@@ -71,7 +72,7 @@ static void values(Report *r, bool inputs) {
   if (r->json) sb_puts(&r->out, "],");
 }
 
-/* Pairs that are kept, or else those that --state auto would take; nothing if there are none. */
+/* Lists state pairs, or those that --state auto would use; prints nothing if there are none. */
 static void state_part(Report *r) {
   Ctx *c = r->m->c;
   Graph *g = r->m->g;
@@ -116,7 +117,7 @@ static void fact_json(Report *r, const ModelInfoItem *f) {
   sb_puts(&r->out, ",");
 }
 
-/* Of a file that has weights and facts, but no operators. */
+/* Reports a file with weights and metadata, but without operators. */
 static void weights_part(Report *r) {
   Ctx *c = r->m->c;
   const ModelInfo *f = &r->facts;
@@ -230,7 +231,7 @@ static void graph_part(Report *r) {
            dim_nsyms(r->m->g->dims) ? " (open dimensions taken as 1)" : "");
 }
 
-/* Of a file of bytecode. */
+/* Reports a bytecode file. */
 static void bytecode_part(Report *r) {
   Prog *p = r->m->p;
   VmFacts f = vm_facts(r->m->states.vm);
@@ -259,7 +260,7 @@ static void declared_line(Report *r, const DeclValue *v, bool first) {
   value_line(r, v->name, decl_type_string(r->m->c, v->name, &v->type), NULL, first);
 }
 
-/* Of a model that cannot be built as it is: what its file declares. */
+/* Reports the declarations of a model that cannot be built. */
 static void declared_part(Report *r) {
   const Model *g = r->m->opened.model;
   sb_puts(&r->out, r->json ? "\"inputs\":[" : "inputs\n");
@@ -328,11 +329,11 @@ static void try_memory(Ctx *c, void *arg) {
   Report *r = arg;
   (void)c;
   if (r->m->opened.model && !r->m->passed && !r->sized) r->m->g = NULL;
-  api_import(r->m, false); /* with the dimensions it would run with */
+  api_import(r->m, false); /* with the dimensions of a run */
   api_memory(r->m, &r->memory);
 }
 
-/* Comes last: the passes change the graph. */
+/* Must be last: the passes change the graph. */
 static void memory_part(Report *r) {
   const char *why = "";
   Graph *g = r->m->g;
@@ -355,9 +356,8 @@ static void try_sizes(Ctx *c, void *m) {
   api_import(m, false);
 }
 
-/* With open dimensions as they are; what refuses those may take the sizes it would run with, and
- * then its messages about open ones do not matter; nor where some sizes are missing, but numbers
- * were found with which it can be built. */
+/* Imports with open dimensions. If that is refused, imports with the sizes of a run and drops the
+ * earlier messages, or with guessed sizes if some are missing. */
 static Err import_any(Report *r) {
   Ctx *c = r->m->c;
   DiagMark before = diag_mark(c);
@@ -377,7 +377,7 @@ static Err import_any(Report *r) {
 
 static void inspect(Ingot *m, bool json, const char **text, size_t *n, Err *code) {
   Ctx *c = m->c;
-  api_need(c, text && n ? text : NULL, "the place of the text");
+  api_need(c, text && n ? text : NULL, "a pointer to the text");
   api_need_single_variant(m);
   Report r = {.m = m, .json = json, .out = sb_new(&c->keep)};
   *code = import_any(&r);
@@ -466,7 +466,7 @@ static void explain(Ingot *m, bool json, StrBuf *out) {
   (void)json;
   api_need_single_entry(m);
   api_run_passes(m, &(IngotPipe){.stop = "canon"});
-  if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "only graphs are fused, not programs");
+  if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "--explain: expected a graph, found a program");
   Graph *g = graph_copy(m->g); /* without the marks of fuse */
   fuse_explain(m->g, out);
   m->g = g;

@@ -1,8 +1,7 @@
-/* jit.c: engine jit: the program as code that LLVM makes in this process.
+/* jit.c: engine jit: runs the program as code that LLVM makes in this process.
  *
- * In: a model with inputs. Out: its outputs. The code is made before the first run and kept with
- * the session, as is the arena. One thread runs it, however many the program is for: the bits are
- * the same.
+ * In: a model with inputs. Out: its outputs. Code and arena are made before the first run and kept
+ * with the session. One thread runs the code, whatever --threads says; results are bit-identical.
  */
 #include "api/api_internal.h"
 
@@ -31,8 +30,7 @@ static Jit *code_of(Ingot *m) {
 static void check(Ingot *m) {
   if (!m->opened.reader)
     fail(m->c, ERR_unsupported, LOC_NONE,
-         "engine jit runs only what the passes have made: the indices of a program from text are "
-         "not checked in its code");
+         "engine jit does not run programs in text form: its code does not check their indices");
   api_need_runnable(m);
 }
 
@@ -81,7 +79,7 @@ static double run_once(Bench *a) {
   double start = time_ms();
   call(m, j, &f, a->seed);
   double ms = time_ms() - start;
-  arena_rewind(&m->run.once, mark); /* results are not looked at */
+  arena_rewind(&m->run.once, mark); /* results are not used */
   return ms;
 }
 
@@ -101,8 +99,8 @@ void api_close_jit(Ingot *m) {
 
 /* ---- object code ---- */
 
-/* What LLVM calls a machine that a target is for: TRIPLE,CPU,FEATURES. triple: as it was given, up
- * to all three of them, to which come the features of the target; NULL: by the target. */
+/* LLVM name of the machine of a target: TRIPLE,CPU,FEATURES. triple: up to all three given by the
+ * user, completed with the features of the target; NULL: from the target. */
 static const char *machine_of(Ctx *c, const Target *t, const char *triple) {
   size_t name = strcspn(t->llvm, ","), to = name + (t->llvm[name] == ',');
   to += strcspn(t->llvm + to, ",");
@@ -112,7 +110,7 @@ static const char *machine_of(Ctx *c, const Target *t, const char *triple) {
     sb_puts(&s, triple);
   else
     sb_put(&s, t->llvm, to);
-  const char *said = sb_cstr(&s), *cpu = strchr(said, ',');
+  const char *given = sb_cstr(&s), *cpu = strchr(given, ',');
   const char *features = cpu ? strchr(cpu + 1, ',') : NULL;
   bool some = features && features[1];
   sb_puts(&s, features ? "" : cpu ? "," : ",,");
@@ -133,7 +131,7 @@ static LlvmOptions object_options(Ingot *m, const IngotBuild *o, const char *nam
 }
 
 void api_check_via(Ctx *c, const IngotBuild *o) {
-  static const char *const only_c = "only C has it: build without --backend llvm";
+  static const char *const only_c = "not supported with --backend llvm";
   if (strcmp(o->via, "llvm") != 0)
     fail(c, ERR_usage, LOC_NONE, "--backend %s: expected llvm", o->via);
   if (o->optimize) fail(c, ERR_unsupported, LOC_NONE, "--optimize: %s", only_c);
@@ -147,9 +145,9 @@ void api_check_via(Ctx *c, const IngotBuild *o) {
   if (o->c.debug) fail(c, ERR_unsupported, LOC_NONE, "--debug: %s", only_c);
 }
 
-/* The C of these has functions beside NAME_run, which its header declares. */
+/* The C of these models has functions besides NAME_run, which its header declares. */
 void api_need_plain(Ingot *m) {
-  static const char *const through_c = "build it through C, without --backend llvm";
+  static const char *const through_c = "leave out --backend llvm";
   Loc loc = {.file = m->opened.source.file, .index = -1};
   if (ingot_talks(m))
     fail(m->c, ERR_unsupported, loc, "--backend llvm: is a language model: %s", through_c);
@@ -161,13 +159,13 @@ void api_need_plain(Ingot *m) {
 void api_object(Ingot *m, const IngotBuild *o, const char *name, StrBuf *to) {
   LlvmOptions l = object_options(m, o, name);
   if (m->p->threads > 1)
-    fail(m->c, ERR_unsupported, LOC_NONE, "--threads: only C has it: build without --backend llvm");
+    fail(m->c, ERR_unsupported, LOC_NONE, "--threads: not supported with --backend llvm");
   llvm_object(m->p, &l, to);
 }
 
 static void print_llvm(Ingot *m, const char **text, size_t *n) {
   StrBuf t = sb_new(&m->c->keep);
-  api_need(m->c, text && n ? text : NULL, "the place of the text");
+  api_need(m->c, text && n ? text : NULL, "a pointer to the text");
   api_need_model(m, "code of LLVM");
   api_target_host(m);
   api_run_passes(m, NULL);
@@ -187,18 +185,18 @@ static void keep_default(Ctx *c, void *arg) {
   m->compiled.keep = cache_file(c, ".", "--keep-code");
 }
 
-/* NULL: for engine c; a folder that cannot be used only costs time. */
+/* NULL: engine c only; failures only cost time. */
 static void keep_code(Ingot *m, const char *folder) {
   Ctx *c = m->c;
   DiagMark before = diag_mark(c);
-  const char *said = getenv("INGOT_CACHE");
+  const char *given = getenv("INGOT_CACHE");
   m->compiled.keep_quietly = !folder;
   m->compiled.keep = NULL;
   if (folder && !*folder)
     keep_default(c, m);
   else if (folder)
     m->compiled.keep = cache_folder_trusted(c, folder) ? str_text(c, str_of(c, folder)) : NULL;
-  else if ((!said || strcmp(said, "0") != 0) && ctx_protect(c, keep_default, m))
+  else if ((!given || strcmp(given, "0") != 0) && ctx_protect(c, keep_default, m))
     diag_rewind(c, before);
 }
 

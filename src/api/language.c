@@ -1,9 +1,8 @@
-/* language.c: language models: what is asked of them, and how well they foretell a text.
+/* language.c: options and perplexity of language models.
  *
- * In: a model that maps ids to logits and keeps its context as state; ids of a text. Out: the mean
- * of the negative logarithms of the probabilities that it gave to each id of the text. Method: the
- * text is cut into stretches as long as the context, each begun anew and fed in runs of as many ids
- * as the graph takes; sums are in double.
+ * In: a model that maps ids to logits and keeps its context as state; token ids of a text. Out: the
+ * mean negative log-likelihood of the text. Method: split the text into parts of the context
+ * length, reset the state for each, and run it in chunks; sums are in double.
  */
 #include "api/api_internal.h"
 
@@ -12,18 +11,18 @@
 
 static void set_language(Ingot *m, const IngotLanguage *o) {
   Ctx *c = m->c;
-  api_need(c, o, "what is asked of a language model");
+  api_need(c, o, "the language model options");
   if (m->g || m->p)
-    fail(c, ERR_usage, LOC_NONE, "a language model is told its context before it is imported");
+    fail(c, ERR_usage, LOC_NONE, "expected options of a language model before it is imported");
   if (m->opened.source.at && !(m->opened.reader && m->opened.reader->speech))
     fail(c, ERR_usage, LOC_NONE,
-         "is no language model: --context, --chunk, --every-token and --cache are for those");
+         "is not a language model: leave out --context, --chunk, --every-token and --cache");
   if (o->context > DIM_MAX || o->chunk > DIM_MAX)
-    fail(c, ERR_usage, LOC_NONE, "a context or a chunk of so many tokens is out of range");
+    fail(c, ERR_usage, LOC_NONE, "--context or --chunk is out of range");
   DType kept = o->cache ? dtype_from_name(o->cache, strlen(o->cache)) : DT_none;
   if (o->cache && !strcmp(o->cache, "int8")) kept = DT_i8;
   if (o->cache && kept != DT_f16 && kept != DT_f32 && kept != DT_i8)
-    fail(c, ERR_usage, LOC_NONE, "'%s': keys and values are kept as f16, f32 or int8", o->cache);
+    fail(c, ERR_usage, LOC_NONE, "--cache '%s': expected f16, f32 or int8", o->cache);
   m->options.language = (LmOptions){
       .context = (i64)o->context, .chunk = (i64)o->chunk, .every = o->every != 0, .kept = kept};
 }
@@ -38,11 +37,11 @@ typedef struct Perplexity {
   Ingot *m;
   const char *engine;
   i64 chunk, context;
-  double sum; /* of negative logarithms, in nats */
-  u64 n;      /* ids foretold */
+  double sum; /* sum of negative log-likelihoods in nats */
+  u64 n;      /* scored tokens */
 } Perplexity;
 
-/* -log of the probability of id. */
+/* Negative log-likelihood of id. */
 static double neg_log_likelihood(const float *logit, i64 n, i64 id) {
   double top = (double)logit[id];
   for (i64 i = 0; i < n; i++) top = (double)logit[i] > top ? (double)logit[i] : top;
@@ -52,8 +51,7 @@ static double neg_log_likelihood(const float *logit, i64 n, i64 id) {
   return top + log(sum) - (double)logit[id];
 }
 
-/* A run of n ids at the end of what the state holds; the id behind each is foretold, `left` in all.
- */
+/* Runs n ids after the current state and scores the id after each, `left` in all. */
 static void feed(Perplexity *o, const i32 *ids, i64 n, i64 left) {
   Ingot *m = o->m;
   Ctx *c = m->c;
@@ -64,8 +62,8 @@ static void feed(Perplexity *o, const i32 *ids, i64 n, i64 left) {
   IngotTensor y = ingot_output(m, 0);
   for (i64 i = 0; i < n && i < left; i++) {
     if (ids[i + 1] < 0 || ids[i + 1] >= y.dim[1])
-      fail(c, ERR_input, LOC_NONE, "id %d is not in the vocabulary of %lld", (int)ids[i + 1],
-           (long long)y.dim[1]);
+      fail(c, ERR_input, LOC_NONE, "token id %d is out of range: the vocabulary has %lld tokens",
+           (int)ids[i + 1], (long long)y.dim[1]);
     o->sum += neg_log_likelihood((const float *)y.data + i * y.dim[1], y.dim[1], ids[i + 1]);
     o->n++;
   }
@@ -93,9 +91,9 @@ static void perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *eng
   Ctx *c = m->c;
   Perplexity o = {.m = m, .engine = engine};
   api_need(c, n ? ids : (const void *)"", "the ids");
-  api_need(c, out, "the place of the result");
+  api_need(c, out, "a pointer to the result");
   if (n < 2)
-    fail(c, ERR_input, LOC_NONE, "a text of %llu tokens has none to foretell",
+    fail(c, ERR_input, LOC_NONE, "a text of %llu tokens is too short: expected at least 2",
          (unsigned long long)n);
   import_decoder(&o, n);
   for (u64 at = 0; at + 1 < n; at += (u64)o.context) {

@@ -1,16 +1,15 @@
-/* library.c: is a shared object whole?
+/* library.c: checks that a shared object is complete.
  *
- * In: the path of a library that somebody names. Out: nothing, or a refusal. The loader maps the
- * segments that an ELF header lists without a look at the length of the file; what lies behind its
- * end then kills the process (SIGBUS). So headers, tables and segments must lie inside. What the
- * bytes mean is not looked at: code that is loaded is trusted. Other formats are left to the
- * loader.
+ * In: the path of a user's library. Out: nothing, or a refusal. The loader maps the segments in an
+ * ELF header without checking the file length; access past the end kills the process (SIGBUS). So
+ * headers, tables and segments must lie inside the file. The contents are not checked: loaded code
+ * is trusted. Other formats are left to the loader.
  */
 #include "api/api_internal.h"
 
 #include <string.h>
 
-/* Where fields lie in a header of 32 and of 64 bits: offset, width. */
+/* Offset and width of fields in 32-bit and 64-bit headers. */
 typedef struct Field {
   u8 at, width;
 } Field;
@@ -18,7 +17,7 @@ typedef struct Field {
 typedef struct Elf {
   u64 header, entry, section; /* bytes of the file header and of entries of the two tables */
   Field phoff, phsize, phnum, shoff, shsize, shnum;
-  Field offset, filesz; /* of a program header */
+  Field offset, filesz; /* fields of a program header */
 } Elf;
 
 static const Elf elf[2] = {
@@ -67,6 +66,6 @@ bool api_is_library(Ctx *c, const char *path) {
 void api_check_library(Ctx *c, const char *path) {
   File f = file_read(c, path);
   if (is_cut_off(&f))
-    fail(c, ERR_input, LOC_NONE, "%s is no whole library: its %llu bytes end before its contents",
+    fail(c, ERR_input, LOC_NONE, "%s is truncated: its %llu bytes end before its contents",
          show_text(c, str_of(c, path)), (unsigned long long)f.n);
 }

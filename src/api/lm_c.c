@@ -1,12 +1,12 @@
-/* lm_c.c: the C of a language model as a library that plays.
+/* lm_c.c: adds text functions to the C of a language model.
  *
- * In: a model that talks, with its program. Out: macros, declarations and code that stand beside
- * NAME_run in the same file, and the tables of the tokeniser, which lie with the weights. Method:
- * the text below with names filled in, behind the text of src/text (text_code) and the functions
- * that it needs, all of which is static.
+ * In: a language model with its program. Out: macros, declarations and code for the file of
+ * NAME_run, and the tables of the tokenizer, which are stored with the weights. Method: the text
+ * below with names filled in, after the code of src/text (text_code) and the functions it needs,
+ * all static.
  *
- * Marks: $ is NAME, ` is NAME in capitals, and where the weights are an argument ^ is that
- * parameter, ~ is its name in a call; the text of a template is no format.
+ * Marks: $ is NAME, ` is NAME in upper case. If the weights are an argument, ^ is that parameter
+ * and ~ its name in a call. The template is not a printf format.
  */
 #include "api/api_internal.h"
 #include "text/tokenizer.h"
@@ -20,55 +20,53 @@ extern const size_t text_code_size;
 
 static const char declarations[] =
     "\n/* ---- tokens ---- */\n\n"
-    "/* Runs n ids, any number that fits behind those before, at most `_CHUNK at a time; logits:\n"
-    " * `_VOCAB, of the last one. Beside what $_run returns: 2: n is 0, ids or logits is NULL, or "
-    "an\n"
-    " * id is not from 0 to `_VOCAB - 1. 5: they do not fit into `_CONTEXT positions. Then nothing "
-    "has changed. */\n"
+    "/* Runs n ids after those before, at most `_CHUNK at a time; logits: `_VOCAB, of the last "
+    "id.\n"
+    " * Returns the statuses of $_run, and 2: n is 0, ids or logits is NULL, or an id is not from "
+    "0\n"
+    " * to `_VOCAB - 1; 5: they exceed `_CONTEXT positions. Then nothing has changed. */\n"
     "int $_prefill(void *arena, ^const int32_t *ids, size_t n, float *logits);\n"
-    "/* The same of one id. */\n"
+    "/* $_prefill of one id. */\n"
     "int $_decode(void *arena, ^int32_t id, float *logits);\n"
-    "/* How many ids were run since $_reset; -1: not an arena, or never cleared. */\n"
+    "/* Number of ids run since $_reset; -1: not an arena, or never reset. */\n"
     "int64_t $_position(const void *arena);\n"
-    "/* Forgets all ids but the first, as many as position says. 1: as $_run. 2: there are not so\n"
-    " * many; or layers with a window have overwritten what was there: then only 0 is possible. "
-    "*/\n"
+    "/* Keeps only the first position ids. 1: as $_run. 2: there are fewer, or layers with a\n"
+    " * sliding window have overwritten them: then only 0 is possible. */\n"
     "int $_rewind(void *arena, int64_t position);\n"
     "\n/* ---- text ---- */\n\n"
-    "/* The number of ids of a text in UTF-8. -1: more than max. -2: memory is not\n"
-    " * `_TOKENIZE_BYTES(bytes), or not aligned to 8; or text or ids is NULL; or the normaliser\n"
+    "/* Converts UTF-8 text to ids; returns their number. -1: more than max. -2: memory is less "
+    "than\n"
+    " * `_TOKENIZE_BYTES(bytes), or not aligned to 8; or text or ids is NULL; or normalization\n"
     " * makes the text more than twice as long: give more memory. -3: a regular expression of the\n"
-    " * tokenizer goes over the text more than 256 times. -4: as $_run. flags: `_SPECIAL: texts "
-    "of\n"
-    " * special tokens become these tokens; `_AROUND: with the tokens that the model wants in "
-    "front\n"
-    " * and behind. said, or NULL: a byte for each byte of text, not 0 where it is what somebody\n"
-    " * said, which is never part of a special token. */\n"
+    " * tokenizer scans the text more than 256 times. -4: as $_run. flags: `_SPECIAL: parse the\n"
+    " * text of special tokens; `_AROUND: add the tokens that the model expects around a text.\n"
+    " * said: NULL, or for each byte of text nonzero if a user wrote it; such bytes never become\n"
+    " * part of a special token. */\n"
     "int64_t $_tokenize(^const void *text, size_t bytes, const unsigned char *said, int flags,\n"
     "                   int32_t *ids, size_t max, void *memory, size_t memory_bytes);\n"
-    "/* Where a text ends so far. Zero to begin with; special: special tokens are text, too. */\n"
+    "/* State of $_detokenize. Set it to zero first; special: print special tokens, too. */\n"
     "typedef struct $_stream {\n"
     "  unsigned char kept[4], count, begun, special;\n"
     "} $_stream;\n"
-    "/* Text that is certain with this id, whole characters, no zero behind: its length, at most\n"
-    " * `_PIECE_BYTES. id -1: what is left at the end. 0 if stream or to is NULL. */\n"
+    "/* Appends an id; writes the complete characters known so far, without a final zero. Returns\n"
+    " * their length, at most `_PIECE_BYTES. id -1: the rest. 0 if stream or to is NULL. */\n"
     "size_t $_detokenize(^$_stream *stream, int32_t id, char *to);\n"
-    "/* Does an answer end with this id? */\n"
+    "/* Does this id end an answer? */\n"
     "int $_ends(^int32_t id);\n"
-    "/* How the next token is chosen: penalties, top_k, top_p, min_p, temperature, a draw. All "
-    "zero\n"
-    " * is the largest logit, of equal ones the lowest id. */\n"
+    "/* Sampling: penalties, top_k, top_p, min_p, temperature, a random draw. All zero: greedy,\n"
+    " * the lowest id among equal logits. */\n"
     "typedef struct $_sampler {\n"
-    "  float temperature; /* 0 or less: the largest logit */\n"
+    "  float temperature; /* 0 or less: greedy */\n"
     "  uint32_t top_k; /* 0: all */\n"
     "  float top_p; /* 0, 1 or more: all */\n"
-    "  float min_p; /* 0: all; else those with that part of the best one's probability */\n"
+    "  float min_p; /* fraction of the highest probability; 0: all */\n"
     "  float repeat, frequency, presence; /* penalties of tokens in the window; 0: none */\n"
-    "  uint32_t window; /* of past tokens; 0: all that are given */\n"
-    "  uint64_t state; /* the seed to begin with */\n"
+    "  uint32_t window; /* number of past tokens; 0: all that are given */\n"
+    "  uint64_t state; /* initially the seed */\n"
     "} $_sampler;\n"
-    "/* past: ids so far, the last one at the end; they count for penalties only. memory:\n"
-    " * `_SAMPLE_BYTES, aligned to 4. -1: s, logits, memory or, unless npast is 0, past is NULL. "
+    "/* past: ids so far, the last one at the end; used for penalties only. memory:\n"
+    " * `_SAMPLE_BYTES, aligned to 4. -1: s, logits or memory is NULL, or past is and npast is not "
+    "0. "
     "*/\n"
     "int32_t $_sample($_sampler *s, const float *logits, const int32_t *past, size_t npast,\n"
     "                 void *memory);\n";
@@ -154,14 +152,14 @@ static const char code[] =
     "  return (int32_t)id;\n"
     "}\n";
 
-/* Twice of what gcc takes without optimising; a test looks. */
+/* Twice the stack that gcc uses without optimization; a test checks it. */
 enum { STACK_AROUND = 512, STACK_TEXT = 6144 };
 
-/* What the text is filled with. */
+/* Values for the template. */
 typedef struct LmFacts {
   i64 vocab, chunk, context;
-  u64 kept; /* place in the arena of the number of positions */
-  i64 ring; /* positions that every layer keeps, at least */
+  u64 kept; /* offset in the arena of the number of positions */
+  i64 ring; /* minimum positions that every layer keeps */
   u32 tokens;
 } LmFacts;
 
@@ -175,8 +173,8 @@ i64 api_kv_min_length(const Ingot *m) {
   return ring;
 }
 
-/* Ids of one extent in, logits of the last one out, one length that grows: else there is nothing to
- * say in these words. */
+/* Requires ids of one dimension as input, logits of the last id as output, and one growing length.
+ */
 static bool find_facts(const Ingot *m, LmFacts *f) {
   const Prog *p = m->p;
   u32 sizes = 0, kept = 0;
@@ -212,14 +210,14 @@ static void put_chat(StrBuf *t, const char *upper, const char *name, const char 
 }
 
 static void put_macros(StrBuf *t, const char *upper, const LmAssets *s, const Vocab *v,
-                       const LmFacts *f, u32 nbaked) { /* s: dates filled in */
+                       const LmFacts *f, u32 nbaked) { /* s: with dates filled in */
   sb_fmt(t, "#define %s_VOCAB %lld /* logits */\n", upper, (long long)f->vocab);
   sb_fmt(t, "#define %s_CONTEXT %lld /* positions */\n", upper, (long long)f->context);
-  sb_fmt(t, "#define %s_CHUNK %lld /* ids that one run takes */\n", upper, (long long)f->chunk);
+  sb_fmt(t, "#define %s_CHUNK %lld /* maximum ids of one run */\n", upper, (long long)f->chunk);
   if (nbaked)
     sb_fmt(t,
-           "/* The first so many ids of a conversation that begins with the text of the system "
-           "are in the cache after a\n * reset: run those behind them. */\n"
+           "/* Ids of the system prompt that are in the KV cache after a reset: run the ids after "
+           "them. */\n"
            "#define %s_BAKED %u\n",
            upper, nbaked);
   sb_fmt(t, "#define %s_SPECIAL %d\n#define %s_AROUND %d\n", upper, VE_parse_special, upper,
@@ -230,9 +228,10 @@ static void put_macros(StrBuf *t, const char *upper, const LmAssets *s, const Vo
   sb_fmt(t, "#define %s_SAMPLE_BYTES %zu\n", upper, f->tokens * sizeof(Candidate));
   const ChatFormat *c = &s->chat;
   if (c->open || c->open_system)
-    sb_puts(t, "/* Around messages: in front of the first, or around the text of the system and in "
-               "front of it; behind a\n * message, up to the answer; behind an answer, up to the "
-               "next message. */\n");
+    sb_puts(
+        t,
+        "/* Chat template: before the first message; before and after the system prompt; after a\n"
+        " * message, up to the answer; after an answer, up to the next message. */\n");
   put_chat(t, upper, "OPEN", c->open);
   put_chat(t, upper, "OPEN_SYSTEM", c->open_system);
   put_chat(t, upper, "SYSTEM", c->system);

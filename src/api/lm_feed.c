@@ -1,8 +1,8 @@
-/* lm_feed.c: a language model for a program that talks in this process.
+/* lm_feed.c: runs a language model for a chat program in this process.
  *
- * In: an opened model that talks. Out: its tables, and logits of ids that are run behind those that
- * were run before. Method: bytecode with the vectors of this machine; states are kept in the
- * session, and how many positions of them count is the caller's to say, so that he can go back.
+ * In: an open language model. Out: its tables, and logits after further ids. Method: bytecode with
+ * the vectors of this machine. The state is kept in the session; the caller chooses how many
+ * positions of it are valid, so it can go back.
  */
 #include "api/api_internal.h"
 
@@ -10,17 +10,18 @@
 
 static void speech(Ingot *m, IngotSpeech *out) {
   Ctx *c = m->c;
-  api_need(c, out, "the place of the tables");
+  api_need(c, out, "a pointer to the tables");
   const LmAssets *s = api_speech(m);
   Loc loc = {.file = m->opened.source.file, .index = -1};
-  if (!s) fail(c, ERR_unsupported, loc, "is no language model that answers");
+  if (!s) fail(c, ERR_unsupported, loc, "is not a language model with a tokenizer");
   api_target_host(m);
   api_run_passes(m, NULL);
   const Buf *in = prog_buf(m->p, m->p->in.at[0]), *logits = prog_buf(m->p, m->p->out.at[0]);
   i64 lo, chunk;
   if (m->p->in.n != 1 || m->p->out.n != 1 || in->dt != DT_i32 || logits->dt != DT_f32 ||
       logits->rank != 2 || logits->dim[0] != 1 || !dim_is_const(logits->dim[1]))
-    fail(c, ERR_unsupported, loc, "its program is not from ids to logits of the last one");
+    fail(c, ERR_unsupported, loc,
+         "expected a program from token ids to the logits of the last one");
   dim_bounds(m->p->dims, in->dim[0], &lo, &chunk);
   ChatFormat chat = m->options.prompt ? api_chat_texts(m, s) : s->chat;
   *out = (IngotSpeech){.vocab = s->vocab,
@@ -44,7 +45,7 @@ IngotStatus ingot_speech(Ingot *m, IngotSpeech *out) {
   API_CALL(m, speech(m, out));
 }
 
-/* Sizes that are kept with the state. */
+/* Sets the sizes that are stored with the state. */
 static void set_position(Ingot *m, i64 position) {
   Prog *p = m->p;
   Sym sym, unbound;
@@ -63,17 +64,17 @@ static void set_position(Ingot *m, i64 position) {
 static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits) {
   Ctx *c = m->c;
   if (n) api_need(c, ids, "the ids");
-  api_need(c, logits, "the place of the logits");
-  if (!m->p) fail(c, ERR_usage, LOC_NONE, "ingot_speech comes before ingot_feed");
+  api_need(c, logits, "a pointer to the logits");
+  if (!m->p) fail(c, ERR_usage, LOC_NONE, "expected ingot_speech before ingot_feed");
   u64 room = (u64)api_context_length(m);
   if (!n || n > room || position > room - n)
-    fail(c, ERR_usage, LOC_NONE, "%zu ids behind %llu do not fit into a context of %llu", n,
+    fail(c, ERR_usage, LOC_NONE, "%zu ids after position %llu exceed the context length of %llu", n,
          (unsigned long long)position, (unsigned long long)room);
   if (position > m->states.fed)
-    fail(c, ERR_usage, LOC_NONE, "of %llu positions %llu have been run",
+    fail(c, ERR_usage, LOC_NONE, "position %llu: only %llu positions have been run",
          (unsigned long long)position, (unsigned long long)m->states.fed);
   if (position && position < m->states.fed && m->states.fed > (u64)api_kv_min_length(m))
-    fail(c, ERR_usage, LOC_NONE, "positions in front of %llu have been overwritten: go back to 0",
+    fail(c, ERR_usage, LOC_NONE, "positions before %llu have been overwritten: go back to 0",
          (unsigned long long)m->states.fed);
   i64 count = (i64)n;
   Tensor *out[1];

@@ -1,7 +1,7 @@
-/* memory.c: what a model needs of memory while it runs.
+/* memory.c: memory that a model needs at run time.
  *
- * In: a model. Out: figures of its memory plan. The passes run first if they have not; a program
- * without bounds has no plan, and then the reason is told.
+ * In: a model. Out: figures of its memory plan. Runs the passes first if necessary. A program
+ * without bounds has no plan; then the reason is returned.
  */
 #include "api/api_internal.h"
 
@@ -49,7 +49,7 @@ static void fill(Ingot *m, IngotMemory *out) {
   out->peak = t;
 }
 
-/* Of the generated C; some element types have none. */
+/* Fills figures of the generated C; some element types have none. */
 static void fill_c(Ctx *c, void *arg) {
   MemoryArg *a = arg;
   (void)c;
@@ -74,7 +74,7 @@ void api_memory(Ingot *m, IngotMemory *out) {
 }
 
 static void query_memory(Ingot *m, IngotMemory *out) {
-  api_need(m->c, out, "the place of the figures");
+  api_need(m->c, out, "a pointer to the figures");
   api_need_single_variant(m);
   api_import(m, false);
   api_memory(m, out);

@@ -1,10 +1,10 @@
-/* onnxruntime.c: the engine of that name: ONNX Runtime in a Python process, to compare with.
+/* onnxruntime.c: engine onnxruntime: ONNX Runtime in a Python process, for comparison.
  *
- * In: a model from a file, with inputs. Out: its outputs. Arrays travel as .npz in a temporary
- * folder. Without VNNI its sums of products of bytes saturate at 16 bits unless it is told that
- * they shall be exact; it has no kernels for some models then, which it runs as it likes. Maps of
- * ZipMap, which it gives as dictionaries in an order of its own, become what they are here: values,
- * in the order of the keys that the model names, and these keys.
+ * In: a model from a file, with inputs. Out: its outputs. Arrays are exchanged as .npz in a
+ * temporary folder. Without VNNI, int8 dot products of ONNX Runtime saturate at int16 unless
+ * session.x64quantprecision is set; some models have no kernels for this setting and run without
+ * it. Maps of ZipMap, which are dictionaries in arbitrary order, become values in the order of the
+ * keys in the model, and these keys.
  */
 #include "api/api_internal.h"
 
@@ -61,14 +61,14 @@ void api_write_inputs(Ingot *m, const char *path) {
   write_inputs(m, path, false);
 }
 
-/* Keys of the maps that output i is; NULL: it is none, or they are not known. */
+/* Keys of the maps in output i; NULL: not maps, or unknown. */
 static const Tensor *keys_of(Ingot *m, u32 i) {
   const OutputTree *p = &m->opened.ports[i];
   if (p->kind != TY_seq || !p->maps || !m->g) return NULL;
   return graph_const(m->g, m->g->blk.at[1].ret.at[p->elem[1].flat]);
 }
 
-/* A file with the keys of all maps; an output that is neither these nor a tensor is refused. */
+/* Writes a file with the keys of all maps; refuses outputs that are neither maps nor tensors. */
 static void write_keys(Ingot *m, const char *path) {
   Ctx *c = m->c;
   u32 n = 0, all = m->opened.ports ? m->opened.model->noutput : 0;
@@ -101,7 +101,7 @@ static void run(Ctx *c, void *arg) {
              *keys = tempdir_file(c, &p->folder, "keys.npz");
   const char *python = m->python ? m->python : "python3";
   const char *argv[] = {python, "-c", script, m->opened.source.path, in, out, keys, NULL};
-  write_inputs(m, in, true); /* the file has them as inputs still */
+  write_inputs(m, in, true); /* the file still has them as inputs */
   write_keys(m, keys);
   int code = spawn_status(c, &p->folder, "Python", argv);
   if (code == 77)
@@ -112,8 +112,7 @@ static void run(Ctx *c, void *arg) {
   File f = file_read_own(c, out);
   NamedTensors v = data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
   if (v.n != m->run.nout)
-    fail(c, ERR_system, LOC_NONE, "onnxruntime gives %u outputs, the model has %u", v.n,
-         m->run.nout);
+    fail(c, ERR_system, LOC_NONE, "onnxruntime returned %u outputs, expected %u", v.n, m->run.nout);
   for (u32 i = 0; i < m->run.nout; i++) {
     Str name = str_fmt(c, "arr_%u", i);
     for (u32 k = 0; k < v.n; k++)
@@ -123,7 +122,7 @@ static void run(Ctx *c, void *arg) {
 }
 
 void api_run_python(Ingot *m, u64 seed) {
-  (void)seed; /* ONNX Runtime has its own; only made-up inputs depend on ours */
+  (void)seed; /* ONNX Runtime has its own seed; only generated inputs depend on ours */
   Python p = {.m = m};
   tempdir_protect(m->c, &p.folder, run, &p);
 }
@@ -138,7 +137,7 @@ IngotStatus ingot_set_python(Ingot *m, const char *path) {
   API_CALL(m, set_python(m, path));
 }
 
-/* A status of its own, so that other programs are not taken for Python. */
+/* A distinct status, so that other programs are not taken for Python. */
 static const char question[] = "import sys\n"
                                "try:\n"
                                "  import numpy, onnxruntime\n"
@@ -169,7 +168,8 @@ IngotStatus ingot_check_python(Ingot *m) {
 }
 
 static void write_used(Ingot *m, const char *path) {
-  if (!m->run.nin && api_param_count(m)) fail(m->c, ERR_usage, LOC_NONE, "nothing has been run");
+  if (!m->run.nin && api_param_count(m))
+    fail(m->c, ERR_usage, LOC_NONE, "the model has not been run");
   api_need(m->c, path, "the path of the inputs");
   api_write_inputs(m, path);
 }

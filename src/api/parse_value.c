@@ -1,7 +1,7 @@
-/* parse_value.c: arrays in words: what --input NAME=VALUE and --freeze NAME=VALUE say.
+/* parse_value.c: parses the VALUE of --input NAME=VALUE and --freeze NAME=VALUE.
  *
- * In: text and the type of the input. Out: a tensor whose shape is the nesting of the brackets; a
- * single value has rank 0, and stands for every element of whatever shape the input has.
+ * In: text and the type of the input. Out: a tensor whose shape is the nesting of the brackets. A
+ * scalar has rank 0 and is broadcast to the shape of the input.
  *
  *   VALUE  = '[' [VALUE {',' VALUE}] ']' | NUMBER | true | false | TEXT
  *   NUMBER = as in C, also 0x1f, 1e-3, nan, inf; whole for integers, in the range of the type
@@ -19,11 +19,11 @@ enum { SPEC_ELEMENTS = 1 << 20 };
 
 typedef struct ValueText {
   Ctx *c;
-  const char *name; /* of the input, for messages */
+  const char *name; /* name of the input, for messages */
   const char *s;
   DType dt;
-  i64 dim[MAX_RANK]; /* -1: no list of that depth has ended yet */
-  u32 rank;          /* UINT32_MAX: no element has been read yet */
+  i64 dim[MAX_RANK]; /* -1: no list of that depth is complete yet */
+  u32 rank;          /* UINT32_MAX: no element yet */
   VEC(Scalar) at;
 } ValueText;
 
@@ -39,10 +39,10 @@ static _Noreturn void refuse(ValueText *r, const char *word, size_t n, const cha
 /* ---- single values ---- */
 
 static Scalar read_bool(ValueText *r, const char *w, size_t n) {
-  bool yes = (n == 4 && !memcmp(w, "true", 4)) || (n == 1 && *w == '1');
-  bool no = (n == 5 && !memcmp(w, "false", 5)) || (n == 1 && *w == '0');
-  if (!yes && !no) refuse(r, w, n, "is not true, false, 0 or 1");
-  return (Scalar){.i = yes};
+  bool is_true = (n == 4 && !memcmp(w, "true", 4)) || (n == 1 && *w == '1');
+  bool is_false = (n == 5 && !memcmp(w, "false", 5)) || (n == 1 && *w == '0');
+  if (!is_true && !is_false) refuse(r, w, n, "is not true, false, 0 or 1");
+  return (Scalar){.i = is_true};
 }
 
 static Scalar read_float(ValueText *r, const char *w, size_t n) {
@@ -55,7 +55,7 @@ static Scalar read_float(ValueText *r, const char *w, size_t n) {
   return out;
 }
 
-/* A whole number as C writes it, or one like 1e3 that is whole. */
+/* An integer in C syntax, or a number such as 1e3 that is an integer. */
 static Scalar read_int(ValueText *r, const char *w, size_t n) {
   const char *text = str_text(r->c, str_intern(r->c, w, n));
   bool minus = *text == '-';
@@ -74,9 +74,9 @@ static Scalar read_int(ValueText *r, const char *w, size_t n) {
   }
   Scalar lo, hi;
   dtype_limits(r->dt, &lo, &hi);
-  unsigned long long most = minus ? (unsigned long long)-(lo.i + 1) + 1 : (unsigned long long)hi.i;
-  if (minus && !dtype_is_signed(r->dt)) most = 0;
-  if (u > most) refuse(r, w, n, "is out of range");
+  unsigned long long limit = minus ? (unsigned long long)-(lo.i + 1) + 1 : (unsigned long long)hi.i;
+  if (minus && !dtype_is_signed(r->dt)) limit = 0;
+  if (u > limit) refuse(r, w, n, "is out of range");
   return (Scalar){.i = minus ? (i64)(0 - u) : (i64)u};
 }
 
@@ -113,7 +113,7 @@ static void read_value(ValueText *r, u32 depth) {
   blanks(r);
   if (*r->s != '[') {
     if (r->rank != UINT32_MAX && r->rank != depth)
-      refuse(r, r->s, strlen(r->s), "is nested less deep than what comes before it");
+      refuse(r, r->s, strlen(r->s), "is nested less deeply than the elements before it");
     r->rank = depth;
     if (r->at.n == SPEC_ELEMENTS) refuse(r, "...", 3, "has too many elements; use a file");
     Scalar x = read_one(r);
@@ -123,7 +123,7 @@ static void read_value(ValueText *r, u32 depth) {
   const char *from = r->s++;
   i64 n = 0;
   if (depth == MAX_RANK || (r->rank != UINT32_MAX && depth >= r->rank))
-    refuse(r, from, strlen(from), "is nested deeper than what comes before it");
+    refuse(r, from, strlen(from), "is nested more deeply than the elements before it");
   blanks(r);
   while (*r->s && *r->s != ']') {
     read_value(r, depth + 1);
@@ -151,12 +151,12 @@ Tensor *api_parse_value(Ctx *c, const char *name, DType dt, const char *text) {
          dtype_info[dt].name);
   read_value(&r, 0);
   blanks(&r);
-  if (*r.s) refuse(&r, r.s, strlen(r.s), "is left over");
+  if (*r.s) refuse(&r, r.s, strlen(r.s), "is unexpected at the end");
   for (u32 i = 0; i < r.rank; i++)
     if (r.dim[i] < 0) r.dim[i] = 0;
   u64 n;
   if (!shape_count(r.dim, r.rank, &n) || n != r.at.n)
-    refuse(&r, text, strlen(text), "is not a whole array");
+    refuse(&r, text, strlen(text), "is an incomplete list");
   Tensor *t = tensor_new(&c->keep, dt, r.dim, r.rank);
   for (u64 i = 0; i < n; i++) tensor_set(t, i, r.at.at[i]);
   return t;

@@ -1,14 +1,13 @@
-/* parts.c: compiles one large C file as several compilers side by side.
+/* parts.c: compiles one large C file as several compilation units in parallel.
  *
- * In: a file that api_emit made for PARTS_LIMIT parts (back/c/csplit.c), and how much code it has.
- * Out: object files, one for each part. How many there are depends on the code alone, not on the
- * machine, so that the same model gives the same product everywhere; how many are compiled at a
- * time is up to spawn_parallel.
+ * In: a file that api_emit made for PARTS_LIMIT parts (back/c/csplit.c), and its code size. Out:
+ * object files, one per part. The number of parts depends on the code only, not on the machine, so
+ * that the same model gives the same product everywhere. spawn_parallel decides how many run at a
+ * time.
  */
 #include "api/api_internal.h"
 
-/* gcc takes a second or more for so much; headers, and looking for what belongs to a part, cost it
- * a third of that once more. */
+/* gcc needs 1 s or more for this much code. Headers and selecting a part cost another third. */
 enum { PART_BYTES = 32 << 10 };
 
 u32 parts_wanted(u64 code_bytes) {

@@ -1,9 +1,9 @@
-/* pgo_steps.c: a tuned build: one step after the other, each measured beside the baseline.
+/* pgo_steps.c: a PGO build: a sequence of steps, each measured against the baseline.
  *
- * In: the text of a model and what was asked for: -O of a preset, LTO, relaxed sums, a profile,
- * BOLT. Out: a variant for each step, every one with the flags of those before it, and a table of
- * what each gained. Method: programs run in turn, ROUNDS times, so that what else the machine does
- * hits all alike; speedup.c makes the table.
+ * In: the C of a model and the requested steps: -O of a preset, LTO, fast math, a profile, BOLT.
+ * Out: a product per step, which includes all earlier steps, and a table of speed-ups. Method:
+ * programs run in turn, ROUNDS times, so that other load on the machine affects all equally;
+ * speedup.c makes the table.
  */
 #include "api/build_product.h"
 
@@ -20,33 +20,33 @@ bool pgo_wanted(const IngotBuild *o) {
   return wants_lto(o) || o->relaxed || o->pgo || o->bolt;
 }
 
-/* OUT.baseline, or OUT.baseline.so: what it is stays at the end. */
+/* OUT.baseline or OUT.baseline.so: the suffix stays at the end. */
 const char *pgo_baseline_path(Ctx *c, const char *output) {
   const char *dot =
       product_kind(output) == PD_program ? output + strlen(output) : strrchr(output, '.');
   return str_text(c, str_fmt(c, "%.*s.baseline%s", (int)(dot - output), output, dot));
 }
 
-/* ---- before work begins ---- */
+/* ---- early checks ---- */
 
 static void find_lto(Ctx *c, const TempDir *f, ToolChain *t) {
   if (t->kind > CK_clang)
-    fail(c, ERR_unsupported, LOC_NONE, "--lto is for gcc and clang; '%s' is neither", t->cc.at[0]);
+    fail(c, ERR_unsupported, LOC_NONE, "--lto needs gcc or clang; '%s' is neither", t->cc.at[0]);
   t->lto = compiler_lto(c, f, &t->cc, t->kind);
   if (t->lto) return;
   if (t->kind == CK_clang) tool_missing(c, "ld.lld", "--lto with clang");
-  fail(c, ERR_system, LOC_NONE, "'%s' links no program with -flto", t->cc.at[0]);
+  fail(c, ERR_system, LOC_NONE, "'%s' cannot link a program with -flto", t->cc.at[0]);
 }
 
 static void find_profiler(Ctx *c, const TempDir *f, ToolChain *t) {
   if (t->kind > CK_clang)
-    fail(c, ERR_unsupported, LOC_NONE, "--pgo is for gcc and clang; '%s' is neither", t->cc.at[0]);
+    fail(c, ERR_unsupported, LOC_NONE, "--pgo needs gcc or clang; '%s' is neither", t->cc.at[0]);
   if (t->kind == CK_clang) t->profdata = compiler_profdata(c, f, &t->cc);
   if (t->kind == CK_clang && !t->profdata) tool_missing(c, "llvm-profdata", "--pgo with clang");
   if (!compiler_accepts(c, f, &t->cc, "-fprofile-generate"))
     fail(c, ERR_system, LOC_NONE,
-         "--pgo: '%s' links no program with -fprofile-generate; Debian has what clang needs for it "
-         "in the package libclang-rt-dev",
+         "--pgo: '%s' cannot link a program with -fprofile-generate; clang needs the Debian "
+         "package libclang-rt-dev",
          t->cc.at[0]);
 }
 
@@ -54,7 +54,7 @@ static void find_bolt(Ctx *c, const TempDir *f, ToolChain *t) {
   const char *perf = tool_find(c, "perf");
   t->bolt = tool_find(c, "llvm-bolt");
   if (!t->bolt) tool_missing(c, "llvm-bolt", "--bolt");
-  t->bolt = spawn_resolve(c, t->bolt); /* it looks for its library from there */
+  t->bolt = spawn_resolve(c, t->bolt); /* it searches its library from there */
   t->perf2bolt = tool_find(c, "perf2bolt");
   if (perf && t->perf2bolt && bolt_has_branches(c, f, perf)) t->perf = perf;
 }
@@ -83,19 +83,17 @@ void pgo_check(Ingot *m, const IngotBuild *o) {
   ChainCheck k = {.o = o, .chain = &chain};
   const char *name = o->pgo ? "--pgo" : "--fast-math";
   if (!strcmp(o->output, "-"))
-    fail(c, ERR_usage, LOC_NONE, "a tuned build writes two files: --output - is one");
+    fail(c, ERR_usage, LOC_NONE,
+         "--output -: expected the name of a file; a PGO build writes two files");
   if (o->bolt && product_kind(o->output) != PD_program)
-    fail(c, ERR_unsupported, LOC_NONE, "--bolt lays out programs; %s is none", o->output);
+    fail(c, ERR_unsupported, LOC_NONE, "--bolt: expected a program, found %s", o->output);
   if ((o->pgo || o->relaxed) && o->c.weights && !strcmp(o->c.weights, "pointer"))
-    fail(c, ERR_unsupported, LOC_NONE,
-         "%s runs the code, which --weights pointer leaves without "
-         "its weights",
-         name);
+    fail(c, ERR_unsupported, LOC_NONE, "%s runs the code: leave out --weights pointer", name);
   if (o->sanitize && (o->pgo || o->bolt))
     fail(c, ERR_unsupported, LOC_NONE, "--sanitize and %s exclude each other",
          o->pgo ? "--pgo" : "--bolt");
   if (o->pgo) workload_check(c, o->pgo);
-  if (o->pgo) cache_file(c, "", "--pgo"); /* where profiles are kept */
+  if (o->pgo) cache_file(c, "", "--pgo"); /* the cache of profiles must be usable */
   tempdir_protect(c, &k.folder, find_tools, &k);
 }
 
@@ -124,11 +122,11 @@ static const char *run_program(Ctx *c, ProductBuild *b, const char *program, con
 }
 
 static const char question[] =
-    "I keep a small garden behind the house with tomatoes, beans and a row of herbs. This year the "
+    "I keep a small garden near the house with tomatoes, beans and a row of herbs. This year the "
     "summer was dry, and the tomatoes cracked. Explain step by step what probably went wrong, and "
     "what I should do differently next year.";
 
-/* Arguments of a run that is measured. */
+/* Arguments of a measured run. */
 static ArgVec measured_run(Ctx *c, ProductBuild *b) {
   ArgVec w = {0};
   if (!b->speaks) {
@@ -147,7 +145,7 @@ static ArgVec measured_run(Ctx *c, ProductBuild *b) {
   return w;
 }
 
-/* One round of one program: ms. */
+/* Measures one program once, in ms. */
 static void take_times(Ctx *c, ProductBuild *b, PgoStep *s, const ArgVec *with, u32 round) {
   const char *text = run_program(c, b, s->v.program, with);
   if (!b->speaks) {
@@ -155,7 +153,7 @@ static void take_times(Ctx *c, ProductBuild *b, PgoStep *s, const ArgVec *with, 
     return;
   }
   const char *line = strstr(text, " tokens in, ");
-  if (!line) fail(c, ERR_system, LOC_NONE, "the program told no times:\n%.200s", text);
+  if (!line) fail(c, ERR_system, LOC_NONE, "the program printed no times:\n%.200s", text);
   double first = number_after(line, " out; first after ");
   double rate = number_after(line, "tokens/s), then ");
   while (line > text && line[-1] != '\n') line--;
@@ -168,12 +166,12 @@ static void measure_steps(Ctx *c, ProductBuild *b) {
   ArgVec with = measured_run(c, b);
   b->measures = b->speaks ? 2 : 1;
   for (u32 r = 0; r < ROUNDS; r++)
-    for (u32 i = 0; i < b->step.n; i++) /* no program always comes first */
+    for (u32 i = 0; i < b->step.n; i++) /* rotates the order */
       take_times(c, b, &b->step.at[(i + r) % b->step.n], &with, r);
   if (getloadavg(&b->load, 1) != 1) b->load = 0;
 }
 
-/* ---- how far relaxed sums are off ---- */
+/* ---- error of fast math ---- */
 
 static NamedTensors outputs_of(Ctx *c, ProductBuild *b, const char *program, const char *file) {
   const char *path = tempdir_file(c, &b->folder, file);
@@ -187,7 +185,7 @@ static NamedTensors outputs_of(Ctx *c, ProductBuild *b, const char *program, con
   return data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);
 }
 
-/* The output that is off most, beside what verify allows. */
+/* Finds the output with the largest error compared with the tolerance of verify. */
 static void compare_relaxed(Ctx *c, ProductBuild *b, const BuildConfig *strict,
                             const BuildConfig *now) {
   NamedTensors want = outputs_of(c, b, strict->arrays, "strict.npz"),
@@ -199,8 +197,8 @@ static void compare_relaxed(Ctx *c, ProductBuild *b, const BuildConfig *strict,
     api_diff(b->m, &x, &y, INGOT_AUTO, INGOT_AUTO, &d);
     if (!d.ok)
       fail(c, ERR_mismatch, LOC_NONE,
-           "--fast-math: output %s is off by %.3g from the strict build, which is more than verify "
-           "allows (atol %.3g, rtol %.3g): nothing is written",
+           "--fast-math: output %s differs from the strict build by %.3g, more than verify allows "
+           "(atol %.3g, rtol %.3g): nothing is written",
            d.name, d.max_abs, d.atol, d.rtol);
     if (!b->relaxed.name || d.max_rel > b->relaxed.max_rel) b->relaxed = d;
   }
@@ -236,23 +234,23 @@ static void list_steps(Ctx *c, ProductBuild *b) {
   if (o->bolt) add_step(c, b, &v, "bolt");
 }
 
-/* Code for elsewhere can be linked with LTO, and nothing else. */
+/* Code for other machines supports only LTO. */
 bool pgo_can_measure(Ctx *c, ProductBuild *b) {
   const IngotBuild *o = b->o;
   const char *what = o->pgo ? "--pgo" : o->bolt ? "--bolt" : o->relaxed ? "--fast-math" : NULL;
   if (o->c.weights && !strcmp(o->c.weights, "pointer"))
-    b->unmeasured = "the code has no weights of its own";
+    b->unmeasured = "the code does not contain its weights";
   else if (api_entry_count(b->m) > 1)
     b->unmeasured = "a program runs one model";
   else if (!api_is_runnable(b->m, o->cc))
     b->unmeasured =
         str_text(c, str_fmt(c, "code for %s does not run here", b->m->machine.target->name));
   if (b->unmeasured && what)
-    fail(c, ERR_unsupported, LOC_NONE, "%s runs what is built: %s", what, b->unmeasured);
+    fail(c, ERR_unsupported, LOC_NONE, "%s runs the code: %s", what, b->unmeasured);
   return !b->unmeasured;
 }
 
-/* Behind the baseline, which is what a build without a preset makes: what the preset aims at. */
+/* After the baseline, which ignores the preset: switches to the goal of the preset. */
 static void aim_as_asked(Ctx *c, ProductBuild *b) {
   b->m->codegen.aim = b->preset->aim;
   b->m->machine.body = NULL;

@@ -1,9 +1,8 @@
-/* player_build.c: language models as programs that talk.
+/* player_build.c: builds language models as chat programs.
  *
- * In: an opened model that has speech. Out: the program that `ingot build` makes of it, kept in
- * ~/.cache/ingot under a name that is the hash of everything it depends on: the files of the model
- * (where they lie, their sizes and times), options, the compiler, the machine, this version. A
- * model that was played before starts without being read.
+ * In: an open language model. Out: the program that `ingot build` makes from it, cached in
+ * ~/.cache/ingot. Its name is a hash of everything it depends on: files of the model (paths, sizes
+ * and times), options, compiler, machine, version. A cached model starts without being read.
  */
 #include "api/api_internal.h"
 
@@ -53,7 +52,7 @@ ChatFormat api_chat_texts(Ingot *m, const LmAssets *s) {
   return t;
 }
 
-/* The largest extent of what grows from run to run. */
+/* Upper bound of the growing dimension. */
 i64 api_context_length(const Ingot *m) {
   Prog *p = m->p;
   Sym sym;
@@ -82,7 +81,7 @@ static void hash_text(StrBuf *t, const char *name, const char *value) {
   sb_fmt(t, "%s=%s\n", name, value ? value : "");
 }
 
-/* A file that changes has another size or time. */
+/* A changed file has another size or time. */
 void api_key_file(Ctx *c, StrBuf *t, const char *path) {
   struct stat st;
   char *real = realpath(path, NULL);
@@ -92,8 +91,8 @@ void api_key_file(Ctx *c, StrBuf *t, const char *path) {
   free(real);
 }
 
-/* One that was built again may make other code, whatever its version. It is a program, or a library
- * of another program. */
+/* A rebuilt ingot may make other code, even with the same version. It is a program, or a library in
+ * another program. */
 void api_key_self(Ctx *c, StrBuf *t) {
   static const char here = 0;
   Dl_info found;
@@ -107,8 +106,8 @@ static int by_name(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The model, and what else of its folder it may be made of: parts, shards, JSON files, tokenisers,
- * templates. */
+/* Hashes the model and other files of its folder that matter: parts, shards, JSON files,
+ * tokenizers, templates. */
 static void hash_folder(Ctx *c, StrBuf *t, const char *path) {
   static const char *const ends[] = {".gguf", ".safetensors", ".json", ".model", ".jinja"};
   const char *slash = strrchr(path, '/');
@@ -159,8 +158,8 @@ static bool is_program(Ctx *c, const char *path) {
   return cache_check_file(c, path) && !access(path, X_OK);
 }
 
-/* The same program as another compiler made it: the names differ in their last 16 digits. NULL:
- * none did. */
+/* The same program made by another compiler: the last 16 digits of the name differ. NULL: not
+ * found. */
 static const char *find_other_build(Ctx *c, const char *path) {
   const char *name = strrchr(path, '/') + 1, *found = NULL;
   const char *folder = str_text(c, str_intern(c, path, (size_t)(name - path)));
@@ -175,18 +174,19 @@ static const char *find_other_build(Ctx *c, const char *path) {
   return found;
 }
 
-/* What the program would refuse need not be compiled. */
+/* Refuses early what the program would refuse. */
 static void check_talk(Ingot *m, const IngotBuild *o) {
   const LmAssets *s = api_speech(m);
   Loc loc = {.file = m->opened.source.file, .index = -1};
   if (o->chats && !s->chat.open)
     fail(m->c, ERR_unsupported, loc, "%s: --raw continues a text",
-         s->no_chat ? s->no_chat : "the model has no template of conversations");
+         s->no_chat ? s->no_chat : "the model has no chat template");
   if (o->chats && o->system && !s->chat.open_system)
-    fail(m->c, ERR_unsupported, loc, "--system: the template of this model has no such message");
+    fail(m->c, ERR_unsupported, loc,
+         "--system: the chat template of this model has no system message");
 }
 
-/* Memory of the machine in bytes; as good as none where it does not say. */
+/* Memory of the machine in bytes; huge if unknown. */
 static double memory_bytes(void) {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   return pages < 1 || page < 1 ? HUGE_VAL : (double)pages * (double)page;
@@ -198,8 +198,7 @@ static const char *compiler_name(Ctx *c, const char *cc) {
   return w.at[0];
 }
 
-/* The disk of the cache, or that of temporary files, has no room: warns and takes the error back.
- */
+/* Is the disk of the cache or of temporary files full? Then warns and clears the error. */
 static bool is_full_disk(Ctx *c, DiagMark before) {
   static const int full[] = {ENOSPC, EDQUOT, EFBIG};
   for (const Diag *d = *before.end; d; d = d->next)
@@ -208,19 +207,19 @@ static bool is_full_disk(Ctx *c, DiagMark before) {
       if (!strstr(d->text, why)) continue;
       diag_rewind(c, before);
       warn(c, LOC_NONE,
-           "the compiled model cannot be kept (%s): it runs as bytecode, slower; `ingot play "
-           "--clean` removes what was kept before",
+           "the compiled model cannot be cached (%s): running slower bytecode; `ingot play "
+           "--clean` empties the cache",
            why);
       return true;
     }
   return false;
 }
 
-/* What a program or a library of the model is built by; its path is in output. */
+/* Build options of a program or library of the model; output is its path. */
 static IngotBuild build_options(Ingot *m, const IngotBuild *o, const char **path, bool is_library) {
   Ctx *c = m->c;
-  api_need(c, o, "the description of the build");
-  api_need(c, path, "the place of the result");
+  api_need(c, o, "the build options");
+  api_need(c, path, "a pointer to the result");
   if (!m->opened.source.path || !ingot_talks(m))
     fail(c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
          "expected a language model with a tokenizer, as a GGUF file or a folder of safetensors");
@@ -236,7 +235,7 @@ static const LmAssets *need_speech(Ingot *m) {
   const LmAssets *s = api_speech(m);
   if (!s)
     fail(m->c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
-         "has no tokeniser");
+         "has no tokenizer");
   return s;
 }
 
@@ -250,7 +249,7 @@ static void build_private(Ctx *c, void *arg) {
   b->m->options.language.room = memory_bytes();
   api_build(b->m, b->o);
   if (chmod(b->o->output, 0700))
-    fail(c, ERR_system, LOC_NONE, "%s: cannot be made private", b->o->output);
+    fail(c, ERR_system, LOC_NONE, "%s: cannot restrict its permissions", b->o->output);
 }
 
 static void player(Ingot *m, const IngotBuild *o, const char **program) {
@@ -270,8 +269,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
     m->options.language.room = memory_bytes();
     api_march(m, o->march ? o->march : "native", o->cc);
     warn(c, LOC_NONE,
-         "there is no C compiler '%s': the model runs as bytecode, slower; install gcc or clang "
-         "(Debian's package gcc)",
+         "no C compiler '%s': running slower bytecode; install gcc or clang (Debian package gcc)",
          compiler_name(c, o->cc));
     return;
   }
@@ -285,11 +283,11 @@ IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
   API_CALL(m, player(m, o, program));
 }
 
-/* The header is written before the library, and is the same for the same key. */
+/* Writes the header before the library; it is the same for the same key. */
 static void player_library(Ingot *m, const IngotBuild *o, const char **library, IngotSpeech *out) {
   IngotBuild b = build_options(m, o, library, true);
   const LmAssets *s = need_speech(m);
-  api_need(m->c, out, "the place of the texts");
+  api_need(m->c, out, "a pointer to the texts");
   *out = (IngotSpeech){.open = s->chat.open,
                        .open_system = s->chat.open_system,
                        .system = s->chat.system,

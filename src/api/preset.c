@@ -1,18 +1,17 @@
 /* preset.c: named sets of options for build.
  *
- * One row of a table each. What a user says in so many words goes before what a row says; --presets
- * lists the rows, --verbose the one that was taken.
+ * One table row each. Explicit options override a row. --presets lists the rows, --verbose prints
+ * the selected one.
  */
 #include "api/build_product.h"
 
 #include <string.h>
 
 static const Preset presets[] = {
-    {"balanced", "2", false, false, false, AIM_time,
-     "what build does without a preset: code for this machine that compiles fast"},
-    {"max", "3", true, true, false, AIM_time, "the fastest code, however long it compiles"},
-    {"dev", "1", false, false, true, AIM_time, "compiles fastest, and debuggers see the lines"},
-    {"size", "s", true, true, false, AIM_size, "the least code and weights"},
+    {"balanced", "2", false, false, false, AIM_time, "the default: compiles fast, for this CPU"},
+    {"max", "3", true, true, false, AIM_time, "the fastest code; compiles slowly"},
+    {"dev", "1", false, false, true, AIM_time, "compiles fastest, with debug information"},
+    {"size", "s", true, true, false, AIM_size, "the smallest code and weights"},
 };
 enum { NPRESETS = sizeof presets / sizeof *presets };
 

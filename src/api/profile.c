@@ -1,12 +1,11 @@
-/* profile.c: a profile of runs, for the compiler.
+/* profile.c: records a profile for the compiler.
  *
- * In: a model's text, a workload. Out: flags that make gcc or clang use the profile; functions of
- * the model that did not run. Method: an instrumented build runs the workload; gcc writes a file
- * for each object (.gcda), clang some that llvm-profdata merges. Profiles are kept in
- * ~/.cache/ingot under the hash of all they depend on: the text, the flags, the compiler, the
- * workload. The first file of one says of what build it is and which functions did not run, the
- * others are what the compiler reads. LTO and instrumentation do not go together: the profile is
- * made without.
+ * In: the C of a model, a workload. Out: flags that make gcc or clang use the profile; functions of
+ * the model that did not run. Method: an instrumented build runs the workload. gcc writes a file
+ * per object (.gcda); clang writes files that llvm-profdata merges. Profiles are cached in
+ * ~/.cache/ingot under a hash of C text, flags, compiler and workload. The first file of a profile
+ * names its build and the functions that did not run; the others are for the compiler. LTO and
+ * instrumentation conflict, so the profile is recorded without LTO.
  */
 #include "api/build_product.h"
 
@@ -19,18 +18,18 @@
 #define HEAD "ingot profile 1 "
 enum { MAX_PROFILES = PARTS_LIMIT + 1 };
 
-/* Static functions go by the name of their file, not by its path. */
+/* Static functions are named after their file, without its path. */
 static const char plain_names[] = "-mllvm -static-func-full-module-prefix=0";
 
 typedef struct RunProfile {
   ProductBuild *b;
-  ArgVec file;        /* of the folder, that the compiler reads: in the order of the cache */
-  const char *merged; /* of clang: the only one */
-  u32 model;          /* of gcc: how many of them are of the model; the other is of what talks */
+  ArgVec file;        /* files for the compiler, in cache order */
+  const char *merged; /* clang: the only file */
+  u32 model;          /* gcc: files of the model; the other is of the chat program */
   const char *key;
 } RunProfile;
 
-/* Objects and their profiles have the names that parts_compile gives them. */
+/* parts_compile names objects, and thereby their profiles. */
 static void name_files(Ctx *c, RunProfile *p, const BuildConfig *v) {
   ProductBuild *b = p->b;
   u32 parts = v->lto && b->kind < PD_shared ? 1 : b->parts;
@@ -67,7 +66,8 @@ static void name_key(Ctx *c, RunProfile *p, const BuildConfig *v) {
 
 static _Noreturn void fail_damaged(Ctx *c, const char *path) {
   fail(c, ERR_system, LOC_NONE,
-       "%s is damaged, or the profile of another build; `ingot build --clean` removes what is kept",
+       "%s is damaged, or the profile of another build; `ingot build --clean` removes cached "
+       "profiles",
        path);
 }
 
@@ -100,17 +100,17 @@ static void ask_gcov(Ctx *c, RunProfile *p) {
   for (u32 i = 0; i < b->chain.cc.n; i++) *vec_push(&c->keep, &w) = b->chain.cc.at[i];
   argv_add(c, &w, "-print-prog-name=gcov");
   *vec_push(&c->keep, &w) = NULL;
-  const char *said = spawn_text(c, &b->folder, "C compiler", w.at, &status);
-  const char *gcov = str_text(c, str_intern(c, said, strcspn(said, "\n")));
-  if (status || !spawn_exists(c, gcov)) return; /* nothing else depends on it */
+  const char *text = spawn_text(c, &b->folder, "C compiler", w.at, &status);
+  const char *gcov = str_text(c, str_intern(c, text, strcspn(text, "\n")));
+  if (status || !spawn_exists(c, gcov)) return; /* optional */
   for (u32 i = 0; i < p->model; i++) {
-    said = spawn_text(c, &b->folder, "gcov",
+    text = spawn_text(c, &b->folder, "gcov",
                       (const char *const[]){gcov, "-n", "-f", p->file.at[i], NULL}, &status);
-    if (!status) read_gcov(c, b, said);
+    if (!status) read_gcov(c, b, text);
   }
 }
 
-/* Of a record, that it is of the model; *name becomes the name of the function. */
+/* Does the record belong to the model? *name: its function. */
 static bool is_of_model(Ctx *c, const ProductBuild *b, const char *record, const char **name) {
   size_t n = strcspn(record, "\n"), own = strlen(b->name);
   const char *file = str_text(c, str_fmt(c, "%s.c:", b->name)), *colon = memchr(record, ':', n);
@@ -129,15 +129,15 @@ static bool has_run(const char *record, const char *end) {
   return at + zeros < end && at[zeros] != '#';
 }
 
-/* The text of llvm-profdata: records apart by empty lines, a name first. clang takes a function
- * whose counts are all zero for cold, and one without a record for one it knows nothing of, which
- * is what a body for another CPU shall be. */
+/* Text of llvm-profdata: records separated by empty lines, each starting with a name. clang treats
+ * a function with all-zero counts as cold, and one without a record as unknown. Variants for other
+ * CPUs must be unknown. */
 static StrBuf drop_idle(Ctx *c, ProductBuild *b, const char *text) {
   StrBuf out = sb_new(&c->keep);
   while (*text) {
     const char *end = strstr(text, "\n\n"), *record = text, *name;
     end = end ? end + 2 : text + strlen(text);
-    while (*record == '#' || *record == ':') { /* the first has the head of the file in front */
+    while (*record == '#' || *record == ':') { /* the first record follows the file header */
       record += strcspn(record, "\n");
       record += *record == '\n';
     }
@@ -153,9 +153,10 @@ static StrBuf drop_idle(Ctx *c, ProductBuild *b, const char *text) {
   return out;
 }
 
-/* ---- making ---- */
+/* ---- recording ---- */
 
-/* clang's, as many as there were programs: to text, and without what did not run back again. */
+/* Merges the profiles of clang: converts to text, drops functions that did not run, converts back.
+ */
 static void merge(Ctx *c, RunProfile *p) {
   ProductBuild *b = p->b;
   const char *plain = tempdir_file(c, &b->folder, "merged.txt");
@@ -183,16 +184,6 @@ static void merge(Ctx *c, RunProfile *p) {
   spawn_run(c, &b->folder, "llvm-profdata", argv);
 }
 
-/* The exit codes with which a program refuses its arguments and arrays. */
-static bool is_refusal(int status) {
-  return status == 2 || status == 4;
-}
-
-/* The arrays are of the user: the first line of what the program says is all there is to say. */
-static _Noreturn void refuse_workload(Ctx *c, const ProductBuild *b, const char *said) {
-  fail(c, ERR_input, LOC_NONE, "--pgo=%s: %.*s", b->o->pgo, (int)strcspn(said, "\n"), said);
-}
-
 static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
   for (u32 i = 0; i < b->work.run.n; i++) {
     const ArgVec *with = &b->work.run.at[i];
@@ -201,8 +192,9 @@ static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
     for (u32 k = 0; k < with->n; k++) *vec_push(&c->keep, &w) = with->at[k];
     *vec_push(&c->keep, &w) = NULL;
     int status;
-    const char *said = spawn_text(c, &b->folder, "the instrumented program", w.at, &status);
-    if (is_refusal(status) && *b->o->pgo) refuse_workload(c, b, said);
+    const char *text = spawn_text(c, &b->folder, "the instrumented program", w.at, &status);
+    if ((status == 2 || status == 4) && *b->o->pgo) /* it refuses arguments or arrays of the user */
+      fail(c, ERR_input, LOC_NONE, "--pgo=%s: %.*s", b->o->pgo, (int)strcspn(text, "\n"), text);
     if (status) spawn_fail(c, &b->folder, "the instrumented program", program, status);
   }
 }
@@ -213,7 +205,7 @@ static void make(Ctx *c, RunProfile *p, const BuildConfig *like) {
   struct stat st;
   bool clang = b->chain.kind == CK_clang;
   v.step = "instrumented";
-  v.lto = like->lto && b->kind < PD_shared; /* one piece, which is not LTO to the compiler */
+  v.lto = like->lto && b->kind < PD_shared; /* compiled as one unit, without LTO of the compiler */
   v.program = "";
   v.arrays = NULL;
   v.profile = (ArgVec){0};
@@ -235,7 +227,7 @@ static void make(Ctx *c, RunProfile *p, const BuildConfig *like) {
   if (!clang) ask_gcov(c, p);
 }
 
-/* ---- keeping ---- */
+/* ---- cache ---- */
 
 static void read_files(Ctx *c, const RunProfile *p, bool is_kept, File *f) {
   for (u32 i = 0; i < p->file.n; i++) {
@@ -244,8 +236,8 @@ static void read_files(Ctx *c, const RunProfile *p, bool is_kept, File *f) {
   }
 }
 
-/* The first line: what build they are of, and what their bytes are: compilers take much for a
- * profile. */
+/* First line: identity of the build, and a hash of the files, because compilers accept almost
+ * anything as a profile. */
 static const char *first_line(Ctx *c, const RunProfile *p, const File *f) {
   StrBuf t = sb_new(&c->keep);
   for (u32 i = 0; i < p->file.n; i++)
@@ -269,7 +261,7 @@ static void store_cached(Ctx *c, const RunProfile *p) {
   files_write(c, out, p->file.n + 1);
 }
 
-/* false: there is none. */
+/* false: not cached. */
 static bool load_cached(Ctx *c, RunProfile *p) {
   ProductBuild *b = p->b;
   const char *path = cache_path(c, p, 0);
@@ -312,8 +304,8 @@ ArgVec profile_make(Ctx *c, ProductBuild *b, const BuildConfig *like) {
     argv_add(c, &use, "-Werror=profile-instr-out-of-date -Wno-profile-instr-unprofiled");
     return use;
   }
-  /* partial training: what did not run is compiled as if there were no profile, for it may be the
-   * body for another CPU */
+  /* partial training: functions that did not run are compiled as without a profile; they may be
+   * variants for other CPUs */
   argv_add(c, &use, "-fprofile-use -fprofile-partial-training -fprofile-correction");
   argv_add(c, &use, "-Wno-missing-profile");
   return use;

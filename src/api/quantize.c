@@ -1,7 +1,7 @@
-/* quantize.c: a model with smaller numbers.
+/* quantize.c: quantizes a model.
  *
- * In: an open model and what is wished. Out: a file of the same format. One row of a table for each
- * format that can be written; the others are refused by name.
+ * In: an open model and options. Out: a file of the same format. One table row per format that can
+ * be written; others are refused by name.
  */
 #include "api/api_internal.h"
 
@@ -9,42 +9,43 @@
 
 static const struct {
   const char *reader; /* Reader.name */
-  const char *ending; /* of files that it makes */
+  const char *ending; /* suffix of its files */
   void (*make)(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
-  bool types; /* weights are given types by name */
+  bool types; /* weight types are given by name */
 } makers[] = {
     {"ONNX", ".onnx", api_quantize_onnx, false},
     {"GGUF", ".gguf", api_requantise, true},
     {"safetensors", ".gguf", api_requantise, true},
 };
 
-/* Programs go by the ending of a name: one of another format would not be read. */
+/* Tools identify formats by suffix: refuses the suffix of another format. */
 static void check_ending(Ctx *c, const char *path, const char *format, const char *mine) {
   static const char *const known[] = {".onnx", ".gguf", ".safetensors", ".tflite", ".c", ".igb"};
   for (u32 i = 0; i < sizeof known / sizeof *known; i++)
     if (strcmp(known[i], mine) && ends_with(path, known[i]))
-      fail(c, ERR_usage, LOC_NONE, "is %s, of which no '%s' is made: expected a path with '%s'",
-           format, known[i], mine);
+      fail(c, ERR_usage, LOC_NONE,
+           "is %s, which is not written as '%s': expected a path that ends in '%s'", format,
+           known[i], mine);
 }
 
 static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   Ctx *c = m->c;
-  api_need(c, o, "what is wished of the quantised model");
-  api_need(c, out, "the place of what was made");
-  api_need(c, o->output, "the path of the quantised model");
+  api_need(c, o, "the quantization options");
+  api_need(c, out, "a pointer to the result");
+  api_need(c, o->output, "the path of the quantized model");
   *out = (IngotQuantized){0};
   if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
   for (u32 i = 0; m->opened.reader && i < sizeof makers / sizeof *makers; i++)
     if (!strcmp(makers[i].reader, m->opened.reader->name)) {
       if (o->to && !makers[i].types)
-        fail(c, ERR_usage, LOC_NONE, "--type is for language models; of %s there are methods",
+        fail(c, ERR_usage, LOC_NONE, "--type is for language models; use --method for %s",
              makers[i].reader);
       check_ending(c, o->output, makers[i].reader, makers[i].ending);
       makers[i].make(m, o, out);
       return;
     }
   fail(c, ERR_unsupported, LOC_NONE,
-       "is %s, which is not quantised: expected ONNX, GGUF or safetensors",
+       "is %s, which cannot be quantized: expected ONNX, GGUF or safetensors",
        m->opened.reader ? m->opened.reader->name : "a program");
 }
 

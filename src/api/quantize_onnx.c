@@ -1,11 +1,10 @@
-/* quantize_onnx.c: ONNX models, quantised by what is measured.
+/* quantize_onnx.c: quantizes ONNX models with measured ranges.
  *
- * In: an open model, examples, wishes. Out: a model whose layers have small numbers, in a file, and
- * what that costs: layer by layer, and in the outputs, on the examples it was calibrated with and
- * on others. Method: the model is run over the examples with the inputs of its layers as outputs;
- * every way to choose ranges that is allowed makes a model, and the one whose outputs are nearest
- * is taken. With a budget each layer is quantised alone to see what it costs; then the dearest are
- * left as they are, as few as the budget allows (bisection).
+ * In: an open model, examples, options. Out: a quantized model file, and its error per layer and
+ * per output, on calibration and on held-out examples. Method: run the model on the examples with
+ * the inputs of its layers as outputs. Every allowed calibration method gives a model; the one with
+ * the smallest output error is kept. With a budget, each layer is quantized alone to measure its
+ * cost. Then the most costly layers are excluded, as few as the budget allows (bisection).
  */
 #include "api/api_internal.h"
 #include "front/onnx/onnx_quantize.h"
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOME_EXAMPLES = 32, SOME_LABELLED = 512 }; /* that choices are made by */
+enum { SOME_EXAMPLES = 32, SOME_LABELLED = 512 }; /* examples used for decisions */
 
 typedef struct Quantize {
   Ingot *m;
@@ -23,21 +22,22 @@ typedef struct Quantize {
   IngotQuantized *out;
   QuantJob *j;
   Examples data, holdout, some;
-  Tensor ***want_data, ***want_holdout, ***want_some; /* outputs of the model: by example, output */
+  Tensor ***want_data, ***want_holdout,
+      ***want_some; /* outputs of the original model: by example, output */
   u32 noutput;
   const char **output;
   QuantRange range;
   double budget;
   double *alone;
   bool *by_budget;
-  ModelRunner a, b; /* under way: closed whatever happens */
+  ModelRunner a, b; /* closed even after a failure */
 } Quantize;
 
-/* ---- words ---- */
+/* ---- options ---- */
 
-static u32 choose_word(Ctx *c, const char *option, const char *said, const char *const *name, u32 n,
-                       u32 otherwise) {
-  return said ? row_named(c, option, said, name, n, sizeof *name) : otherwise;
+static u32 choose_word(Ctx *c, const char *option, const char *value, const char *const *name,
+                       u32 n, u32 otherwise) {
+  return value ? row_named(c, option, value, name, n, sizeof *name) : otherwise;
 }
 
 static QuantOptions read_options(Ctx *c, const IngotQuantize *o) {
@@ -46,19 +46,21 @@ static QuantOptions read_options(Ctx *c, const IngotQuantize *o) {
   w.method =
       (QuantMethod)choose_word(c, "method", o->method, quant_method_name, QM_COUNT, QM_static);
   bool weights = w.method == QM_weights8 || w.method == QM_weights4;
-  w.per = (QuantGranularity)choose_word(c, "choice of scales per", o->per, quant_granularity_name,
-                                        QP_COUNT, weights ? QP_group : QP_channel);
+  w.per = (QuantGranularity)choose_word(c, "granularity of weight scales", o->per,
+                                        quant_granularity_name, QP_COUNT,
+                                        weights ? QP_group : QP_channel);
   w.is_signed = choose_word(c, "type of activations", o->activations, types, 2, 0) == 1;
   if (o->block) w.block = o->block;
   if (w.block < 16 || w.block & (w.block - 1))
-    fail(c, ERR_usage, LOC_NONE, "blocks of %u: expected a power of 2, at least 16", w.block);
+    fail(c, ERR_usage, LOC_NONE, "--block %u: expected a power of 2, at least 16", w.block);
   if (w.per == QP_group && !weights)
-    fail(c, ERR_usage, LOC_NONE, "scales per group are for the methods weights8 and weights4");
+    fail(c, ERR_usage, LOC_NONE, "--granularity group needs --method weights8 or weights4");
   if (w.per != QP_group && w.method == QM_weights4)
-    fail(c, ERR_usage, LOC_NONE, "weights of 4 bits have scales per group");
+    fail(c, ERR_usage, LOC_NONE, "--method weights4 needs --granularity group");
   if (!o->data && w.method == QM_static)
     fail(c, ERR_usage, LOC_NONE,
-         "method static measures activations: it needs data, an .npz with arrays for the inputs");
+         "--method static calibrates activations: expected --data, an .npz with arrays for the "
+         "inputs");
   if (!o->data && (o->holdout || o->label || o->budget || o->bias_correction))
     fail(c, ERR_usage, LOC_NONE, "%s needs data",
          o->holdout  ? "a holdout"
@@ -72,8 +74,8 @@ static double read_budget(Ctx *c, const char *text) {
   char *end;
   double x = strtod(text, &end);
   if (end == text || *end || !isfinite(x) || x < 0)
-    fail(c, ERR_usage, LOC_NONE, "budget '%s': expected a number: dB, or points with a label",
-         text);
+    fail(c, ERR_usage, LOC_NONE,
+         "--budget '%s': expected a number: dB, or points of accuracy with --label", text);
   return x;
 }
 
@@ -92,8 +94,8 @@ static void keep_named(Quantize *q) {
     }
     if (!found)
       fail(c, ERR_usage, LOC_NONE,
-           "no layer '%s' to keep: expected the name of a Conv, Gemm, MatMul or Gather with "
-           "constant weights%s",
+           "--exclude '%s': expected the name of a Conv, Gemm, MatMul or Gather with constant "
+           "weights%s",
            form, suggest_text(c, &near));
   }
 }
@@ -113,7 +115,7 @@ static void begin_runner(Quantize *q, ModelRunner *t, const struct OnnxModel *m,
   quant_probe(q->j, m, which, &t->model);
 }
 
-/* What the model itself gives. */
+/* Outputs of the original model. */
 static Tensor ***run_model(Quantize *q, const Examples *e) {
   Tensor ***out = NEWS(&q->c->keep, Tensor **, e->n + 1);
   for (u32 i = 0; i < e->n; i++) {
@@ -133,17 +135,17 @@ static const Tensor *first_float(const Quantize *q, Tensor **out) {
   return NULL;
 }
 
-/* One for each row, along leading axes of the output, and each a place in it. */
+/* Labels: one per row, along leading axes of the output, each a valid index. */
 static void check_labels(const Quantize *q, const Examples *e, Tensor ***out, const char *what) {
   Ctx *c = q->c;
   for (u32 i = 0; e->label && i < e->n; i++) {
     const Tensor *t = first_float(q, out[i]);
     const Labels *l = &e->label[i];
     u64 rows = 1, axis = 0;
-    if (!t) fail(c, ERR_input, LOC_NONE, "labels are for an output of floats, and there is none");
+    if (!t) fail(c, ERR_input, LOC_NONE, "--label: expected an output of floats, found none");
     while (axis < t->rank && rows != l->n) rows *= (u64)t->dim[axis++];
     if (rows != l->n || !t->n)
-      fail(c, ERR_input, LOC_NONE, "%s %u has %u labels, its output is %s: expected one a row",
+      fail(c, ERR_input, LOC_NONE, "%s %u has %u labels, its output is %s: expected one per row",
            what, i, l->n, shape_text(c, dtype_info[t->dt].name, t->dim, t->rank));
     for (u32 r = 0; r < l->n; r++)
       if (l->at[r] < 0 || (u64)l->at[r] >= t->n / rows)
@@ -152,7 +154,7 @@ static void check_labels(const Quantize *q, const Examples *e, Tensor ***out, co
   }
 }
 
-/* By the rig that check_model has begun. */
+/* Uses the runner that check_model has opened. */
 static void want_outputs(Quantize *q) {
   const Model *model = q->m->opened.model;
   q->noutput = model->noutput;
@@ -162,8 +164,8 @@ static void want_outputs(Quantize *q) {
   q->want_holdout = run_model(q, &q->holdout);
   check_labels(q, &q->data, q->want_data, "example");
   check_labels(q, &q->holdout, q->want_holdout, "held-out example");
-  u32 most = q->o->label ? SOME_LABELLED : SOME_EXAMPLES;
-  u32 step = (q->data.n + most - 1) / most;
+  u32 limit = q->o->label ? SOME_LABELLED : SOME_EXAMPLES;
+  u32 step = (q->data.n + limit - 1) / limit;
   if (!step) step = 1;
   q->some = api_examples_slice(&q->data, &q->c->keep, 0, q->data.n, step);
   q->want_some = NEWS(&q->c->keep, Tensor **, q->some.n + 1);
@@ -173,8 +175,7 @@ static void want_outputs(Quantize *q) {
 
 /* ---- errors ---- */
 
-/* Of the rows of the first output that is a float, those whose largest number is where the label
- * says. */
+/* Counts rows of the first float output whose argmax equals the label. */
 static u32 count_right(const Quantize *q, Tensor **out, const Labels *label) {
   const Tensor *t = first_float(q, out);
   u32 right = 0;
@@ -189,7 +190,7 @@ static u32 count_right(const Quantize *q, Tensor **out, const Labels *label) {
   return right;
 }
 
-/* Outputs of several kinds count alike: their relative errors are averaged. */
+/* Averages relative errors, so that all float outputs count equally. */
 static IngotLoss finish_loss(const Quantize *q, const ErrorSums *sums, const Examples *e, u32 right,
                              u32 was) {
   IngotLoss l = {.examples = e->n, .accuracy = NAN, .was = NAN};
@@ -203,19 +204,19 @@ static IngotLoss finish_loss(const Quantize *q, const ErrorSums *sums, const Exa
     each[k] = (IngotOutputLoss){q->output[k],
                                 error_sums_sqnr(&sums[k]),
                                 error_sums_mse(&sums[k]),
-                                sums[k].n ? sums[k].most : (double)NAN,
+                                sums[k].n ? sums[k].max_abs : (double)NAN,
                                 sums[k].whole,
                                 sums[k].changed};
     if (!sums[k].n) continue;
     if (sums[k].noise != 0) ratio += sums[k].noise / sums[k].signal;
     all.noise += sums[k].noise;
     all.n += sums[k].n;
-    all.most = fmax(all.most, sums[k].most);
+    all.max_abs = fmax(all.max_abs, sums[k].max_abs);
     kinds++;
   }
   l.sqnr = kinds ? quant_sqnr(kinds, ratio) : (double)NAN;
   l.mse = error_sums_mse(&all);
-  l.max_error = all.most;
+  l.max_error = all.max_abs;
   if (e->label && e->n) {
     double all = 0;
     for (u32 i = 0; i < e->n; i++) all += e->label[i].n;
@@ -226,8 +227,8 @@ static IngotLoss finish_loss(const Quantize *q, const ErrorSums *sums, const Exa
   return l;
 }
 
-/* The model in rig b over examples, against outputs that are known. layers: sums of the errors of
- * results, against rig a; NULL: not wanted. */
+/* Measures the model in runner b against known outputs. layers: sums of the errors of layer results
+ * vs runner a; NULL: not wanted. */
 static IngotLoss measure(Quantize *q, const Examples *e, Tensor ***want, ErrorSums *layers) {
   ErrorSums *sums = NEWS(&q->c->keep, ErrorSums, q->noutput + 1);
   Tensor **have = NEWS(&q->c->keep, Tensor *, q->noutput + 1);
@@ -250,7 +251,7 @@ static IngotLoss measure(Quantize *q, const Examples *e, Tensor ***want, ErrorSu
   return finish_loss(q, sums, e, right, was);
 }
 
-/* Of the layers that are not skipped, on some examples. */
+/* Measures the model without the skipped layers, on some examples. */
 static IngotLoss measure_some(Quantize *q) {
   Mark mark = arena_mark(&q->c->work);
   begin_runner(q, &q->b, quant_make(q->j), QB_none);
@@ -277,13 +278,13 @@ static void need_ranges(const Quantize *q) {
     const QuantLayer *l = &q->j->layer.at[i];
     if (l->skip || l->table || !q->j->point.at[l->point].odd) continue;
     fail(q->c, ERR_input, LOC_NONE,
-         "layer '%s' reads '%s', which holds infinities or NaN on the examples and has no range: "
-         "leave the layer as it is (--exclude)",
+         "layer '%s' reads '%s', which is infinite or NaN on the examples: exclude the layer "
+         "(--exclude)",
          show(q->c, l->name), show(q->c, l->x));
   }
 }
 
-/* Which ranges: as named, or those with the least error in the outputs. */
+/* Chooses ranges: by the given method, or by the smallest output error. */
 static void calibrate(Quantize *q) {
   static const QuantRange tried[] = {QR_minmax, QR_mse, QR_percentile};
   u32 asked =
@@ -328,8 +329,8 @@ static bool within_budget(const Quantize *q, const IngotLoss *l) {
 
 typedef struct Cost {
   u32 layer;
-  double db;    /* of the outputs, with this one quantised alone */
-  double bytes; /* that it has as it is */
+  double db;    /* SQNR of the outputs in dB with only this layer quantized */
+  double bytes; /* original size */
 } Cost;
 
 static int by_sqnr(const void *a, const void *b) {
@@ -337,14 +338,14 @@ static int by_sqnr(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* By the noise that a byte spares. */
+/* Orders by noise saved per byte. */
 static int by_noise_per_byte(const void *a, const void *b) {
   const Cost *c = a, *d = b;
   double x = pow(10, -c->db / 10) / (c->bytes + 1), y = pow(10, -d->db / 10) / (d->bytes + 1);
   return x > y ? -1 : x < y;
 }
 
-/* How many of the first must stay: those are enough, one less is too few. */
+/* Smallest number of layers to exclude, in this order, that meets the budget (bisection). */
 static u32 fewest_excluded(Quantize *q, const Cost *cost, u32 n) {
   u32 lo = 0;
   for (u32 hi = n; lo < hi;) {
@@ -359,13 +360,13 @@ static u32 fewest_excluded(Quantize *q, const Cost *cost, u32 n) {
   return lo;
 }
 
-/* Two orders of what stays are tried, and that of fewer bytes is taken: few layers that cost much,
- * or small ones before large ones. */
+/* Tries two orders and keeps the one with fewer bytes: the most costly layers first, or noise per
+ * byte. */
 static void exclude_by_budget(Quantize *q) {
   static int (*const order[])(const void *, const void *) = {by_sqnr, by_noise_per_byte};
   QuantJob *j = q->j;
   u32 n = 0;
-  double least = INFINITY;
+  double min_bytes = INFINITY;
   Cost *cost = NEWS(&q->c->keep, Cost, j->layer.n + 1);
   IngotLoss all = measure_some(q);
   if (within_budget(q, &all)) return;
@@ -383,8 +384,8 @@ static void exclude_by_budget(Quantize *q) {
     u32 stay = fewest_excluded(q, cost, n);
     double bytes = 0;
     for (u32 i = 0; i < stay; i++) bytes += cost[i].bytes;
-    if (bytes >= least) continue;
-    least = bytes;
+    if (bytes >= min_bytes) continue;
+    min_bytes = bytes;
     for (u32 i = 0; i < n; i++) q->by_budget[cost[i].layer] = i < stay;
   }
   bool any = false;
@@ -393,11 +394,11 @@ static void exclude_by_budget(Quantize *q) {
     any = any || !q->by_budget[cost[i].layer];
   }
   if (!any)
-    warn(q->c, LOC_NONE, "the budget of %g %s leaves nothing quantised: every layer stays as it is",
-         q->budget, q->o->label ? "points" : "dB");
+    warn(q->c, LOC_NONE, "--budget %g %s: no layer can be quantized", q->budget,
+         q->o->label ? "points" : "dB");
 }
 
-/* Layers were chosen by some of the examples. */
+/* Layers were chosen with a part of the examples. */
 static void check_budget(Quantize *q, const char *what, const IngotLoss *l) {
   if (!l->examples || within_budget(q, l)) return;
   bool points = q->o->label != NULL;
@@ -409,7 +410,7 @@ static void check_budget(Quantize *q, const char *what, const IngotLoss *l) {
       points ? l->was - l->accuracy : l->sqnr, points ? "points are lost" : "dB", q->some.n);
 }
 
-/* ---- what is told ---- */
+/* ---- results ---- */
 
 static void report_layers(Quantize *q, const ErrorSums *sums) {
   u32 n = q->j->layer.n;
@@ -432,8 +433,8 @@ static void report_layers(Quantize *q, const ErrorSums *sums) {
     if (sums) {
       to[i].sqnr = error_sums_sqnr(&sums[i]);
       to[i].mse = error_sums_mse(&sums[i]);
-      to[i].max_error = sums[i].most;
-    } else if (l->coded && !to[i].kept) { /* of the weights alone: nothing was run */
+      to[i].max_error = sums[i].max_abs;
+    } else if (l->coded && !to[i].kept) { /* error of the weights alone: nothing was run */
       to[i].sqnr = l->coded->sqnr;
       to[i].mse = l->coded->mse;
       to[i].max_error = l->coded->max_error;
@@ -443,7 +444,7 @@ static void report_layers(Quantize *q, const ErrorSums *sums) {
   q->out->nlayer = n;
 }
 
-/* ---- all of it ---- */
+/* ---- quantize ---- */
 
 static void read_data(Quantize *q) {
   const IngotQuantize *o = q->o;
@@ -459,9 +460,8 @@ static void import_it(Ctx *c, void *arg) {
   api_import(arg, false);
 }
 
-/* Refuses what a run would refuse, with the dimensions that examples have where there are some.
- * Without, those that nobody gave may be any with which the model can be run: weights are the same.
- */
+/* Refuses early what a run would refuse, with the dimensions of the examples if there are any.
+ * Without examples, missing dimensions may have any size that works: the weights are the same. */
 static void check_model(Quantize *q) {
   if (!q->o->data) {
     Ctx *c = q->m->c;
@@ -477,22 +477,21 @@ static void check_model(Quantize *q) {
   runner_run(&q->a, &q->data, 0);
 }
 
-/* Of a model without layers, and of one that is quantised already. */
+/* Refuses a model without layers, or warns of one that is already quantized. */
 static void refuse_or_warn(const Quantize *q, bool can) {
   Str op;
   u32 done = quant_count_quantized(q->j, &op);
   Ctx *c = q->c;
   if (!can)
     fail(c, ERR_unsupported, LOC_NONE,
-         "has nothing to quantise: no Conv, Gemm, MatMul or Gather with constant f32 weights%s%s%s",
-         done ? "; it is quantised already, by nodes such as " : "", done ? show(c, op) : "",
-         done ? ": begin with the float model" : "");
+         "has nothing to quantize: no Conv, Gemm, MatMul or Gather with constant f32 weights%s%s%s",
+         done ? "; it is already quantized, by nodes such as " : "", done ? show(c, op) : "",
+         done ? ": start with the float model" : "");
   if (done)
-    warn(
-        c, LOC_NONE,
-        "is quantised already, by %u node%s such as %s: these stay as they are, errors add up, and "
-        "those told here are against this model; begin with the float model",
-        done, done == 1 ? "" : "s", show(c, op));
+    warn(c, LOC_NONE,
+         "is already quantized, by %u node%s such as %s: these are kept, errors add up, and are "
+         "reported relative to this model; start with the float model",
+         done, done == 1 ? "" : "s", show(c, op));
 }
 
 static void work(Ctx *c, void *arg) {

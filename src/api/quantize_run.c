@@ -1,8 +1,7 @@
-/* quantize_run.c: models in memory over examples.
+/* quantize_run.c: runs models in memory on examples.
  *
- * In: bytes of an ONNX model, and inputs. Out: its outputs, run by run, by the machine for bytecode
- * (engine vm), which needs no compiler; sums of errors. A rig keeps its session as long as the
- * shapes of inputs stay the same, and opens another one when they change.
+ * In: bytes of an ONNX model, and inputs. Out: outputs of every run, by engine vm, which needs no
+ * compiler; sums of errors. A runner keeps its session while the shapes of inputs stay the same.
  */
 #include "api/api_internal.h"
 #include "front/onnx/onnx_quantize.h"
@@ -50,7 +49,7 @@ static IngotStatus attempt(ModelRunner *t, const Examples *e, u32 i) {
   return r;
 }
 
-/* Says what the session said, but for the file, which is said anyway. */
+/* Repeats the message of the session, without its file name, which is printed anyway. */
 static _Noreturn void fail_as(const ModelRunner *t, IngotStatus r, u32 i) {
   const Ingot *s = t->s;
   const char *text = NULL;
@@ -80,8 +79,8 @@ void runner_run(ModelRunner *t, const Examples *e, u32 i) {
   t->last = e->at[i];
 }
 
-/* Every session numbers texts in its own way: those of the rig's context can be compared. They lie
- * in its work. */
+/* Every session numbers strings differently: converts them to the context of the runner, in its
+ * work arena. */
 static Tensor *own_texts(const ModelRunner *t, const Tensor *x) {
   Tensor *y = tensor_new(&t->c->work, DT_str, x->dim, x->rank);
   for (u64 i = 0; i < x->n; i++) {
@@ -101,8 +100,7 @@ const Tensor *runner_value(const ModelRunner *t, const char *name) {
   return NULL;
 }
 
-/* Of another number of elements none is the same. Complex numbers, with which nothing computes, are
- * not counted. */
+/* A different number of elements counts as all different. Complex numbers are not counted. */
 static void add_whole(ErrorSums *s, const Tensor *have, const Tensor *want) {
   if (want->dt == DT_c64 || want->dt == DT_c128) return;
   s->whole += want->n;
@@ -120,12 +118,12 @@ void error_sums_add(ErrorSums *s, const Tensor *have, const Tensor *want) {
     double x = tensor_get(want, i).f, y = tensor_get(have, i).f, e = y - x;
     if (!isfinite(x) && quant_equal(y, x)) continue;
     if (!isfinite(e)) {
-      s->noise = s->most = INFINITY;
+      s->noise = s->max_abs = INFINITY;
       continue;
     }
     s->signal += x * x;
     s->noise += e * e;
-    s->most = fmax(s->most, fabs(e));
+    s->max_abs = fmax(s->max_abs, fabs(e));
   }
   s->n += want->n;
 }

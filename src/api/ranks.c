@@ -1,10 +1,9 @@
-/* ranks.c: several processes that train together, by Open MPI.
+/* ranks.c: data-parallel training with Open MPI.
  *
- * In: what mpirun tells a process that it has started. Out: its rank, and bytes of all ranks in
- * their order. The library is loaded when it is needed: nothing else depends on it. What is called
- * of it, and the objects that stand for its constants, have had the same names since version 1.3;
- * libmpi.so.40 is that of Open MPI 2 to 5. A rank that ends takes the others with it: mpirun sees
- * to that.
+ * In: the environment set by mpirun. Out: the rank of this process, and an all-gather of bytes in
+ * rank order. The library is loaded only if needed. Its functions and the objects for its
+ * constants have kept their names since version 1.3; libmpi.so.40 is Open MPI 2 to 5. If a rank
+ * ends, mpirun ends the others.
  */
 #include "api/train_loop.h"
 
@@ -42,10 +41,10 @@ void ranks_begin(Ctx *c, Ranks *r) {
   if (r->size == 1) return;
   void *lib = dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL);
   if (!lib)
-    fail(
-        c, ERR_unsupported, LOC_NONE,
-        "%d processes train together by Open MPI (Debian: libopenmpi3), which cannot be loaded: %s",
-        r->size, dlerror());
+    fail(c, ERR_unsupported, LOC_NONE,
+         "training with %d processes needs Open MPI (Debian: libopenmpi3), which cannot be loaded: "
+         "%s",
+         r->size, dlerror());
   MpiCalls *m = NEW(&c->keep, MpiCalls);
   find(c, lib, "MPI_Init", &m->init);
   find(c, lib, "MPI_Finalize", &m->finalize);
@@ -56,7 +55,7 @@ void ranks_begin(Ctx *c, Ranks *r) {
   find(c, lib, "ompi_mpi_comm_world", &m->world);
   find(c, lib, "ompi_mpi_byte", &m->byte);
   if (m->init(NULL, NULL) || m->rank(m->world, &r->rank) || m->size(m->world, &r->size))
-    fail(c, ERR_system, LOC_NONE, "Open MPI does not begin");
+    fail(c, ERR_system, LOC_NONE, "Open MPI: MPI_Init failed");
   r->mpi = m;
 }
 
@@ -75,7 +74,7 @@ void ranks_gather(Ctx *c, const Ranks *r, const void *mine, void *all, u64 n) {
   }
   if (n <= INT_MAX) {
     bad = m->gather(mine, (int)n, m->byte, all, (int)n, m->byte, m->world) != 0;
-  } else { /* counts are of type int */
+  } else { /* counts are int */
     memcpy(to + (u64)r->rank * n, mine, n);
     for (int k = 0; k < r->size; k++)
       for (u64 at = 0; at < n; at += INT_MAX) {
@@ -83,5 +82,5 @@ void ranks_gather(Ctx *c, const Ranks *r, const void *mine, void *all, u64 n) {
         bad |= m->send(to + (u64)k * n + at, (int)some, m->byte, k, m->world) != 0;
       }
   }
-  if (bad) fail(c, ERR_system, LOC_NONE, "Open MPI: ranks do not hear of each other");
+  if (bad) fail(c, ERR_system, LOC_NONE, "Open MPI: communication between ranks failed");
 }

@@ -1,10 +1,9 @@
-/* report.c: a page of HTML about a model.
+/* report.c: the HTML report of a model.
  *
- * In: an open model of which nothing was made; what was measured before. Out: tools/report.html
- * with data in it: one block of JSON, which the script of the page shows. The page asks for nothing
- * outside of itself. The model is imported, its graph kept as it is, and the passes run (or all of
- * ingot_bench, if kernels are to be measured); the parts of the data are made by report_graph.c and
- * report_memory.c.
+ * In: an open model from which nothing was made; earlier measurements. Out: tools/report.html with
+ * one block of JSON, which the script of the page shows. The page loads nothing from outside.
+ * Method: import the model, keep a copy of its graph, and run the passes (or ingot_bench, to
+ * measure kernels). report_graph.c and report_memory.c write the parts of the data.
  */
 #include "api/report.h"
 
@@ -13,7 +12,7 @@
 extern const unsigned char report_text[];
 extern const size_t report_text_size;
 
-/* Where the data go. */
+/* Placeholder of the data. */
 static const char mark[] = "@DATA@";
 
 /* ---- facts ---- */
@@ -79,7 +78,7 @@ static void put_messages(PageReport *r) {
   sb_puts(&r->out, "]");
 }
 
-/* ---- what was measured ---- */
+/* ---- measurements ---- */
 
 static void put_bench(PageReport *r) {
   const IngotBench *b = &r->bench;
@@ -165,11 +164,10 @@ static void put_data(PageReport *r) {
   sb_puts(t, "}");
 }
 
-/* Imports, and makes the program: by measuring it, if that is asked for. */
+/* Imports and makes the program, by ingot_bench if measurements are wanted. */
 static void make_program(PageReport *r) {
   Ingot *m = r->m;
-  if (m->passed || m->p)
-    fail(r->c, ERR_usage, LOC_NONE, "a report begins with a model that no pass has touched");
+  if (m->passed || m->p) fail(r->c, ERR_usage, LOC_NONE, "expected a model before the passes");
   m->runs = r->o->bench != NULL;
   api_import(m, false);
   api_need_model(m, "a report");
@@ -193,13 +191,13 @@ static void make_program(PageReport *r) {
 static void report(Ingot *m, const IngotReport *o, const char **html, size_t *n) {
   static const IngotReport plain;
   Ctx *c = m->c;
-  api_need(c, html && n ? html : NULL, "the place of the page");
+  api_need(c, html && n ? html : NULL, "a pointer to the page");
   api_need_single_variant(m);
   api_need_single_entry(m);
   PageReport r = {.m = m, .c = c, .o = o ? o : &plain, .out = sb_new(&c->keep)};
   const char *page = (const char *)report_text;
   size_t at = 0;
-  while (memcmp(page + at, mark, sizeof mark - 1)) at++; /* the file has it: the Makefile looks */
+  while (memcmp(page + at, mark, sizeof mark - 1)) at++; /* always found: the Makefile checks it */
   make_program(&r);
   page_gather(&r);
   sb_put(&r.out, page, at);

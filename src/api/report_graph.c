@@ -1,11 +1,10 @@
-/* report_graph.c: nodes of the model and kernels of the program, and which belong together.
+/* report_graph.c: links nodes of the model with kernels of the program.
  *
- * In: the graph as imported, the graph as it was lowered, the program. Out: a list of the model's
- * nodes, one of kernels, each with the numbers of the other. Method: every node of a graph says
- * which node of the model it comes from, through all passes. A kernel is the group of nodes whose
- * root has its place and its label; where loop_fuse has merged kernels, and so changed the label,
- * all groups with that place. What has no kernel of its own though something of it is left, as a
- * view, belongs to the kernel of its user.
+ * In: the imported graph, the lowered graph, the program. Out: lists of model nodes and of kernels,
+ * each with the indices of the other. Method: every graph node knows through all passes which model
+ * node it comes from. A kernel is the group of nodes whose root has its location and label. If
+ * loop_fuse merged kernels, and so changed the label, it is all groups with that location. A node
+ * without its own kernel, such as a view, belongs to the kernel of its user.
  */
 #include "api/report.h"
 #include "pass/kernel/family.h"
@@ -27,7 +26,7 @@ static bool has_place(const Loc *at) {
   return at->op || at->node;
 }
 
-/* The number of the node at that place, from 1; is_new: it may be added. 0: there is none. */
+/* 1 + index of the node at that location, 0: none; is_new: add it if missing. */
 static u32 number_at(PageReport *r, const Loc *at, bool is_new) {
   PlaceKey key = key_of(at, 0);
   if (!has_place(at)) return 0;
@@ -95,9 +94,9 @@ typedef struct Groups {
   PageReport *r;
   Graph *g;
   VEC(NodeId) root;
-  u32 *same; /* by root: 1 + another of the same place; 0: none */
-  Map at;    /* place, and label or 0 -> 1 + root */
-  u32 *seen; /* by node of g: the walk that was there last */
+  u32 *same; /* by root: 1 + another root with the same location; 0: none */
+  Map at;    /* location, and label or 0 -> 1 + root */
+  u32 *seen; /* by node of g: last visit */
   u32 walk;
 } Groups;
 
@@ -130,7 +129,7 @@ static void bind(PageReport *r, u32 kernel, u32 node) {
   add_number(&r->c->keep, &r->node.at[node].kernel, kernel);
 }
 
-/* A root, and what is computed inside its kernel. */
+/* Adds a root and the nodes computed inside its kernel. */
 static void bind_group(Groups *s, u32 kernel, NodeId id) {
   const Node *n = graph_node(s->g, id);
   u32 node = number_at(s->r, &n->loc, false);
@@ -143,11 +142,11 @@ static void bind_group(Groups *s, u32 kernel, NodeId id) {
   if (node) bind(s->r, kernel, node - 1);
 }
 
-/* id: the kernel as it was lowered, before others became part of it. */
+/* id: the kernel as lowered, before others were merged into it. */
 static void bind_kernel(Groups *s, u32 kernel, StmtId id) {
   const Stmt *k = prog_stmt(s->r->p, id);
   PlaceKey named = key_of(&k->loc, k->label), key = key_of(&k->loc, 0);
-  const NodeId *root = s->root.at; /* NULL: there are none, and slots neither */
+  const NodeId *root = s->root.at; /* NULL: no roots, and so no slots */
   u32 *slot = map_get_bytes(&s->at, &named, sizeof named);
   s->walk++;
   if (root && slot && *slot) {
@@ -160,8 +159,8 @@ static void bind_kernel(Groups *s, u32 kernel, StmtId id) {
   if (node) bind(s->r, kernel, node - 1);
 }
 
-/* By node of the lowered graph: 1 + the kernel it belongs to, its own or that of its first user; a
- * constant may be all that is left of a node. */
+/* Finds for every node of the lowered graph 1 + its kernel, or that of its first user. Only a
+ * constant may be left of a node. */
 static void bind_rest(Groups *s) {
   Graph *g = s->g;
   PageReport *r = s->r;
@@ -201,7 +200,7 @@ static void list_kernels(PageReport *r) {
         (ReportKernel){.id = w.id, .work = prog_work(p, range, w.id, a), .ns = ns[w.id]};
     r->kernel_at[w.id] = r->kernel.n;
   }
-  for (StmtId id = 1; id < p->stmt.n; id++) { /* merged ones, one into another */
+  for (StmtId id = 1; id < p->stmt.n; id++) { /* merged kernels, possibly nested */
     StmtId to = id;
     if (prog_stmt(p, id)->kind == ST_kernel) r->is_merged[prog_stmt(p, id)->into] = true;
     for (u32 left = p->stmt.n;
@@ -239,13 +238,13 @@ void page_gather(PageReport *r) {
     if (prog_stmt(r->p, id)->kind == ST_kernel && r->kernel_at[id])
       bind_kernel(&s, r->kernel_at[id] - 1, id);
   bind_rest(&s);
-  for (u32 i = 0; i < r->kernel.n; i++) { /* nodes run in the order of their numbers */
+  for (u32 i = 0; i < r->kernel.n; i++) { /* nodes run in index order */
     Numbers *list = &r->kernel.at[i].node;
     if (list->n) qsort(list->at, list->n, sizeof *list->at, by_number);
   }
 }
 
-/* ---- as data ---- */
+/* ---- JSON ---- */
 
 static void put_numbers(StrBuf *t, const char *before, const Numbers *list) {
   sb_puts(t, before);
@@ -253,7 +252,7 @@ static void put_numbers(StrBuf *t, const char *before, const Numbers *list) {
   sb_puts(t, "]");
 }
 
-/* [["name","f32[2,3]"],...]; numbers that have no name are not worth a line. */
+/* [["name","f32[2,3]"],...]; constants without a name are omitted. */
 static void put_values(PageReport *r, const char *before, const ReportVals *list) {
   bool any = false;
   sb_puts(&r->out, before);
@@ -295,7 +294,7 @@ void page_nodes(PageReport *r) {
   sb_puts(&r->out, "]");
 }
 
-/* [buffer,..]; names and types of buffers are listed with memory. */
+/* [buffer,..]; names and types are listed with memory. */
 static void put_bufs(PageReport *r, const char *before, const BufIds *list) {
   bool any = false;
   sb_puts(&r->out, before);
@@ -307,7 +306,7 @@ static void put_bufs(PageReport *r, const char *before, const BufIds *list) {
   sb_puts(&r->out, "]");
 }
 
-/* {"family":row,"size":..,"reason":..}, in the order in which they were chosen */
+/* {"family":row,"size":..,"reason":..}, in order of selection */
 static void put_notes(PageReport *r, const KernelNote *x) {
   StrBuf *t = &r->out;
   if (!x) return;

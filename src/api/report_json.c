@@ -1,6 +1,6 @@
-/* report_json.c: texts and numbers of a report.
+/* report_json.c: strings and numbers of the HTML report.
  *
- * In: bytes of a model, which may be anything. Out: JSON that stands in an element of HTML.
+ * In: arbitrary bytes of a model. Out: JSON that is safe inside an HTML element.
  */
 #include "api/report.h"
 

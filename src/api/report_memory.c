@@ -1,7 +1,7 @@
-/* report_memory.c: buffers of a program: where they lie and when they are needed.
+/* report_memory.c: buffers of a program for the HTML report.
  *
- * In: a program. Out: every buffer as data, of a planned program with its place in the arena and
- * the first and last point of its life; what stands at each point; the largest constants.
+ * In: a program. Out: all buffers, with offset and live range if it is planned; the kernels on the
+ * time axis; the largest constants.
  */
 #include "api/report.h"
 #include "pass/memory/live.h"
@@ -23,7 +23,7 @@ static void put_buf(PageReport *r, BufId id, bool first) {
          (unsigned long long)bytes);
 }
 
-/* All that kernels name, views and registers apart. */
+/* Prints all buffers of kernels except views and registers. */
 static void put_bufs(PageReport *r, const LiveRanges *l) {
   bool first = true;
   sb_puts(&r->out, ",\n\"buffers\":[");
@@ -66,7 +66,7 @@ void page_memory(PageReport *r) {
   }
   LiveRanges l = live_find(r->p, &r->c->scratch);
   put_bufs(r, &l);
-  sb_puts(&r->out, ",\n\"points\":["); /* numbers of kernels; -1: something else */
+  sb_puts(&r->out, ",\n\"points\":["); /* indices of kernels; -1: other statements */
   for (u32 i = 0; i < l.npoint; i++)
     sb_fmt(&r->out, i ? ",%d" : "%d", (int)r->kernel_at[l.point[i]] - 1);
   sb_puts(&r->out, "]");
@@ -85,7 +85,7 @@ static int by_bytes(const void *a, const void *b) {
   return x->buf < y->buf ? -1 : x->buf > y->buf;
 }
 
-/* The largest first; what follows those that are listed is only counted. */
+/* Prints the largest constants; counts the rest. */
 void page_weights(PageReport *r) {
   WeightSize *w = NEWS(&r->c->keep, WeightSize, r->p->buf.n + 1);
   u32 n = 0;

@@ -1,19 +1,18 @@
-/* requant_gguf.c: language models as GGUF files with weights of other types.
+/* requant_gguf.c: writes language models as GGUF files with other weight types.
  *
- * In: an open model, and what its weights shall be. Out: a file, and a row for each tensor. The
- * format of the model says what becomes of it (Reader.requantise); the file appears whole or not at
- * all.
+ * In: an open model and a weight type. Out: a file, and a row per tensor. Reader.requantise
+ * converts the model; the file is written atomically.
  */
 #include "api/api_internal.h"
 #include "front/onnx/onnx_quantize.h"
 
 #include <math.h>
 
-/* What only ONNX has. */
+/* Refuses options for ONNX. */
 static void refuse_others(Ctx *c, const IngotQuantize *o) {
   const struct {
     const char *name;
-    bool said;
+    bool given;
   } option[] = {{"--method", o->method},
                 {"--data", o->data},
                 {"--holdout", o->holdout},
@@ -27,9 +26,8 @@ static void refuse_others(Ctx *c, const IngotQuantize *o) {
                 {"--budget", o->budget},
                 {"--label", o->label}};
   for (u32 i = 0; i < sizeof option / sizeof *option; i++)
-    if (option[i].said)
-      fail(c, ERR_usage, LOC_NONE,
-           "%s is for ONNX: the weights of a language model are chosen with --type",
+    if (option[i].given)
+      fail(c, ERR_usage, LOC_NONE, "%s is for ONNX; use --type for the weights of a language model",
            option[i].name);
 }
 
@@ -51,8 +49,7 @@ void api_requantise(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   Ctx *c = m->c;
   refuse_others(c, o);
   if (!o->to)
-    fail(c, ERR_usage, LOC_NONE,
-         "is a language model: choose the type of its weights with --type, for example Q4_K_M");
+    fail(c, ERR_usage, LOC_NONE, "is a language model: expected --type, for example Q4_K_M");
   RequantOptions wish = {o->to, o->keep, o->nkeep};
   RequantPlan *plan = m->opened.reader->requantise(c, m->opened.model, &wish);
   files_write(c, &(FileOut){.path = o->output, .piece = plan->piece.at, .n = plan->piece.n}, 1);

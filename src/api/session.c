@@ -1,7 +1,7 @@
-/* session.c: the life of an Ingot: open, import, passes, print, run.
+/* session.c: open, import, passes, print, run.
  *
- * In: calls of ingot.h. Out: statuses; everything that can fail runs inside ctx_protect, and the
- * first failure is final for the object.
+ * In: calls of ingot.h. Out: statuses. Everything that can fail runs inside ctx_protect; the first
+ * failure of an object is final.
  */
 #include "api/api_internal.h"
 
@@ -72,7 +72,7 @@ void api_return_text(StrBuf *t, const char **text, size_t *n) {
 
 static void make_text(Ingot *m, TextFn *fn, bool json, const char **text, size_t *n) {
   StrBuf out = sb_new(&m->c->keep);
-  api_need(m->c, text && n ? text : NULL, "the place of the text");
+  api_need(m->c, text && n ? text : NULL, "a pointer to the text");
   fn(m, json, &out);
   api_return_text(&out, text, n);
 }
@@ -99,7 +99,7 @@ static void open_model(Ingot *m, const char *path, bool is_file, const void *dat
     s.at = f.n ? f.at : (const u8 *)"";
     s.n = f.n;
   }
-  /* Of a text: the length at the start of a safetensors file has zeros. */
+  /* byte order mark of a text; the length field of a safetensors file contains zeros */
   size_t mark = memchr(s.at, 0, s.n < 8 ? s.n : 8) ? 0 : utf8_bom(s.at, s.n);
   s.at += mark;
   s.n -= mark;
@@ -132,17 +132,17 @@ static i64 parse_extent(Ctx *c, const char *s, const char **end, const char *spe
   return v;
 }
 
-/* One number and one bound for a dimension, and the number within the bound. What is said of it
- * under its name and by its place is compared by the importer, which knows the names. */
+/* A dimension has one size and one bound, and the size must be within the bound. The importer,
+ * which knows the names, compares what is given by name and by position. */
 static void add_dim(Ingot *m, BindDim b, const char *spec) {
   if (b.bound && !b.value)
-    fail(m->c, ERR_usage, LOC_NONE, "'%s': a bound of 0 leaves room for nothing", spec);
+    fail(m->c, ERR_usage, LOC_NONE, "'%s': expected a bound of at least 1", spec);
   for (u32 i = 0; i < m->options.dim.n; i++) {
     const BindDim *o = &m->options.dim.at[i];
     if (o->symbol != b.symbol || o->input != b.input || o->axis != b.axis) continue;
     bool fits = b.bound ? o->value <= b.value : b.value <= o->value;
     if (o->bound == b.bound ? o->value != b.value : !fits)
-      fail(m->c, ERR_usage, LOC_NONE, "'%s': %s of this dimension has been given as %lld", spec,
+      fail(m->c, ERR_usage, LOC_NONE, "'%s': %s of this dimension was given before as %lld", spec,
            o->bound ? "the bound" : "the extent", (long long)o->value);
   }
   *vec_push(&m->c->keep, &m->options.dim) = b;
@@ -174,7 +174,7 @@ static void set_dim(Ingot *m, const char *s, bool bound) {
   add_dim(m, b, s);
 }
 
-/* b=3,n=12: names may hold commas, so only where a number stands in front of each. */
+/* b=3,n=12: names may contain commas, so a number must precede each separator. */
 static bool is_list(const char *s) {
   if (!strchr(s, ',')) return false;
   for (const char *comma = strchr(s, ','); comma; comma = strchr(comma + 1, ',')) {
@@ -202,7 +202,7 @@ IngotStatus ingot_set_dim(Ingot *m, const char *spec) {
   API_CALL(m, set_dims(m, spec));
 }
 
-/* batch=4 or x:0=4, as -d takes them: a number behind '=', and what stands before is no input. */
+/* batch=4 or x:0=4, as for -d: a number after '=', and the text before it is not an input. */
 static bool is_dim(Ingot *m, const char *s, const char *sign, size_t len) {
   const char *number = sign + 1;
   Str name = str_intern(m->c, s, (size_t)(sign - s));
@@ -210,7 +210,7 @@ static bool is_dim(Ingot *m, const char *s, const char *sign, size_t len) {
          number + strspn(number, "0123456789") == s + len;
 }
 
-/* x:1x3x224x224 or x:[1,3,224,224]; several of the first form, separated by ','; or dimensions. */
+/* x:1x3x224x224 or x:[1,3,224,224]; several of the first form separated by ','; or dimensions. */
 static void set_shape(Ingot *m, const char *spec, bool is_max) {
   Ctx *c = m->c;
   api_need(c, spec, "the shape");
@@ -274,7 +274,7 @@ static LmOptions lm_options(const Ingot *m) {
   return w;
 }
 
-/* By a reader that obeys its options. */
+/* Imports with a reader that supports options. */
 static void import_bound(Ingot *m, bool symbolic) {
   Ctx *c = m->c;
   const Model *model = m->opened.model;
@@ -284,15 +284,15 @@ static void import_bound(Ingot *m, bool symbolic) {
   for (u32 i = 0; i < m->options.given.n; i++) {
     InputBinding *v = &m->options.given.at[i];
     if (v->pos >= (i32)model->ninput)
-      fail(c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos,
+      fail(c, ERR_input, LOC_NONE, "input number %d is given, but the model has only %u", v->pos,
            model->ninput);
     if (v->pos >= 0) v->name = model->input[v->pos]->name;
-    v->pos = -1; /* inputs of the graph are counted otherwise where there are sequences */
+    v->pos = -1; /* sequences change the positions of inputs in the graph */
     if (!api_takes_input(m, v->name)) {
       api_skip_binding(m, v);
       continue;
     }
-    if (!model_has_input(c, m->opened.model, v->name)) continue; /* of the step that trains */
+    if (!model_has_input(c, m->opened.model, v->name)) continue; /* input of the training step */
     if (api_is_redundant(m, v) || (v->kind != IB_data && v->kind != IB_fill)) continue;
     *vec_push(&c->keep, &bind) =
         (BindInput){v->name, api_binding_tensor(m, v), v->kind == IB_fill, v->frozen};
@@ -322,8 +322,7 @@ static IngotTensor describe(const Ingot *m, Str name, DType dt, const Dim *dim, 
   return (IngotTensor){str_text(m->c, name), dtype_info[dt].name, rank, d, NULL, 0};
 }
 
-/* The number that was given for an extent of an input of a program, which no import has bound;
- * NULL: none. */
+/* The size given for a dimension of a program's input; NULL: none. */
 static BindDim *find_bound(const Ingot *m, const Buf *b, u32 k) {
   Sym sym;
   bool named = dim_is_sym(m->p->dims, b->dim[k], SY_input, &sym);
@@ -335,7 +334,7 @@ static BindDim *find_bound(const Ingot *m, const Buf *b, u32 k) {
   return NULL;
 }
 
-/* -d of a program: numbers for the arrays of a run, whose bounds are checked where it is run. */
+/* Applies -d to a program: sizes for the arrays of a run, which checks their bounds. */
 static void bind_program(Ingot *m) {
   Ctx *c = m->c;
   for (u32 i = 0; i < m->p->in.n; i++) {
@@ -345,7 +344,7 @@ static void bind_program(Ingot *m) {
       if (!d) continue;
       d->used = true;
       if (dim_is_const(b->dim[k]) && b->dim[k] != d->value)
-        fail(c, ERR_usage, LOC_NONE, "dimension %u of input '%s' is %lld, and %lld is given", k,
+        fail(c, ERR_usage, LOC_NONE, "dimension %u of input '%s' is %lld, found %lld", k,
              show(c, b->name), (long long)b->dim[k], (long long)d->value);
     }
   }
@@ -357,7 +356,7 @@ static void bind_program(Ingot *m) {
   }
 }
 
-/* Made when the model changes, so that asking for a description cannot run out of memory. */
+/* Computed when the model changes, so that asking for a description cannot run out of memory. */
 void api_describe(Ingot *m) {
   for (u32 out = 0; out < 2; out++) {
     u32 n = out ? ingot_output_count(m) : api_param_count(m);
@@ -403,14 +402,14 @@ static void import(Ingot *m, bool symbolic) {
   api_freeze_text(m);
 }
 
-/* Does it round computed numbers to few levels? What goes back to many is exact. */
+/* Does the graph quantize computed values? Dequantizing is exact. */
 static bool quantises(const Graph *g) {
   for (NodeId i = 1; i < g->node.n; i++) {
     const Node *n = &g->node.at[i];
     if (n->op != OP_cast || !dtype_is_float(g->val.at[n->in[0]].type.dt)) continue;
     DType to = (DType)node_int(n, AT_to, DT_none);
-    u32 most = dtype_is_float(to) ? 8 : node_cast_sat(n) && dtype_is_int(to) ? 16 : 0;
-    if (dtype_info[to].bits <= most) return true;
+    u32 max_bits = dtype_is_float(to) ? 8 : node_cast_sat(n) && dtype_is_int(to) ? 16 : 0;
+    if (dtype_info[to].bits <= max_bits) return true;
   }
   return false;
 }
@@ -428,7 +427,7 @@ void api_import(Ingot *m, bool symbolic) {
   api_add_train_step(m);
   api_add_grad(m);
   api_bind_state(m);
-  if (api_has_state(m)) m->opened.ports = NULL; /* outputs are counted otherwise */
+  if (api_has_state(m)) m->opened.ports = NULL; /* state changes the positions of outputs */
   api_describe(m);
   if (m->g) api_graph_stats(m);
 }
@@ -439,8 +438,7 @@ IngotStatus ingot_import(Ingot *m, int symbolic) {
 
 /* ---- passes and text ---- */
 
-/* "bytecode" is no pass but can be named among them: the list without it, and whether it was there.
- */
+/* Removes the pseudo-pass "bytecode" from a list of passes; *found: it was there. */
 static const char *without_bytecode(Ctx *c, const char *list, bool *found) {
   StrBuf t = sb_new(&c->keep);
   *found = false;
@@ -459,8 +457,7 @@ static const char *without_bytecode(Ctx *c, const char *list, bool *found) {
 
 static void dump_bytecode(Ingot *m, const IngotPipe *p) {
   StrBuf t = sb_new(&m->c->keep);
-  if (!m->p)
-    fail(m->c, ERR_usage, LOC_NONE, "there is no program yet: bytecode is made behind all passes");
+  if (!m->p) fail(m->c, ERR_usage, LOC_NONE, "--dump bytecode: expected all passes to run");
   vm_dump(api_vm(m), &t);
   p->dumped(p->user, "bytecode", t.at, t.n);
 }
@@ -487,7 +484,7 @@ void api_compile(Ingot *m, const IngotPipe *p, const CompileRequest *how) {
   o.precise = m->codegen.precise;
   o.threads = m->codegen.threads;
   o.grain = m->codegen.grain;
-  o.tune = how->aim == AIM_time ? api_load_tuning(m) : NULL; /* measured for time */
+  o.tune = how->aim == AIM_time ? api_load_tuning(m) : NULL; /* tile sizes were measured for time */
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;
@@ -512,11 +509,11 @@ void api_restore_graph(Ingot *m) {
 
 void api_run_passes(Ingot *m, const IngotPipe *p) {
   if (m->passed && !p && !m->p)
-    fail(m->c, ERR_usage, LOC_NONE, "the passes were stopped before they had made a program");
+    fail(m->c, ERR_usage, LOC_NONE, "the passes stopped before they made a program");
   if (m->passed) return;
   api_import(m, false);
   if (p) api_need_model(m, "passes");
-  if (!p && m->p) return; /* a program is run as it was written */
+  if (!p && m->p) return; /* a program in text form runs as written */
   if (m->g && (m->machine.bodies.n || m->codegen.aim != AIM_time || m->codegen.ram) &&
       !m->opened.origin)
     m->opened.origin = graph_copy(m->g);
@@ -533,13 +530,13 @@ static void make_bodies(Ingot *m) {
   m->codegen.for_c = true;
   api_run_passes(m, NULL);
   api_need_model(m, "compiling");
-  if (!m->passed) /* a text lacks what back ends need and engines that walk a program do not */
+  if (!m->passed) /* a program in text form lacks what back ends need but interpreters do not */
     api_compile(m, &(IngotPipe){.start = m->p->planned ? "bounds" : "plan"},
                 &(CompileRequest){.target = api_program_target(m)});
   if (!m->machine.bodies.n || m->machine.body) return;
   Ingot first = *m;
   if (!m->opened.reader)
-    fail(c, ERR_usage, LOC_NONE, "a program is for one machine: several bodies need a model");
+    fail(c, ERR_usage, LOC_NONE, "several targets: expected a model, found a program");
   Prog **body = NEWS(&c->keep, Prog *, m->machine.bodies.n);
   for (u32 i = 0; i < m->machine.bodies.n; i++) {
     m->machine.target = m->machine.bodies.at[i];
@@ -561,36 +558,38 @@ void api_compile_variants(Ingot *m) {
 
 void api_need_single_entry(const Ingot *m) {
   if (m->codegen.aim != AIM_time)
-    fail(m->c, ERR_usage, LOC_NONE,
-         "for memory or size several programs are tried; expected one, which is shown");
+    fail(
+        m->c, ERR_usage, LOC_NONE,
+        "--optimize-for ram or size tries several programs: expected time, for which one is shown");
   api_need_single_variant(m);
 }
 
 void api_need_single_variant(const Ingot *m) {
   if (m->machine.bodies.n)
-    fail(m->c, ERR_usage, LOC_NONE, "'%s' is several machines; expected one, whose code is shown",
+    fail(m->c, ERR_usage, LOC_NONE, "'%s' is a list of targets: expected one, whose code is shown",
          m->codegen.march);
 }
 
 static void passes(Ingot *m, const IngotPipe *pipe) {
   api_need_single_entry(m);
   api_run_passes(m, pipe);
-  m->facts.rounds =
-      m->facts.rounds || (m->g && quantises(m->g)); /* a pass may round what the model does not */
+  m->facts.rounds = m->facts.rounds ||
+                    (m->g && quantises(m->g)); /* a pass may quantize what the model does not */
 }
 
 IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe) {
   API_CALL(m, passes(m, pipe));
 }
 
-/* Has it weights in blocks whose products round the other factor? Those of exact blocks do not. */
+/* Does it have quantized weights whose products quantize the activations? Products with exact
+ * blocks do not. */
 static bool rounds_products(const Graph *g) {
   for (NodeId i = 1; i < g->node.n; i++)
     if (g->node.at[i].op == OP_dequantize && !node_int(&g->node.at[i], AT_exact, 0)) return true;
   return false;
 }
 
-/* That pass alone, for any wish: it looks at no target, and no program is made. */
+/* Runs only this pass: it does not depend on the target, and no program is made. */
 static void round_blocks(Ingot *m) {
   m->runs = true;
   api_import(m, false);
@@ -609,7 +608,7 @@ static void print(Ingot *m, const char **text, size_t *n, const char **side, siz
   Ctx *c = m->c;
   StrBuf t = sb_new(&c->keep), more = sb_new(&c->keep);
   t.brief = brief;
-  api_need(c, text && n && (!side || nside) ? text : NULL, "the place of the text");
+  api_need(c, text && n && (!side || nside) ? text : NULL, "a pointer to the text");
   api_import(m, false);
   if (m->p)
     prog_print(m->p, &t, side ? &more : NULL);
@@ -647,7 +646,7 @@ Str api_result_name(const Ingot *m, u32 i) {
 }
 
 uint32_t ingot_input_count(const Ingot *m) {
-  return m && !m->status ? api_param_count(m) : 0; /* what failed may be half made */
+  return m && !m->status ? api_param_count(m) : 0; /* a failed object may be incomplete */
 }
 
 static IngotTensor description(const Ingot *m, u32 out, u32 i) {

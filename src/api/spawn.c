@@ -1,7 +1,7 @@
-/* spawn.c: other programs, and the folder their files live in.
+/* spawn.c: child processes and their temporary folder.
  *
- * Programs are started with an argument vector, never through a shell, so no name or path can mean
- * more than itself. What they print goes to a file of the folder and is quoted when they fail.
+ * Programs are started with an argument vector, never through a shell, so names and paths need no
+ * quoting. Their output goes to a file in the folder and is quoted if they fail.
  */
 #include "api/api_internal.h"
 
@@ -34,7 +34,7 @@ void tempdir_make(Ctx *c, TempDir *f) {
   fail(c, ERR_system, LOC_NONE, "%s: no temporary folder: %s", tmp, strerror(err));
 }
 
-/* Files only: ingot makes no folders inside. */
+/* Files only: ingot creates no subfolders. */
 void tempdir_remove(TempDir *f) {
   if (!*f->path) return;
   guard_enter(f->c);
@@ -56,7 +56,7 @@ const char *tempdir_file(Ctx *c, const TempDir *f, const char *name) {
   return sb_cstr(&t);
 }
 
-/* Looks where posix_spawnp looks. Returns 0, or why it cannot be started. */
+/* Searches like posix_spawnp. Returns 0, or why the program cannot be started. */
 static int find_program(Ctx *c, const char *program, const char **found) {
   const char *path = getenv("PATH");
   if (!path) path = "/usr/local/bin:/bin:/usr/bin";
@@ -90,7 +90,7 @@ const char *spawn_resolve(Ctx *c, const char *program) {
   return path;
 }
 
-/* Refuses a program that is missing; of a C compiler with the ways to go on. */
+/* Reports a missing program; for a C compiler with alternatives. */
 static _Noreturn void fail_start(Ctx *c, const char *what, const char *program, const char *why) {
   fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s%s", what, program, why,
        strcmp(what, "C compiler") ? ""
@@ -104,8 +104,7 @@ void spawn_check(Ctx *c, const char *what, const char *program) {
   if (why) fail_start(c, what, program, strerror(why));
 }
 
-/* Of the environment all but what sends profiles of an instrumented program elsewhere: ingot reads
- * them where it has told the compiler to have them written. */
+/* Copies the environment without variables that redirect the profiles of instrumented programs. */
 static char **clean_environment(Ctx *c) {
   static const char *const without[] = {"GCOV_PREFIX=", "GCOV_PREFIX_STRIP=", "GCOV_EXIT_AT_ERROR=",
                                         "GCOV_ERROR_FILE=", "LLVM_PROFILE_FILE="};
@@ -120,8 +119,8 @@ static char **clean_environment(Ctx *c) {
   return kept.at;
 }
 
-/* Starts the program; returns 0 or an error. Under a guard it leads a group of its own, so that all
- * it starts ends with it, and takes the signals that the guard's owner may have blocked. */
+/* Starts a program; returns 0 or an error. Under a guard it leads its own process group, so that
+ * its children end with it, and signals blocked by the guard's owner are unblocked. */
 static int start(Ctx *c, const char *log, const char *const *argv, pid_t *pid) {
   posix_spawn_file_actions_t act;
   posix_spawnattr_t attr;
@@ -146,7 +145,7 @@ static int start(Ctx *c, const char *log, const char *const *argv, pid_t *pid) {
   return e;
 }
 
-/* Its number is not given to another before it is out of the list. */
+/* The pid stays reserved until it is off the list. */
 static int wait_for(Ctx *c, pid_t pid) {
   siginfo_t info;
   int status = 0;
@@ -158,11 +157,10 @@ static int wait_for(Ctx *c, pid_t pid) {
   return status;
 }
 
-/* The exit code, or, of one that a signal ended, SPAWN_KILLED and that; e: an error of the start.
- */
+/* Exit code, or SPAWN_KILLED + signal; e: error of the start. */
 static int exit_code(Ctx *c, const char *what, const char *program, int e, int status) {
   if (e) fail_start(c, what, program, strerror(e));
-  /* 127 is how a failed exec is told where spawn itself cannot */
+  /* 127: exec failed after a successful spawn */
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
     fail_start(c, what, program, "exit status 127");
   return WIFEXITED(status) ? WEXITSTATUS(status) : SPAWN_KILLED + WTERMSIG(status);
@@ -214,8 +212,8 @@ static u32 processors(void) {
   return n < 1 ? 1 : n > SPAWN_MAX ? SPAWN_MAX : (u32)n;
 }
 
-/* They take about as long as each other, so that the one started first is waited for. After one
- * that failed no more are started, and those that run are waited for. */
+/* Programs take similar time, so waits for the first started. After a failure starts no more, and
+ * waits for the rest. */
 void spawn_parallel(Ctx *c, const TempDir *f, const char *what, const ArgVec *job, u32 n) {
   const char *log[SPAWN_MAX];
   int status[SPAWN_MAX] = {0}, e = 0;
@@ -250,7 +248,7 @@ void spawn_run(Ctx *c, const TempDir *f, const char *what, const char *const *ar
   if (status) spawn_fail(c, f, what, argv[0], status);
 }
 
-/* Words of a command such as "ccache gcc", separated by blanks. */
+/* Splits a command such as "ccache gcc" at blanks. */
 void argv_add(Ctx *c, ArgVec *w, const char *text) {
   while (*text) {
     size_t n = strcspn(text, " ");

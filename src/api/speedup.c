@@ -1,9 +1,9 @@
-/* speedup.c: what each step of a tuned build gained.
+/* speedup.c: the table of speed-ups of a PGO build.
  *
- * In: times of programs that took turns. Out: a table, as text or JSON, with a command that repeats
- * it. Ratios are taken round by round, so that what slows the machine down for a while counts for
- * both; a step gains or loses only where the middle half of the rounds says so, and the best rounds
- * too. Where more runs than there are processors, the table says that it is no verdict.
+ * In: times of programs that ran in turn. Out: a table, as text or JSON, with a command that
+ * repeats the measurement. Ratios are taken per round, so that temporary load affects both. A step
+ * is faster or slower only if the interquartile range and the best rounds agree. If the load
+ * exceeds the number of processors, the table says so.
  */
 #include "api/build_product.h"
 
@@ -14,7 +14,7 @@
 #define MIN_SPEEDUP 1.01
 
 typedef struct Speedup {
-  double median, ratio; /* ms; baseline over step */
+  double median, ratio; /* median in ms; ratio: baseline / step */
   const char *word;     /* "faster", "slower", "no gain" */
 } Speedup;
 
@@ -25,17 +25,17 @@ static int ascending(const void *a, const void *b) {
 
 static Speedup speedup_of(const ProductBuild *b, const PgoStep *s, u32 measure) {
   const PgoStep *base = &b->step.at[0];
-  double ms[ROUNDS], ratio[ROUNDS], least = base->ms[measure][0];
+  double ms[ROUNDS], ratio[ROUNDS], base_min = base->ms[measure][0];
   for (u32 r = 0; r < ROUNDS; r++) {
     ms[r] = s->ms[measure][r];
     ratio[r] = ms[r] > 0 ? base->ms[measure][r] / ms[r] : 1;
-    if (base->ms[measure][r] < least) least = base->ms[measure][r];
+    if (base->ms[measure][r] < base_min) base_min = base->ms[measure][r];
   }
   qsort(ms, ROUNDS, sizeof *ms, ascending);
   qsort(ratio, ROUNDS, sizeof *ratio, ascending);
   Speedup g = {ms[ROUNDS / 2], ratio[ROUNDS / 2], "no gain"};
-  if (ratio[ROUNDS / 4] > MIN_SPEEDUP && ms[0] < least) g.word = "faster";
-  if (ratio[ROUNDS - 1 - ROUNDS / 4] < 1 / MIN_SPEEDUP && ms[0] > least) g.word = "slower";
+  if (ratio[ROUNDS / 4] > MIN_SPEEDUP && ms[0] < base_min) g.word = "faster";
+  if (ratio[ROUNDS - 1 - ROUNDS / 4] < 1 / MIN_SPEEDUP && ms[0] > base_min) g.word = "slower";
   if (s == base) g.word = "";
   return g;
 }
@@ -44,7 +44,7 @@ static const char *measure_name(const ProductBuild *b, u32 i) {
   return !b->speaks ? "run" : i ? "prefill" : "decode";
 }
 
-/* One word of a shell. */
+/* Prints one shell word. */
 static void put_quoted(StrBuf *t, const char *word) {
   sb_puts(t, "'");
   for (; *word; word++)
@@ -59,7 +59,7 @@ static bool is_plain(const char *path) {
   return !path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+")];
 }
 
-/* A command as one word: hyperfine splits it as a shell does, so that a path is quoted twice. */
+/* Prints a command as one word: hyperfine splits it as a shell does, so a path is quoted twice. */
 static void put_run(Ctx *c, StrBuf *t, const char *here, const char *path, const char *with) {
   StrBuf line = sb_new(&c->keep);
   const char *program = str_text(c, str_fmt(c, "%s%s", here, path));
@@ -71,7 +71,7 @@ static void put_run(Ctx *c, StrBuf *t, const char *here, const char *path, const
   put_quoted(t, sb_cstr(&line));
 }
 
-/* The steps of a run that takes half a second, for a program on arrays. */
+/* For a program on arrays: the number of steps that take half a second. */
 static void put_command(const ProductBuild *b, StrBuf *t) {
   Ctx *c = b->m->c;
   const char *output = b->o->output;
@@ -130,13 +130,13 @@ static void put_text(ProductBuild *b, const StrBuf *command, StrBuf *t) {
   put_rows(b, false, t);
   if (b->unmeasured) sb_fmt(t, "not measured: %s\n", b->unmeasured);
   if (is_busy(b))
-    sb_fmt(t, "the machine was busy, with a load of %.1f: this is no verdict\n", b->load);
+    sb_fmt(t, "the machine was busy (load %.1f): the table is not reliable\n", b->load);
   if (b->profiled) put_idle(b, t);
   if (b->relaxed.name)
-    sb_fmt(t,
-           "relaxed: output %s differs from the strict build by %.3g at most, %.3g of its "
-           "value\n",
-           b->relaxed.name, b->relaxed.max_abs, b->relaxed.max_rel);
+    sb_fmt(
+        t,
+        "fast-math: output %s differs from the strict build by at most %.3g, %.3g of its value\n",
+        b->relaxed.name, b->relaxed.max_abs, b->relaxed.max_rel);
   if (command->n) sb_fmt(t, "again: %.*s\n", (int)command->n, command->at);
 }
 

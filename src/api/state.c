@@ -1,15 +1,15 @@
-/* state.c: results that come back as inputs: which they are, and what they hold between runs.
+/* state.c: pairs outputs with inputs as state, and keeps it for engine ref.
  *
- * In: pairs INPUT=OUTPUT, or "auto". Out: Graph.state, and the runs of `ref` with it. What auto
- * takes is decided by names and types alone. An input and an output belong together when they may
- * (graph_state.c) and their names are equal but for
+ * In: pairs INPUT=OUTPUT, or "auto". Out: Graph.state, and runs of `ref` with it. "auto" looks at
+ * names and types only. An input and an output are a pair if they may be one (graph_state.c) and
+ * their names are equal except for
  *
  *   past / present                                 past_key_values.0.key, present.0.key
  *   in / out, input / output, old or prev / new    state_in, state_out; cache, new_cache
  *   nothing / next, nothing or 0 / n               cache, cache_next; state, stateN; h0, hn
  *
- * All but the first only where the name has a word for state in it (`words`): many models map an
- * image_in to an image_out. A name that fits several others is left alone.
+ * All but the first require a word for state in the name (`words`): many models map an image_in to
+ * an image_out. An ambiguous name is not paired.
  */
 #include "api/api_internal.h"
 
@@ -20,11 +20,11 @@
 enum { NAME_WORDS = 16, NAME_BYTES = 200 };
 
 typedef struct Name {
-  char text[NAME_BYTES]; /* words in lower case, each with its NUL */
+  char text[NAME_BYTES]; /* words in lower case, each ended by NUL */
   const char *word[NAME_WORDS];
   u32 n;
   bool cache;  /* past or present */
-  bool marked; /* some word says which of the two it is */
+  bool marked; /* a word marks it as input or output */
 } Name;
 
 static bool is_one_of(const char *w, const char *const *list) {
@@ -56,7 +56,7 @@ static bool is_word(char c) {
   return (c >= '0' && c <= '9') || (lower_of(c) >= 'a' && lower_of(c) <= 'z');
 }
 
-/* Words end at other characters than letters and digits, and where an upper case letter follows. */
+/* Splits at characters other than letters and digits, and before upper case letters. */
 static bool split(Name *m, const char *s) {
   size_t k = 0;
   *m = (Name){.n = 0};
@@ -77,7 +77,7 @@ static void drop(Name *m, u32 i, u32 n) {
   for (; i < m->n; i++) m->word[i] = m->word[i + n];
 }
 
-/* Takes the words away that tell an input from an output. */
+/* Removes the words that distinguish inputs from outputs. */
 static void strip(Name *m, bool out) {
   static const char *const ins[] = {"past", "in", "input", "old", "prev", "previous", NULL};
   static const char *const outs[] = {"present", "out", "output", "new", "next", NULL};
@@ -95,7 +95,7 @@ static void strip(Name *m, bool out) {
   }
 }
 
-/* Takes a last word away, or a last letter behind h or c; false: it is not there. */
+/* Removes a last word, or a last letter after h or c; false: not found. */
 static bool cut_end(Name *m, const char *end) {
   if (!m->n) return false;
   const char *last = m->word[m->n - 1];
@@ -143,10 +143,10 @@ static bool may_pair(Ingot *m, u32 in, u32 out) {
 }
 
 u32 api_find_state(Ingot *m, StatePair *pair, u32 max) {
-  u32 ni = m->g->blk.at[1].param.n, no = m->g->out_name.n, n = 0;
+  u32 ni = m->g->blk.at[1].param.n, nout = m->g->out_name.n, n = 0;
   for (u32 i = 0; i < ni; i++) {
     u32 found = 0, which = 0, back = 0;
-    for (u32 k = 0; k < no; k++)
+    for (u32 k = 0; k < nout; k++)
       if (may_pair(m, i, k)) {
         which = k;
         found++;
@@ -178,19 +178,20 @@ static StatePair named_pair(Ingot *m, const char *spec) {
 void api_bind_state(Ingot *m) {
   Ctx *c = m->c;
   if (!m->options.state.n) return;
-  if (!m->g) fail(c, ERR_usage, LOC_NONE, "a program says for itself what it keeps");
-  u32 most = m->g->blk.at[1].param.n;
-  StatePair *found = NEWS(&c->scratch, StatePair, most + 1);
+  if (!m->g)
+    fail(c, ERR_usage, LOC_NONE, "--state: expected a graph; a program declares its own state");
+  u32 max = m->g->blk.at[1].param.n;
+  StatePair *found = NEWS(&c->scratch, StatePair, max + 1);
   for (u32 i = 0; i < m->options.state.n; i++) {
     u32 n = 1;
     if (strcmp(m->options.state.at[i], "auto") != 0)
       found[0] = named_pair(m, m->options.state.at[i]);
     else
-      n = api_find_state(m, found, most);
+      n = api_find_state(m, found, max);
     if (!n)
       fail(c, ERR_usage, LOC_NONE,
-           "no input and output are named like a state and have equal types; give them as "
-           "INPUT=OUTPUT; a cache that grows stays open, with room by --max-shapes, not by -d");
+           "no input and output are named like a state and have equal types; give INPUT=OUTPUT; "
+           "bound a growing cache with --max-shapes instead of -d");
     for (u32 k = 0; k < n; k++) {
       Val v = m->g->blk.at[1].param.at[found[k].in];
       if (graph_pin(m->g, v))
@@ -218,8 +219,7 @@ bool api_is_state_input(Ingot *m, Str input) {
 static void set_state(Ingot *m, const char *spec) {
   Ctx *c = m->c;
   api_need(c, spec, "the names of the state");
-  if (m->g || m->p)
-    fail(c, ERR_usage, LOC_NONE, "state must be named before the model is imported");
+  if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "expected --state before the model is imported");
   *vec_push(&c->keep, &m->options.state) = str_text(c, str_of(c, spec));
 }
 
@@ -227,16 +227,16 @@ IngotStatus ingot_set_state(Ingot *m, const char *spec) {
   API_CALL(m, set_state(m, spec));
 }
 
-/* ---- what callers see ---- */
+/* ---- positions without state ---- */
 
-/* States at positions up to this one. */
+/* Number of states at positions up to this one. */
 static u32 count_kept(const Graph *g, u32 at, bool out) {
   u32 n = 0;
   for (u32 k = 0; k < g->state.n; k++) n += (out ? g->state.at[k].out : g->state.at[k].in) <= at;
   return n;
 }
 
-/* The least place that has as many in front of it as it must. */
+/* First position with the required number of others before it. */
 u32 api_graph_index(const Ingot *m, u32 i, bool out) {
   u32 at = i;
   for (u32 next; (next = i + count_kept(m->g, at, out)) != at;) at = next;
@@ -249,7 +249,7 @@ bool api_has_state(const Ingot *m) {
 
 /* ---- runs of ref ---- */
 
-/* What a state holds before the first run; extents that no input tells are 0. */
+/* Initial value of a state; extents that no input determines are 0. */
 static Tensor *first_value(Ingot *m, Val v, const i64 *env) {
   const Type *t = graph_type(m->g, v);
   i64 dim[MAX_RANK];
@@ -269,7 +269,7 @@ static i64 *sizes_seen(Ingot *m) {
   return env;
 }
 
-/* As the other engines say it. */
+/* Reports a full state like the other engines. */
 static void check_room(Ingot *m) {
   Graph *g = m->g;
   for (u32 k = 0; k < g->state.n; k++) {

@@ -1,15 +1,14 @@
-/* string_tensors.c: strings at the edge of the library.
+/* string_tensors.c: strings at the API boundary.
  *
- * A model takes and gives strings as rows of bytes, zeros behind them; callers, and files, have
- * strings. In: strings given for an input, rows an engine has computed. Out: the other of the two.
- * Callers see an array of pointers to texts that end with a zero. Texts as JSON are written by
- * base.
+ * A model takes and returns strings as rows of bytes, padded with zeros; callers and files have
+ * strings. In: strings of an input, or rows computed by an engine. Out: the other form. Callers get
+ * an array of pointers to zero-terminated texts.
  */
 #include "api/api_internal.h"
 
 #include <string.h>
 
-/* t, strings, for input i; NULL when that is no input of rows for them. */
+/* Encodes strings t for input i; NULL: the input does not take strings. */
 Tensor *api_encode_strings(Ingot *m, u32 i, const Tensor *t) {
   IngotTensor info = ingot_input_info(m, i);
   if (strcmp(info.dtype, "u8") != 0 || info.rank != t->rank + 1) return NULL;
@@ -19,9 +18,8 @@ Tensor *api_encode_strings(Ingot *m, u32 i, const Tensor *t) {
   Tensor *rows = tensor_new(&m->c->keep, DT_u8, dim, t->rank + 1);
   if (k < 1 || !strings_to_bytes(m->c, t, (u8 *)(uintptr_t)rows->data, k))
     fail(m->c, ERR_input, LOC_NONE,
-         "input '%s': a string has more than %lld bytes (-d '%s.bytes=N' makes room), or ends with "
-         "a "
-         "zero",
+         "input '%s': a string has more than %lld bytes (use -d '%s.bytes=N'), or ends with a NUL "
+         "byte",
          info.name, (long long)k, info.name);
   return rows;
 }
@@ -30,7 +28,7 @@ static void decode(Ingot *m, const OutputTree *p) {
   for (u32 i = 0; i < (p->open ? 2 : p->n); i++) decode(m, &p->elem[i]);
   if (p->kind != TY_tensor || !p->text) return;
   Tensor *rows = m->run.out[p->flat];
-  if (rows->dt != DT_u8) return; /* of an engine that has strings itself */
+  if (rows->dt != DT_u8) return; /* the engine returned strings */
   m->run.out[p->flat] = tensor_new(&m->c->keep, DT_str, rows->dim, rows->rank - 1);
   bytes_to_strings(m->c, rows, m->run.out[p->flat]);
 }
@@ -51,8 +49,9 @@ Tensor *api_import_strings(Ctx *c, const IngotTensor *x) {
   u64 n;
   if (x->rank > MAX_RANK || !x->data || !shape_count(x->dim, x->rank, &n) ||
       n * sizeof(char *) != x->bytes)
-    fail(c, ERR_usage, LOC_NONE, "'%s': %llu bytes are not as many pointers as its shape says",
-         x->name, (unsigned long long)x->bytes);
+    fail(c, ERR_usage, LOC_NONE,
+         "'%s': %llu bytes do not match the number of pointers of its shape", x->name,
+         (unsigned long long)x->bytes);
   Tensor *t = tensor_new(&c->keep, DT_str, x->dim, x->rank);
   const char *const *at = x->data;
   for (u64 i = 0; i < n; i++) {
@@ -63,7 +62,7 @@ Tensor *api_import_strings(Ctx *c, const IngotTensor *x) {
 }
 
 size_t ingot_json_char(const char *text, char to[INGOT_JSON_CHAR]) {
-  size_t n = 0; /* of those that its character may have */
+  size_t n = 0; /* its possible length */
   while (text && n < 4 && text[n]) n++;
   if (!to) return 0;
   *to = 0;

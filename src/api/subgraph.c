@@ -1,12 +1,12 @@
-/* subgraph.c: parts of a model, for finding where an engine goes wrong.
+/* subgraph.c: parts of a model, to find errors of an engine.
  *
- * In: an imported graph that no pass has touched. expose makes every value computed at the top
- * level a result of the model, in the order of computation; cut keeps one of those values with the
- * nodes at most `depth` steps before it, and makes parameters of what those nodes read. Both number
- * and name the values alike, so what one run of the exposed model computes can be given to the cut
- * one. Values whose extents are found out while running are never parameters: what computes them
- * stays. stored follows the same values through the passes, by unique labels: passes take the
- * label from a value that they give another meaning.
+ * In: an imported graph before the passes. expose turns every value computed at the top level into
+ * an output, in order. cut keeps one of these values with the nodes at most `depth` steps before
+ * it, and turns the values they read into parameters. Both number and name values in the same way,
+ * so results of the exposed model are inputs of the cut one. Values whose extents are computed at
+ * run time never become parameters: the nodes that compute them stay. stored follows the values
+ * through the passes by unique labels: a pass removes the label of a value whose meaning it
+ * changes.
  */
 #include "api/api_internal.h"
 
@@ -35,7 +35,7 @@ static Values list_values(Graph *g) {
   return vs;
 }
 
-/* The label from the model with the number behind it: labels need not be unique. */
+/* Label of the model plus the number, because labels need not be unique. */
 static Str value_name(Graph *g, Val v, u32 number) {
   Str name = graph_val(g, v)->name;
   return name ? str_fmt(g->c, "%s#%u", str_text(g->c, name), number) : str_fmt(g->c, "#%u", number);
@@ -46,10 +46,10 @@ static void need_plain_graph(Ingot *m) {
   m->runs = true;
   api_import(m, false);
   if (!m->g || m->passed)
-    fail(m->c, ERR_usage, LOC_NONE, "only a graph as it was imported can be taken apart");
+    fail(m->c, ERR_usage, LOC_NONE, "expected an imported graph before the passes");
 }
 
-/* value: numbers of some; unless all are wanted. */
+/* value: their numbers, unless all are wanted. */
 static void expose(Ingot *m, bool all, const u32 *value, u32 n) {
   if (!all && n) api_need(m->c, value, "the list of values");
   need_plain_graph(m);
@@ -61,7 +61,7 @@ static void expose(Ingot *m, bool all, const u32 *value, u32 n) {
   m->opened.ports = NULL;
   for (u32 k = 0; k < (all ? vs.val.n : n); k++) {
     u32 i = all ? k : value[k];
-    if (i >= vs.val.n) fail(m->c, ERR_usage, LOC_NONE, "there is no value number %u", i);
+    if (i >= vs.val.n) fail(m->c, ERR_usage, LOC_NONE, "unknown value number %u", i);
     graph_result(g, vs.val.at[i], value_name(g, vs.val.at[i], i));
   }
   api_describe(m);
@@ -77,7 +77,7 @@ IngotStatus ingot_expose_some(Ingot *m, const uint32_t *value, uint32_t n) {
 
 static void list_stored(Ingot *m, const u32 **out, u32 *nout) {
   Ctx *c = m->c;
-  api_need(c, out && nout ? out : NULL, "the place of the values");
+  api_need(c, out && nout ? out : NULL, "a pointer to the values");
   need_plain_graph(m);
   Graph *g = m->g;
   Values vs = list_values(g);
@@ -87,7 +87,7 @@ static void list_stored(Ingot *m, const u32 **out, u32 *nout) {
     Str name = graph_val(g, vs.val.at[i])->name = value_name(g, vs.val.at[i], i);
     *map_put(&number, name) = i + 1;
   }
-  for (u32 i = 0; i < g->blk.at[1].ret.n; i++) { /* results are stored under any name */
+  for (u32 i = 0; i < g->blk.at[1].ret.n; i++) { /* results are stored, whatever their name */
     const u32 *at = map_get(&vs.at, g->blk.at[1].ret.at[i]);
     if (at) stored[*at - 1] = true;
   }
@@ -133,7 +133,7 @@ const char *ingot_output_origin(const Ingot *m, uint32_t i) {
   const Value *v = graph_val(m->g, m->g->blk.at[1].ret.at[api_graph_index(m, i, true)]);
   if (!v->def) return "input";
   OriginArg a = {.n = graph_node(m->g, v->def), .text = ""};
-  ctx_protect(m->c, do_origin, &a); /* without memory: nothing */
+  ctx_protect(m->c, do_origin, &a); /* out of memory: returns nothing */
   return a.text;
 }
 
@@ -142,9 +142,9 @@ const char *ingot_output_origin(const Ingot *m, uint32_t i) {
 typedef struct Subgraph {
   Graph *g;
   Values vs;
-  u32 *steps; /* by node: 1 + steps before the value; 0: not kept */
+  u32 *steps; /* by node: 1 + steps before the value; 0: removed */
   Map param;  /* value -> its parameter */
-  Map used;   /* parameters of the model that are still read */
+  Map used;   /* parameters of the model that are still used */
 } Subgraph;
 
 static bool is_open(Graph *g, const Type *t) {
@@ -167,7 +167,7 @@ static void keep_block(Subgraph *u, RegionId b, u32 steps, u32 depth) {
   for (u32 i = 0; i < blk->ret.n; i++) keep_value(u, blk->ret.at[i], steps, depth);
 }
 
-/* The node that computes v is kept; if it is too many steps away, v becomes a parameter. */
+/* Keeps the node that computes v, or turns v into a parameter if it is too many steps away. */
 static void keep_value(Subgraph *u, Val v, u32 steps, u32 depth) {
   if (!v) return;
   Graph *g = u->g;
@@ -199,7 +199,7 @@ static bool visit(Edit *e, NodeId id) {
   return u->steps[id] != 0;
 }
 
-/* Parameters that are still read, then the new ones; positions are counted again. */
+/* Sets the remaining parameters, then the new ones, and renumbers them. */
 static void set_params(Subgraph *u) {
   Graph *g = u->g;
   GraphRegion *b = &g->blk.at[1];
@@ -223,7 +223,7 @@ static void extract(Ingot *m, u32 value, u32 depth) {
   Subgraph u = {
       .g = g, .vs = list_values(g), .param = map_new(&c->keep), .used = map_new(&c->keep)};
   if (value >= u.vs.val.n)
-    fail(c, ERR_usage, LOC_NONE, "the model has %u values, there is no number %u", u.vs.val.n,
+    fail(c, ERR_usage, LOC_NONE, "the model has %u values: number %u is out of range", u.vs.val.n,
          value);
   Val v = u.vs.val.at[value];
   Str name = value_name(g, v, value);

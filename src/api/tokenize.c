@@ -21,7 +21,7 @@ static const Vocab *need_vocab(Ingot *m) {
   return m->opened.vocab;
 }
 
-/* Bytes of the text that no token says, where tokens are bytes: ids do not have them. */
+/* Warns of bytes that no token represents in a byte-level vocabulary. */
 static void warn_lost(Ctx *c, const Vocab *v, const u8 *text, size_t n) {
   bool seen[256] = {0};
   u32 lost = 0, first = 0, id[8];
@@ -44,10 +44,10 @@ static void tokenize(Ingot *m, const void *text, size_t n, unsigned flags, const
                      size_t *count) {
   Ctx *c = m->c;
   const Vocab *v = need_vocab(m);
-  api_need(c, ids, "the place for ids");
-  api_need(c, count, "the place for their number");
+  api_need(c, ids, "the ids");
+  api_need(c, count, "the number of ids");
   if (n) api_need(c, text, "the text");
-  if (n > 1 << 28) fail(c, ERR_unsupported, LOC_NONE, "a text of more than 256 MB");
+  if (n > 1 << 28) fail(c, ERR_unsupported, LOC_NONE, "expected a text of at most 256 MB");
   arena_clear(&c->scratch);
   u32 how =
       (flags & INGOT_SPECIAL ? VE_parse_special : 0) | (flags & INGOT_BARE ? 0 : VE_add_special);
@@ -65,15 +65,16 @@ static void detokenize(Ingot *m, const uint32_t *ids, size_t n, unsigned flags, 
   Ctx *c = m->c;
   const Vocab *v = need_vocab(m);
   if (n) api_need(c, ids, "the ids");
-  api_need(c, text, "the place for the text");
-  api_need(c, bytes, "the place for its length");
+  api_need(c, text, "the text");
+  api_need(c, bytes, "the length of the text");
   arena_clear(&c->scratch);
   StrBuf t = sb_new(&c->scratch);
   Detok d = {.special = flags & INGOT_SPECIAL};
   u8 *piece = arena_alloc(&c->scratch, detok_max_bytes(v));
   for (size_t i = 0; i < n; i++) {
     if (ids[i] >= v->head->ntoken)
-      fail(c, ERR_usage, LOC_NONE, "id %u: there are %u tokens", ids[i], v->head->ntoken);
+      fail(c, ERR_usage, LOC_NONE, "token id %u is out of range: the vocabulary has %u tokens",
+           ids[i], v->head->ntoken);
     sb_put(&t, piece, detok_put(&d, v, ids[i], piece));
   }
   sb_put(&t, piece, detok_end(&d, v, piece));

@@ -1,8 +1,8 @@
-/* toolchain.c: compilers and other tools: which are there, and what they can do.
+/* toolchain.c: finds compilers and tools, and their abilities.
  *
- * In: the words that start a compiler, or the name of a tool. Out: its version, its kind, whether
- * it takes some flags: it is asked, by a few lines that it preprocesses or compiles, never guessed
- * from its name. A tool that is missing is named with the Debian package that has it.
+ * In: the command of a compiler, or the name of a tool. Out: its version, its kind, whether it
+ * accepts flags. The compiler is asked with a few lines of code, never identified by its name. A
+ * missing tool is reported with its Debian package.
  */
 #include "api/api_internal.h"
 
@@ -11,7 +11,7 @@
 
 const Tool tool_table[] = {
     {"llvm-profdata", "llvm", "merges profiles: build --pgo with clang", "merge --version", true},
-    {"llvm-bolt", "bolt-16", "lays out programs: build --bolt", "--version", true},
+    {"llvm-bolt", "bolt-16", "optimizes layout: build --bolt", "--version", true},
     {"perf2bolt", "bolt-16", "reads samples: build --bolt", "--version", true},
     {"perf", "linux-perf", "takes samples: build --bolt", "--version", false},
     {"ld.lld", "lld", "links: build --lto with clang", "--version", true},
@@ -24,7 +24,7 @@ const Tool tool_table[] = {
 };
 const u32 tool_count = sizeof tool_table / sizeof *tool_table;
 
-enum { OLDEST = 11, NEWEST = 25 }; /* versions of LLVM that names may end with */
+enum { OLDEST = 11, NEWEST = 25 }; /* LLVM versions in tool names */
 
 static const Tool *tool_named(const char *name) {
   for (u32 i = 0; i < tool_count; i++)
@@ -44,8 +44,8 @@ const char *tool_find(Ctx *c, const char *name) {
 
 void tool_missing(Ctx *c, const char *name, const char *why) {
   const Tool *t = tool_named(name);
-  fail(c, ERR_system, LOC_NONE, "%s needs %s, which is not there: Debian has it in the package %s",
-       why, name, t ? t->package : name);
+  fail(c, ERR_system, LOC_NONE, "%s needs %s, which is not installed (Debian package %s)", why,
+       name, t ? t->package : name);
 }
 
 static ArgVec argv_append(Ctx *c, const ArgVec *w, const char *more) {
@@ -66,7 +66,7 @@ static const char *run_compiler(Ctx *c, const TempDir *f, const ArgVec *w, const
   return spawn_text(c, f, "C compiler", all.at, status);
 }
 
-/* The printable beginning of a line. */
+/* Printable start of a line. */
 static const char *line_of(Ctx *c, const char *at) {
   size_t n = 0;
   while (at[n] >= 0x20 && at[n] < 0x7f && n < 200) n++;
@@ -75,21 +75,21 @@ static const char *line_of(Ctx *c, const char *at) {
 
 const char *compiler_version(Ctx *c, const TempDir *f, const ArgVec *w) {
   int status;
-  const char *said = run_compiler(c, f, w, "--version", &status);
-  if (status) said = run_compiler(c, f, w, "-v", &status); /* tcc */
+  const char *text = run_compiler(c, f, w, "--version", &status);
+  if (status) text = run_compiler(c, f, w, "-v", &status); /* tcc */
   if (status) spawn_fail(c, f, "C compiler", w->at[0], status);
-  return line_of(c, said);
+  return line_of(c, text);
 }
 
-/* Licences have versions too: the first line with a digit, a point, a digit. */
-static const char *version_line(const char *said) {
-  for (const char *at = said; *at; at++) {
+/* First line with a digit, a point and a digit. */
+static const char *version_line(const char *text) {
+  for (const char *at = text; *at; at++) {
     bool number = *at >= '0' && *at <= '9' && at[1] == '.' && at[2] >= '0' && at[2] <= '9';
     if (!number) continue;
-    while (at > said && at[-1] != '\n') at--;
+    while (at > text && at[-1] != '\n') at--;
     return at + strspn(at, " \t");
   }
-  return said;
+  return text;
 }
 
 const char *tool_version(Ctx *c, const TempDir *f, const Tool *t, const char *program) {
@@ -98,8 +98,8 @@ const char *tool_version(Ctx *c, const TempDir *f, const Tool *t, const char *pr
   *vec_push(&c->keep, &w) = program;
   argv_add(c, &w, t->flag);
   argv_end(c, &w);
-  const char *said = spawn_text(c, f, t->name, w.at, &status);
-  return status ? NULL : line_of(c, version_line(said));
+  const char *text = spawn_text(c, f, t->name, w.at, &status);
+  return status ? NULL : line_of(c, version_line(text));
 }
 
 CompilerKind compiler_kind(Ctx *c, const TempDir *f, const ArgVec *w) {
@@ -112,9 +112,9 @@ CompilerKind compiler_kind(Ctx *c, const TempDir *f, const ArgVec *w) {
   file_write(c, path, text, sizeof text - 1);
   *vec_push(&c->keep, &all) = path;
   argv_end(c, &all);
-  const char *said = spawn_text(c, f, "C compiler", all.at, &status);
+  const char *answer = spawn_text(c, f, "C compiler", all.at, &status);
   for (u32 i = 0; !status && i < sizeof names / sizeof *names; i++)
-    if (strstr(said, names[i])) return (CompilerKind)i;
+    if (strstr(answer, names[i])) return (CompilerKind)i;
   if (status) spawn_fail(c, f, "C compiler", w->at[0], status);
   return CK_other;
 }
@@ -131,16 +131,16 @@ bool compiler_accepts(Ctx *c, const TempDir *f, const ArgVec *w, const char *fla
   return !spawn_status(c, f, "C compiler", all.at);
 }
 
-/* gcc lists it among its options, clang in the command that it would start. */
+/* gcc lists it with its options, clang in the command it would start. */
 const char *compiler_cpu(Ctx *c, const TempDir *f, const ArgVec *w, CompilerKind kind,
                          const char *march) {
   static const char mark[] = "\"-target-cpu\" \"";
   int status;
   if (kind != CK_gcc && kind != CK_clang) return NULL;
   ArgVec all = argv_append(c, w, march);
-  const char *said = run_compiler(
+  const char *text = run_compiler(
       c, f, &all, kind == CK_gcc ? "-Q --help=target" : "-### -c -x c /dev/null", &status);
-  const char *at = status ? NULL : strstr(said, kind == CK_gcc ? "-march=" : mark);
+  const char *at = status ? NULL : strstr(text, kind == CK_gcc ? "-march=" : mark);
   if (!at) return NULL;
   at += strlen(kind == CK_gcc ? "-march=" : mark);
   at += strspn(at, " \t");
@@ -157,7 +157,7 @@ const char *compiler_lto(Ctx *c, const TempDir *f, const ArgVec *w, CompilerKind
 
 const char *compiler_profdata(Ctx *c, const TempDir *f, const ArgVec *w) {
   int status;
-  const char *said = line_of(c, run_compiler(c, f, w, "-print-prog-name=llvm-profdata", &status));
-  if (!status && strchr(said, '/') && spawn_exists(c, said)) return said;
+  const char *text = line_of(c, run_compiler(c, f, w, "-print-prog-name=llvm-profdata", &status));
+  if (!status && strchr(text, '/') && spawn_exists(c, text)) return text;
   return tool_find(c, "llvm-profdata");
 }

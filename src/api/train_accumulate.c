@@ -1,19 +1,19 @@
-/* train_accumulate.c: a step whose batch is cut into shares.
+/* train_accumulate.c: training steps with gradient accumulation.
  *
- * In: rows of a batch. Out: the same step as for the whole batch, but for rounding: each share
- * gives the derivatives of its own mean loss, and these, times its part of the batch, are added up
- * in the order of the shares, whoever has computed them. So the bits depend on the size of shares,
- * and not on how many processes there are. In each round every process has one share; then all hear
- * of all, and each adds up and updates its own weights, which stay the same everywhere. Layers that
- * normalise by the batch see a share only; running means are the mean of those of the shares.
+ * In: rows of a batch. Out: the same step as for the whole batch, except for rounding. Each
+ * microbatch gives the gradients of its mean loss; these are weighted by its fraction of the batch
+ * and added in order. So the bits depend on the size of a microbatch, not on the number of
+ * processes. In each round every process runs one microbatch; an all-gather follows, then each
+ * process adds and updates its own weights, which stay equal everywhere. Batch normalization sees a
+ * microbatch only; running means are averaged over the microbatches.
  */
 #include "api/train_loop.h"
 
 #include <string.h>
 
-/* What a share has to tell: derivatives, running means, loss, classes, one behind the other. */
+/* Results of a microbatch: gradients, running means, loss, classes, one after the other. */
 typedef struct ShardResult {
-  u64 sums, bytes; /* sums: bytes that are added up */
+  u64 sums, bytes; /* sums: bytes of the results that are added */
 } ShardResult;
 
 static const i64 *classes_of(const TrainStep *d, u64 *n) {
@@ -22,7 +22,7 @@ static const i64 *classes_of(const TrainStep *d, u64 *n) {
   return t ? t->data : NULL;
 }
 
-/* Whether shares tell classes: known before any was run, by this process or at all. */
+/* Do microbatches return classes? Known before the first run. */
 static bool has_classes(const TrainStep *d) {
   bool found = false;
   for (u32 i = 0; i < d->m->run.nout; i++)
@@ -30,7 +30,7 @@ static bool has_classes(const TrainStep *d) {
   return found;
 }
 
-/* Results that are added up: all of floats but the loss, which is told for each. */
+/* Is result i added up? All floats except the loss are. */
 static bool is_sum(const TrainStep *d, u32 i) {
   Str name = api_result_name(d->m, i);
   IngotTensor t = ingot_output_info(d->m, i);
@@ -71,7 +71,7 @@ void accumulate_close(Training *f) {
   train_step_close(&f->update);
 }
 
-/* Runs one share and writes what it has to tell. */
+/* Runs one microbatch and writes its results. */
 static void run_microbatch(Training *f, const u32 *which, u64 rows, u64 number, u8 *to) {
   TrainStep *d = rows == f->microbatch ? &f->grads : &f->grads_rest;
   u64 n;
@@ -88,7 +88,7 @@ static void run_microbatch(Training *f, const u32 *which, u64 rows, u64 number, 
   if (n) memcpy(to + sizeof loss, class, n * sizeof *class);
 }
 
-/* sum += part * x, or sum = part * x for the first. */
+/* sum += part * x, or sum = part * x for the first microbatch. */
 static void add_floats(float *sum, const float *x, u64 n, float part, bool first) {
   for (u64 i = 0; first && i < n; i++) sum[i] = part * x[i];
   for (u64 i = 0; !first && i < n; i++) {
@@ -119,7 +119,7 @@ static void add_gradients(const TrainStep *d, u8 *sum, const u8 *from, double pa
   }
 }
 
-/* Sums to where they are read: derivatives to the update, running means to the states. */
+/* Copies sums to their readers: gradients to the update, running means to the states. */
 static void set_gradients(Training *f, const u8 *sum) {
   const TrainStep *d = &f->grads;
   Ctx *c = f->c;

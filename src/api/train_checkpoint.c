@@ -1,11 +1,10 @@
-/* checkpoint_save.c: checkpoints: all that a training needs to go on where it was.
+/* train_checkpoint.c: saves and loads checkpoints.
  *
- * Format: an .npz, so that others can look into it. state/NAME: weights, moments and running means,
- * bit for bit; ingot/options: what the training was asked, as lines of text; ingot/place: epoch,
- * examples of it that were seen, steps of all; ingot/counts and ingot/loss: what was counted in
- * this epoch; ingot/epochs: the scores of those before. The order of examples and the seed of each
- * step follow from the seed, the epoch and the number of the step. The file is written aside and
- * renamed: there is always a whole one.
+ * Format: an .npz. state/NAME: weights, moments and running means, bit-exact; ingot/options:
+ * options as lines of text; ingot/place: epoch, examples seen in it, total steps; ingot/counts and
+ * ingot/loss: metrics of this epoch; ingot/epochs: scores of earlier epochs. The order of examples
+ * and the seed of each step follow from seed, epoch and step number. The file is written under
+ * another name and renamed, so a complete one always exists.
  */
 #include "api/train_loop.h"
 
@@ -37,7 +36,7 @@ static size_t line_of(const char *s) {
   return strcspn(s, "\n");
 }
 
-/* Names the first line that differs. */
+/* Reports the first line that differs. */
 static void check_options(Training *f, const Tensor *have) {
   Ctx *c = f->c;
   StrBuf want = sb_new(&c->scratch), there = sb_new(&c->scratch);
@@ -133,21 +132,22 @@ void checkpoint_save(Training *f) {
   f->saved = time_ms();
 }
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
 static Tensor *find(Training *f, const NamedTensors *v, Str name, DType dt) {
   Ctx *c = f->c;
   for (u32 i = 0; i < v->n; i++)
     if (v->at[i].name == name && v->at[i].t->dt == dt) return v->at[i].t;
   Loc loc = {.file = str_of(c, f->checkpoint), .index = -1};
-  fail(c, ERR_input, loc, "is no checkpoint: it has no array '%s' of %s", show(c, name),
+  fail(c, ERR_input, loc, "is not a checkpoint: expected an array '%s' of %s", show(c, name),
        dtype_info[dt].name);
 }
 
 static Tensor *find_list(Training *f, const NamedTensors *v, const char *name, DType dt, u64 n) {
   Tensor *t = find(f, v, str_of(f->c, name), dt);
   Loc loc = {.file = str_of(f->c, f->checkpoint), .index = -1};
-  if (n && t->n != n) fail(f->c, ERR_input, loc, "is no checkpoint: '%s' has another size", name);
+  if (n && t->n != n)
+    fail(f->c, ERR_input, loc, "is not a checkpoint: '%s' has a wrong size", name);
   return t;
 }
 
@@ -158,7 +158,7 @@ static void load_states(Training *f, const NamedTensors *v) {
     const Tensor *t = find(f, v, str_fmt(c, "state/%s", str_text(c, h->name)), h->dt);
     Loc loc = {.file = str_of(c, f->checkpoint), .index = -1};
     if (tensor_bytes(t) != h->bytes)
-      fail(c, ERR_input, loc, "is no checkpoint of this model: '%s' has another size",
+      fail(c, ERR_input, loc, "is not a checkpoint of this model: '%s' has another size",
            show(c, h->name));
     if (h->bytes) memcpy(h->at, t->data, h->bytes);
   }
@@ -203,7 +203,7 @@ bool checkpoint_load(Training *f) {
   f->at = (TrainPosition){(u64)tensor_get(place, 0).i, (u64)tensor_get(place, 1).i,
                           (u64)tensor_get(place, 2).i};
   if (f->at.epoch > f->epochs || f->at.row > f->data.n)
-    fail(c, ERR_input, loc, "is no checkpoint: it stands at epoch %llu, example %llu",
+    fail(c, ERR_input, loc, "is not a valid checkpoint: found epoch %llu, example %llu",
          (unsigned long long)f->at.epoch, (unsigned long long)f->at.row);
   load_states(f, &v);
   load_counts(f, &v);
@@ -214,5 +214,6 @@ bool checkpoint_load(Training *f) {
 void checkpoint_remove(Training *f) {
   if (f->ranks.rank) return;
   if (unlink(f->checkpoint) && errno != ENOENT)
-    warn(f->c, LOC_NONE, "%s: the checkpoint is not removed: %s", f->checkpoint, strerror(errno));
+    warn(f->c, LOC_NONE, "%s: the checkpoint cannot be removed: %s", f->checkpoint,
+         strerror(errno));
 }

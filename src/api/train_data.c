@@ -1,10 +1,9 @@
-/* train_data.c: the examples that a model is trained with.
+/* train_data.c: training examples.
  *
- * In: an .npz with an array under the name of each input, and one with the labels. Out: rows of
- * these arrays, copied into the inputs of a step. Examples lie along the first axis. An array whose
- * first axis is not as long as that of the labels, or of an input that has no first axis, is the
- * same for all examples. Numbers of another width than the input's are converted, floats to floats
- * and integers to integers.
+ * In: an .npz with an array named like each input, and one with the labels. Out: rows of these
+ * arrays, copied into the inputs of a step. Examples lie along the first axis. An array whose first
+ * axis has another length than that of the labels, or whose input has no first axis, is the same
+ * for all examples. Floats are converted to floats, integers to integers of the width of the input.
  */
 #include "api/train_loop.h"
 
@@ -24,18 +23,18 @@ static _Noreturn void no_array(Ctx *c, Loc loc, const NamedTensors *v, const cha
     sb_fmt(&t, "%s%s", i ? ", " : "", show(c, v->at[i].name));
     suggest_try(&near, str_text(c, v->at[i].name));
   }
-  fail(c, ERR_input, loc, "no array for %s '%s'; it has %s%s", what, show(c, name),
+  fail(c, ERR_input, loc, "no array for %s '%s'; found %s%s", what, show(c, name),
        v->n ? sb_cstr(&t) : "none", suggest_text(c, &near));
 }
 
 static void check_finite(Ctx *c, Loc loc, Str name, const Tensor *t) {
   for (u64 i = 0; dtype_is_float(t->dt) && i < t->n; i++)
     if (!isfinite(tensor_get(t, i).f))
-      fail(c, ERR_input, loc, "array '%s' holds no finite number at element %llu", show(c, name),
-           (unsigned long long)i);
+      fail(c, ERR_input, loc, "array '%s': expected finite numbers, found another at element %llu",
+           show(c, name), (unsigned long long)i);
 }
 
-/* The same numbers as the model takes them. */
+/* Converts an array to the type of the model. */
 static const Tensor *as_type(Ctx *c, Loc loc, const char *what, Str name, const Tensor *t,
                              DType dt) {
   bool fits = dtype_is_float(dt) ? dtype_is_float(t->dt) : dtype_is_int(dt) && dtype_is_int(t->dt);
@@ -57,11 +56,11 @@ static DataColumn input_column(Training *f, Loc loc, const NamedTensors *v, cons
   const Tensor *t = find_array(v, in->name);
   if (!t) no_array(c, loc, v, "input", in->name);
   if (in->type.kind != OT_tensor || in->type.dt == DT_str)
-    fail(c, ERR_unsupported, loc, "input '%s' is %s: training takes arrays of numbers",
+    fail(c, ERR_unsupported, loc, "input '%s' is %s: training supports only arrays of numbers",
          show(c, in->name), decl_type_string(c, in->name, &in->type));
   t = as_type(c, loc, "the input", in->name, t, in->type.dt);
   if (in->type.has_shape && in->type.dims.n != t->rank)
-    fail(c, ERR_input, loc, "array '%s' is %s, the input %s: expected as many dimensions",
+    fail(c, ERR_input, loc, "array '%s' is %s, the input %s: expected the same rank",
          show(c, in->name), shape_text(c, dtype_info[t->dt].name, t->dim, t->rank),
          decl_type_string(c, in->name, &in->type));
   DataColumn col = {.name = in->name, .t = t};
@@ -96,14 +95,14 @@ Dataset dataset_read(Training *f, const char *path) {
     any |= !s.col[i].same;
   }
   if (!any)
-    fail(c, ERR_input, loc, "labels '%s' are for %llu examples, and no input has as many",
+    fail(c, ERR_input, loc, "labels '%s' are for %llu examples, but no input has as many",
          show(c, name), (unsigned long long)s.n);
   s.label = (DataColumn){.name = name, .t = label};
   s.hash = hash_of(s.hash, label);
   return s;
 }
 
-/* Inputs of examples have as many rows as are asked for; all else is as in the arrays. */
+/* Inputs with examples get `rows` rows; other shapes come from the arrays. */
 void dataset_bind_shapes(const Training *f, Ingot *m, u64 rows) {
   Ctx *c = f->c;
   for (u32 i = 0; i < f->data.ncol; i++) {
@@ -124,7 +123,7 @@ void dataset_bind_shapes(const Training *f, Ingot *m, u64 rows) {
   }
 }
 
-/* While it is still known which example a label is of. */
+/* Checks labels while the example of each is known. */
 static void check_classes(Ctx *c, Loc loc, const Dataset *s, i64 classes) {
   const Tensor *t = s->label.t;
   if (!dtype_is_int(t->dt) || !classes) return;

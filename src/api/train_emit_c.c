@@ -1,9 +1,9 @@
-/* train_emit_c.c: a training as C: the step and the model in one file, for devices that learn.
+/* train_emit_c.c: emits the training loop as C.
  *
- * In: a model that is open, loss and optimizer, the size of a batch. Out: a C file with two
- * entries, the step and the model as it is used, which share the weights in the arena, and around
- * them NAME_train, NAME_run, NAME_reset, NAME_save and NAME_load. What is kept lies at the
- * beginning of the arena, so that saving and loading is one copy.
+ * In: an open model, loss and optimizer, batch size. Out: a C file with two entries, the training
+ * step and the model, which share the weights in the arena, and NAME_train, NAME_run, NAME_reset,
+ * NAME_save and NAME_load. The state is at the start of the arena, so that saving and loading are
+ * one copy.
  */
 #include "api/train_loop.h"
 
@@ -18,7 +18,8 @@ static const char *c_type(Ctx *c, DType dt) {
       [DT_i16] = "int16_t",  [DT_i8] = "int8_t",  [DT_u64] = "uint64_t", [DT_u32] = "uint32_t",
       [DT_u16] = "uint16_t", [DT_u8] = "uint8_t", [DT_bool] = "uint8_t"};
   if (!name[dt])
-    fail(c, ERR_unsupported, LOC_NONE, "--emit: an input or output of %s", dtype_info[dt].name);
+    fail(c, ERR_unsupported, LOC_NONE, "--emit: inputs and outputs of type %s are not supported",
+         dtype_info[dt].name);
   return name[dt];
 }
 
@@ -28,8 +29,7 @@ static bool is_random(const Prog *p) {
   return false;
 }
 
-/* Parameters and arguments of a call, and for the step only those that callers of NAME_train see.
- */
+/* Parameters and arguments of a call; for the step only those visible in NAME_train. */
 typedef struct CallText {
   StrBuf params, args;
 } CallText;
@@ -78,16 +78,15 @@ static u64 kept_bytes(Prog *p) {
 
 static const char declarations[] =
     "\n/* ---- training ---- */\n\n"
-    "/* One step with the rate `_RATE: weights in the arena change; loss: before that. The first\n"
-    " * call, and every one to begin anew, comes behind $_reset. $_step_run takes another rate. "
+    "/* Runs one training step with learning rate `_RATE: updates the weights in the arena; loss:\n"
+    " * before the update. Call $_reset first, and to start over. $_step_run takes another rate. "
     "*/\n"
     "int $_train(void *arena^);\n"
-    "/* The model with the weights that are in the arena. */\n"
+    "/* Runs the model with the weights in the arena. */\n"
     "int $_run(void *arena~);\n"
-    "/* Weights as the file has them, no moments. */\n"
+    "/* Sets the weights to those of the file, and the moments to zero. */\n"
     "void $_reset(void *arena);\n"
-    "/* All that was learnt, `_STATE_BYTES, out of the arena and back: weights, running means and\n"
-    " * the moments of the optimizer. */\n"
+    "/* Copy `_STATE_BYTES from and to the arena: weights, running means, optimizer moments. */\n"
     "void $_save(const void *arena, void *to);\n"
     "void $_load(void *arena, const void *from);\n";
 
@@ -143,16 +142,16 @@ static Ingot *part_of(const Ingot *of, const char *spec, TrainPart part, const c
   return m;
 }
 
-/* Every input of an open first axis has so many rows. */
+/* Sets the batch size of all inputs with an open first axis. */
 static void bind_batch(Ingot *m, u64 batch) {
   for (u32 i = 0; i < m->opened.model->ninput; i++) {
     const DeclValue *in = m->opened.model->input[i];
     const DeclDim *d = in->type.has_shape && in->type.dims.n ? &in->type.dims.at[0] : NULL;
-    bool said = false;
+    bool known = false;
     for (u32 k = 0; d && k < m->options.dim.n; k++)
-      said |= (m->options.dim.at[k].symbol && m->options.dim.at[k].symbol == d->param) ||
-              (m->options.dim.at[k].input == in->name && !m->options.dim.at[k].axis);
-    if (d && d->kind != OD_value && !said)
+      known |= (m->options.dim.at[k].symbol && m->options.dim.at[k].symbol == d->param) ||
+               (m->options.dim.at[k].input == in->name && !m->options.dim.at[k].axis);
+    if (d && d->kind != OD_value && !known)
       *vec_push(&m->c->keep, &m->options.dim) =
           (BindDim){.input = in->name, .axis = 0, .value = (i64)batch};
   }
@@ -181,8 +180,8 @@ static Ingot *step_and_model(Ingot *m, const IngotTrain *o, bool recompute) {
 static void emit_training(Ingot *m, const IngotTrain *o, const IngotC *ic, const char *source,
                           const char *header, const char *weights, uint64_t *ram) {
   Ctx *c = m->c;
-  api_need(c, o, "what is wished of the training");
-  api_need(c, ram, "the place of the RAM");
+  api_need(c, o, "the training options");
+  api_need(c, ram, "a pointer to the RAM");
   if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
   if (!m->opened.model)
     fail(c, ERR_unsupported, LOC_NONE, "is %s, which has no weights by name: expected ONNX",

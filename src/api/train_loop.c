@@ -1,12 +1,11 @@
-/* train_loop.c: a model is trained on examples.
+/* train_loop.c: trains a model on examples.
  *
- * In: an ONNX model that is open, arrays, wishes. Out: the model with new weights, as a file, and
- * the scores of every epoch. Method: the step of pass/graph/train.h, made for the size of a batch
- * and run by the engine that is asked for; the rate is one of its inputs, so that schedules are
- * numbers. Each epoch sees all examples once, in an order that follows from seed and epoch. What is
- * left at its end makes a batch of its own, with a step of its own size, which runs as bytecode: it
- * is not worth compiling, and has the same bits. Models that take batches of one size only leave
- * those examples out, other ones in every epoch.
+ * In: an open ONNX model, arrays, options. Out: the model with new weights as a file, and the
+ * scores of every epoch. Method: the step of pass/graph/train.h, compiled for the batch size and
+ * run by the selected engine; the learning rate is an input. Each epoch sees all examples once, in
+ * an order that depends on seed and epoch. An incomplete last batch gets its own step, which runs
+ * as bytecode: it is not worth compiling, and gives the same bits. Models with a fixed batch size
+ * skip these examples, different ones in every epoch.
  */
 #include "api/train_loop.h"
 
@@ -15,13 +14,13 @@
 #include <string.h>
 
 #define USUAL_EVERY 5.0 /* seconds between checkpoints */
-#define LEAST_EVERY 1.0 /* and at the end of an epoch, if that is less */
+#define LEAST_EVERY 1.0 /* the same at the end of an epoch, if lower */
 
-/* ---- the rate ---- */
+/* ---- learning rate ---- */
 
 typedef double ScheduleFn(const Training *f, double x, double y);
 
-/* Times y behind every x epochs. */
+/* Multiplies the rate by y every x epochs. */
 static double rate_step(const Training *f, double x, double y) {
   return f->rate * pow(y, floor((double)f->at.epoch / x));
 }
@@ -41,7 +40,7 @@ static double rate_cosine(const Training *f, double x, double y) {
 static const struct {
   const char *name;
   ScheduleFn *rate;
-  double x, y; /* usual numbers; x below 0: a third of the epochs */
+  double x, y; /* defaults; x below 0: a third of the epochs */
 } schedules[] = {
     {"step", rate_step, -1, 0.1}, {"exp", rate_exp, 0.95, 0}, {"cosine", rate_cosine, 0, 0}};
 enum { NSCHEDULES = sizeof schedules / sizeof *schedules };
@@ -49,7 +48,7 @@ enum { NSCHEDULES = sizeof schedules / sizeof *schedules };
 static double read_number(Training *f, const char *text, char **end) {
   double x = strtod(text, end);
   if (*end == text || !isfinite(x) || x < 0)
-    fail(f->c, ERR_usage, LOC_NONE, "--schedule %s: expected a number, not below 0, at '%s'",
+    fail(f->c, ERR_usage, LOC_NONE, "--schedule %s: expected a number that is at least 0 at '%s'",
          show(f->c, str_of(f->c, f->o->schedule)), show(f->c, str_of(f->c, text)));
   return x;
 }
@@ -57,10 +56,10 @@ static double read_number(Training *f, const char *text, char **end) {
 /* NAME, NAME:X or NAME:X,Y */
 static void read_schedule(Training *f) {
   Ctx *c = f->c;
-  const char *said = f->o->schedule;
-  if (!said || !strcmp(said, "constant")) return;
-  size_t n = strcspn(said, ":");
-  const char *word = str_text(c, str_intern(c, said, n));
+  const char *text = f->o->schedule;
+  if (!text || !strcmp(text, "constant")) return;
+  size_t n = strcspn(text, ":");
+  const char *word = str_text(c, str_intern(c, text, n));
   Suggestion near = suggest_new(word);
   for (u32 i = 0; i < NSCHEDULES; i++) {
     suggest_try(&near, schedules[i].name);
@@ -68,18 +67,18 @@ static void read_schedule(Training *f) {
     f->schedule = i + 1;
     f->x = schedules[i].x < 0 ? fmax(1, ceil((double)f->epochs / 3)) : schedules[i].x;
     f->y = schedules[i].y;
-    char *end = (char *)(uintptr_t)(said + n);
-    if (*end) f->x = read_number(f, said + n + 1, &end);
+    char *end = (char *)(uintptr_t)(text + n);
+    if (*end) f->x = read_number(f, text + n + 1, &end);
     if (*end == ',' && i == 0) f->y = read_number(f, end + 1, &end);
     if (*end || (i == 0 && f->x < 1))
       fail(c, ERR_usage, LOC_NONE,
            "--schedule %s: expected step[:EPOCHS[,K]], exp[:K] or "
            "cosine[:LOW]",
-           show(c, str_of(c, said)));
+           show(c, str_of(c, text)));
     return;
   }
   fail(c, ERR_usage, LOC_NONE,
-       "--schedule: no schedule '%s'; there are constant, step, exp, cosine%s",
+       "--schedule: unknown schedule '%s'; expected constant, step, exp or cosine%s",
        show(c, str_of(c, word)), suggest_text(c, &near));
 }
 
@@ -87,7 +86,7 @@ static double learning_rate(const Training *f) {
   return f->schedule ? schedules[f->schedule - 1].rate(f, f->x, f->y) : f->rate;
 }
 
-/* ---- what is asked ---- */
+/* ---- options ---- */
 
 static const char *step_spec(Training *f) {
   const IngotTrain *o = f->o;
@@ -100,19 +99,19 @@ static const char *step_spec(Training *f) {
   return sb_cstr(&t);
 }
 
-static const char *choose_engine(Ctx *c, const char *said) {
+static const char *choose_engine(Ctx *c, const char *name) {
   static const char *const can[] = {"c", "jit", "vm", "interp"};
   StrBuf t = sb_new(&c->scratch);
-  if (!said) return api_has_compiler(c, NULL) ? "c" : llvm_version() ? "jit" : "vm";
+  if (!name) return api_has_compiler(c, NULL) ? "c" : llvm_version() ? "jit" : "vm";
   for (u32 i = 0; i < sizeof can / sizeof *can; i++) {
-    if (!strcmp(said, can[i])) return can[i];
+    if (!strcmp(name, can[i])) return can[i];
     sb_fmt(&t, "%s%s", i ? ", " : "", can[i]);
   }
-  fail(c, ERR_usage, LOC_NONE, "--engine: no engine '%s' trains; there are %s",
-       show(c, str_of(c, said)), sb_cstr(&t));
+  fail(c, ERR_usage, LOC_NONE, "--engine: engine '%s' cannot train; expected %s",
+       show(c, str_of(c, name)), sb_cstr(&t));
 }
 
-/* The extent that a model demands of the first axis of an input; 0: any. */
+/* Fixed size of the first axis of an input; 0: open. */
 static i64 fixed_rows(const DeclValue *in) {
   const DeclDim *d = in->type.has_shape && in->type.dims.n ? &in->type.dims.at[0] : NULL;
   return d && d->kind == OD_value ? d->value : 0;
@@ -128,7 +127,7 @@ static void choose_batch(Training *f) {
     f->fixed = true;
     if ((u64)rows != f->batch)
       fail(c, ERR_unsupported, LOC_NONE,
-           "input '%s' is %s: the model takes batches of %lld, found --batch %llu of %llu examples",
+           "input '%s' is %s: expected batches of %lld, found --batch %llu of %llu examples",
            show(c, f->data.col[i].name),
            decl_type_string(c, f->data.col[i].name, &f->m->opened.model->input[i]->type),
            (long long)rows, (unsigned long long)f->batch, (unsigned long long)f->data.n);
@@ -136,22 +135,21 @@ static void choose_batch(Training *f) {
   u64 left = f->data.n % f->batch;
   f->steps = f->data.n / f->batch + (left && !f->fixed);
   if (left && f->fixed)
-    warn(c, LOC_NONE,
-         "the model takes batches of %llu: in every epoch %llu of %llu examples are "
-         "left out",
+    warn(c, LOC_NONE, "the model has batch size %llu: every epoch skips %llu of %llu examples",
          (unsigned long long)f->batch, (unsigned long long)left, (unsigned long long)f->data.n);
 }
 
-/* As many as there are ranks, unless more are asked for. */
+/* One microbatch per rank, unless more are requested. */
 static void choose_microbatch(Training *f) {
   u64 n = f->o->shares ? f->o->shares : f->ranks.size > 1 ? (u64)f->ranks.size : 0;
   if (!n) return;
   if (f->batch % n)
     fail(f->c, ERR_usage, LOC_NONE,
-         "a batch of %llu examples in %llu shares: expected shares of the same size",
+         "--accumulate: a batch of %llu examples cannot be split into %llu equal parts",
          (unsigned long long)f->batch, (unsigned long long)n);
   if (f->fixed && n > 1)
-    fail(f->c, ERR_unsupported, LOC_NONE, "the model takes batches of %llu only: it has no shares",
+    fail(f->c, ERR_unsupported, LOC_NONE,
+         "--accumulate: the model has the fixed batch size %llu, which cannot be split",
          (unsigned long long)f->batch);
   f->microbatch = f->batch / n;
 }
@@ -182,7 +180,7 @@ static void prepare(Training *f) {
   f->order = NEWS(&c->keep, u32, f->data.n + f->validate.n + 1);
 }
 
-/* ---- drives ---- */
+/* ---- programs ---- */
 
 const char *train_cheap_engine(const Training *f) {
   return strcmp(f->engine, "interp") ? "vm" : "interp";
@@ -201,8 +199,9 @@ static void open_measure(Training *f) {
   u64 rows = f->fixed || f->validate.n > f->batch ? f->batch : f->validate.n;
   u64 left = f->fixed ? 0 : f->validate.n % rows;
   if (f->validate.n < rows)
-    fail(f->c, ERR_unsupported, LOC_NONE, "%s: %llu examples, the model takes batches of %llu",
-         f->o->validate, (unsigned long long)f->validate.n, (unsigned long long)rows);
+    fail(f->c, ERR_unsupported, LOC_NONE,
+         "%s: %llu examples are fewer than the batch size of the model, %llu", f->o->validate,
+         (unsigned long long)f->validate.n, (unsigned long long)rows);
   train_step_open(f, &f->measure, TP_eval, rows, f->engine);
   dataset_convert_labels(f, &f->validate, &f->measure, rows);
   if (left) train_step_open(f, &f->measure_rest, TP_eval, left, train_cheap_engine(f));
@@ -210,7 +209,7 @@ static void open_measure(Training *f) {
 
 /* ---- steps ---- */
 
-/* Fisher and Yates; the same for the same seed and epoch. */
+/* Fisher-Yates shuffle, seeded by seed and epoch. */
 static void shuffle(Training *f) {
   u64 seed = random_bits(f->o->seed, f->at.epoch);
   for (u32 i = 0; i < f->data.n; i++) f->order[i] = i;
@@ -252,11 +251,11 @@ static void whole_step(Training *f, u64 rows, double rate) {
 
 static _Noreturn void diverge(Training *f, const char *what, u64 steps) {
   fail(f->c, ERR_input, LOC_NONE,
-       "%s no finite number in epoch %llu, step %llu: a lower --lr, or --clip, may help", what,
+       "%s not finite in epoch %llu, step %llu: try a lower --lr, or --clip", what,
        (unsigned long long)f->at.epoch + 1, (unsigned long long)steps);
 }
 
-/* The last step has told its loss before it has changed the weights. */
+/* The loss of the last step was computed before its update. */
 static void check_weights(Training *f) {
   for (u32 i = 0; i < f->state.n; i++) {
     const StateArray *h = &f->state.at[i];
@@ -302,7 +301,7 @@ static void measure(Training *f, IngotScore *to) {
   }
   metrics_score(f, &t, to);
   if (!isfinite(t.loss) && !f->ranks.rank)
-    warn(f->c, LOC_NONE, "the loss on %s is no finite number behind epoch %llu", f->o->validate,
+    warn(f->c, LOC_NONE, "the loss on %s is not finite after epoch %llu", f->o->validate,
          (unsigned long long)f->at.epoch + 1);
 }
 
@@ -337,7 +336,7 @@ static void run_epoch(Training *f) {
 
 /* ---- the file ---- */
 
-/* The model and the file for its large weights, see onnx_save. */
+/* The model and its external weight file, see onnx_save. */
 static void release_model(Training *f) {
   const char *path = f->m->opened.source.path;
   if (!f->o->in_place || !path) return;
@@ -345,7 +344,7 @@ static void release_model(Training *f) {
   file_release(f->c, str_text(f->c, str_fmt(f->c, "%s.data", path)));
 }
 
-/* Weights and running means. */
+/* Writes weights and running means. */
 static void write_model(Training *f, const char *path) {
   Ctx *c = f->c;
   release_model(f);
@@ -377,7 +376,7 @@ static void work(Ctx *c, void *arg) {
   ranks_begin(c, &f->ranks);
   if (f->checkpoint && checkpoint_load(f)) {
     f->out->resumed = f->at.step;
-    warn(c, LOC_NONE, "goes on from %s: epoch %llu, example %llu", f->checkpoint,
+    warn(c, LOC_NONE, "resuming from %s: epoch %llu, example %llu", f->checkpoint,
          (unsigned long long)f->at.epoch + 1, (unsigned long long)f->at.row);
   }
   for (u32 i = 0; i < f->row.n; i++) report_epoch(f, i);
@@ -397,8 +396,8 @@ static void work(Ctx *c, void *arg) {
 
 static void train(Ingot *m, const IngotTrain *o, IngotTrained *out) {
   Ctx *c = m->c;
-  api_need(c, o, "what is wished of the training");
-  api_need(c, out, "the place of what was made");
+  api_need(c, o, "the training options");
+  api_need(c, out, "a pointer to the result");
   api_need(c, o->output, "the path of the trained model");
   api_need(c, o->data, "the path of the examples");
   *out = (IngotTrained){0};

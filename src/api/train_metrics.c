@@ -1,10 +1,8 @@
-/* train_metrics.c: loss, accuracy, precision, recall and F1 over examples.
+/* train_metrics.c: loss, accuracy, precision, recall and F1.
  *
- * In: batches that a drive has run, with their labels. Out: sums and counts by class, and what they
- * say. Precision of a class: of those said to be it the part that is; recall: of those that are it
- * the part that was said to be; F1: their harmonic mean, 0 where both are. Of several classes each
- * is the mean over those that occur in labels or results, all counting alike; of yes and no they
- * are those of yes.
+ * In: results of batches with their labels. Out: sums and counts per class, and scores. Multi-class
+ * scores are macro averages over the classes that occur in labels or predictions; binary scores are
+ * those of the positive class. F1 is 0 if precision and recall are.
  */
 #include "api/train_loop.h"
 
@@ -19,19 +17,19 @@ static void make_room(Ctx *c, Metrics *t, i64 class) {
   }
 }
 
-static void count(Ctx *c, Metrics *t, i64 said, i64 is) {
-  make_room(c, t, said > is ? said : is);
-  t->correct.at[said] += said == is;
-  t->predicted.at[said]++;
-  t->actual.at[is]++;
-  t->right += said == is;
+static void count(Ctx *c, Metrics *t, i64 predicted, i64 label) {
+  make_room(c, t, predicted > label ? predicted : label);
+  t->correct.at[predicted] += predicted == label;
+  t->predicted.at[predicted]++;
+  t->actual.at[label]++;
+  t->right += predicted == label;
   t->count++;
 }
 
 void metrics_add(Training *f, Metrics *t, const Dataset *s, const u32 *which, u64 rows, double loss,
                  const i64 *class) {
   const Tensor *label = s->label.t;
-  u64 per = label->n / s->n; /* labels of an example */
+  u64 per = label->n / s->n; /* labels per example */
   t->loss += loss * (double)rows;
   t->n += rows;
   for (u64 i = 0; class && i < rows; i++)

@@ -1,9 +1,9 @@
-/* train_spec.c: the model as the step that trains it.
+/* train_spec.c: turns the model into its training step.
  *
  * In: "loss=cross_entropy,optimizer=adam,clip=1,freeze=conv*" (ingot_set_train). Out: after import,
- * which leaves weights and layers as training needs them, the graph of one step, see
- * pass/graph/train.h. Values are words or numbers; `freeze` may be said several times, `output` is
- * the name of the result that is compared with the label (the first).
+ * which keeps weights and layers as training needs them, the graph of one step
+ * (pass/graph/train.h). Values are words or numbers; `freeze` is repeatable, `output` names the
+ * result that is compared with the label (default: the first).
  */
 #include "api/api_internal.h"
 
@@ -14,7 +14,7 @@
 typedef struct Freeze {
   Ctx *c;
   VEC(const char *) glob;
-  VEC(bool) hit; /* which of them fit a weight */
+  VEC(bool) hit; /* parallel: pattern matched a weight */
 } Freeze;
 
 static bool trains(void *user, Str name) {
@@ -27,7 +27,7 @@ static bool trains(void *user, Str name) {
   return !stays;
 }
 
-#define MOST 1e38 /* of f32 */
+#define F32_LIMIT 1e38 /* near the maximum of f32 */
 
 typedef enum TrainKind { TK_word, TK_number } TrainKind;
 
@@ -35,16 +35,16 @@ static const struct {
   const char *key;
   TrainKind kind;
   size_t at;
-  double below; /* numbers are from 0 up to it, without it */
+  double below; /* exclusive maximum; the minimum is 0 */
 } keys[] = {
     {"loss", TK_word, offsetof(TrainOptions, loss), 0},
     {"optimizer", TK_word, offsetof(TrainOptions, optimizer), 0},
-    {"momentum", TK_number, offsetof(TrainOptions, momentum), MOST},
+    {"momentum", TK_number, offsetof(TrainOptions, momentum), F32_LIMIT},
     {"beta1", TK_number, offsetof(TrainOptions, beta1), 1},
     {"beta2", TK_number, offsetof(TrainOptions, beta2), 1},
-    {"epsilon", TK_number, offsetof(TrainOptions, epsilon), MOST},
-    {"decay", TK_number, offsetof(TrainOptions, decay), MOST},
-    {"clip", TK_number, offsetof(TrainOptions, clip), MOST},
+    {"epsilon", TK_number, offsetof(TrainOptions, epsilon), F32_LIMIT},
+    {"decay", TK_number, offsetof(TrainOptions, decay), F32_LIMIT},
+    {"clip", TK_number, offsetof(TrainOptions, clip), F32_LIMIT},
 };
 enum { NKEYS = sizeof keys / sizeof *keys };
 
@@ -55,16 +55,15 @@ static u32 output_named(Ingot *m, const char *name) {
     if (!strcmp(has, name)) return i;
     suggest_try(&near, has);
   }
-  fail(m->c, ERR_usage, LOC_NONE, "--train: there is no output '%s'%s",
-       show(m->c, str_of(m->c, name)), suggest_text(m->c, &near));
+  fail(m->c, ERR_usage, LOC_NONE, "--train: unknown output '%s'%s", show(m->c, str_of(m->c, name)),
+       suggest_text(m->c, &near));
 }
 
 static double number_of(Ctx *c, const char *key, const char *value, double below) {
   char *end;
   double x = strtod(value, &end);
   if (!*value || *end || !(x >= 0 && x < below))
-    fail(c, ERR_usage, LOC_NONE,
-         "--train: %s=%s: expected a number that is not negative, and below %g", key,
+    fail(c, ERR_usage, LOC_NONE, "--train: %s=%s: expected a number from 0 to below %g", key,
          show(c, str_of(c, value)), below);
   return x;
 }
@@ -100,14 +99,14 @@ static void set_one(Ingot *m, TrainOptions *o, Freeze *f, const char *key, const
     *vec_push(&c->keep, &f->glob) = value;
     *vec_push(&c->keep, &f->hit) = false;
   } else if (!strcmp(key, "rate")) {
-    m->options.rate = number_of(c, key, value, MOST);
+    m->options.rate = number_of(c, key, value, F32_LIMIT);
   } else if (!strcmp(key, "recompute")) {
     o->recompute = whole_of(c, key, value, 2) != 0;
   } else if (!strcmp(key, "classes")) {
     o->classes = whole_of(c, key, value, 2) != 0;
   } else {
     fail(c, ERR_usage, LOC_NONE,
-         "--train: there is no '%s'; expected %saxis, output, freeze, rate, recompute, classes%s",
+         "--train: unknown key '%s'; expected %saxis, output, freeze, rate, recompute, classes%s",
          show(c, str_of(c, key)), sb_cstr(&all), suggest_text(c, &near));
   }
 }
@@ -144,7 +143,7 @@ void api_add_train_step(Ingot *m) {
     if (!f.hit.at[i])
       fail(m->c, ERR_usage, LOC_NONE, "--train: freeze=%s: no weight has such a name",
            show(m->c, str_of(m->c, f.glob.at[i])));
-  m->opened.ports = NULL; /* its outputs are others than the model declares */
+  m->opened.ports = NULL; /* its outputs differ from those the model declares */
 }
 
 Tensor *api_train_default(Ingot *m, u32 i) {
@@ -160,7 +159,7 @@ bool api_takes_input(const Ingot *m, Str name) {
 }
 
 static void set_train(Ingot *m, const char *spec) {
-  api_need(m->c, spec, "how to train");
+  api_need(m->c, spec, "the training step");
   api_need_unread(m, "--train");
   m->options.train = str_text(m->c, str_of(m->c, spec));
 }

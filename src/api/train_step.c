@@ -1,10 +1,9 @@
-/* train_step.c: a program of a training, made once and run many times.
+/* train_step.c: a program of the training, made once and run many times.
  *
- * In: a model that is open, the part of its step that is wanted, and how many examples it takes.
- * Out: the part as a session of its own with the same Ctx, compiled and loaded, with arrays for its
- * inputs that stay where they are. Engines c and jit are called directly: nothing is copied or made
- * for a run. States lie in the arena of code, or in memory of their own for bytecode, row by row as
- * the model has them.
+ * In: an open model, a part of its training step, and the number of examples. Out: the part as its
+ * own session with the same Ctx, compiled and loaded, with input arrays at fixed addresses. Engines
+ * c and jit are called directly: a run copies and allocates nothing. States lie in the arena of the
+ * code, or in separate memory for bytecode, in row-major order.
  */
 #include "api/train_loop.h"
 
@@ -20,7 +19,7 @@ static Tensor **make_inputs(Ingot *m) {
   return in;
 }
 
-/* Where the state in buffer b lies. */
+/* Address of the state in buffer b. */
 static u8 *memory_of(const TrainStep *d, BufId b) {
   const Buf *x = prog_buf(d->m->p, b);
   if (d->code) return d->arena + x->offset;
@@ -50,7 +49,7 @@ static void find_states(TrainStep *d) {
   }
 }
 
-/* Arrays of code are those of its frame. */
+/* Uses the arrays of the call frame. */
 static void load_code(TrainStep *d) {
   Ingot *m = d->m;
   Ctx *c = m->c;
@@ -68,13 +67,13 @@ static void load_code(TrainStep *d) {
   }
 }
 
-/* What the step demands of labels that are classes. */
+/* Number of classes that the step expects in the labels. */
 static i64 count_classes(Ingot *m) {
-  i64 *most = NEWS(&m->c->scratch, i64, m->g->val.n);
-  index_limits(m->g, most);
+  i64 *limit = NEWS(&m->c->scratch, i64, m->g->val.n);
+  index_limits(m->g, limit);
   for (u32 i = 0; i < api_param_count(m); i++)
     if (str_is(m->c, api_param_name(m, i), "label"))
-      return most[m->g->blk.at[1].param.at[api_graph_index(m, i, false)]];
+      return limit[m->g->blk.at[1].param.at[api_graph_index(m, i, false)]];
   return 0;
 }
 

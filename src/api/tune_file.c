@@ -1,15 +1,15 @@
-/* tune_file.c: the file of measured choices.
+/* tune_file.c: the file of measured tile sizes.
  *
- * In: a text file. Out: the table that lowering asks (pass/kernel/tune_table.h), or the same file
- * with more lines. The grammar, columns separated by one tab:
+ * In: a text file. Out: the table that the lowering reads (pass/kernel/tune_table.h), or the file
+ * with more lines. Grammar, with columns separated by one tab:
  *
  *   ingot tune 1
- *   machine TARGET CPU COMPILER VERSION    what the lines below it were measured with
- *   KEY CHOICE CLOSED US                   microseconds of the closed form and of the choice
- *   # a comment, or nothing; those among lines of this machine move in front of them
+ *   machine TARGET CPU COMPILER VERSION    environment of the lines below
+ *   KEY CHOICE CLOSED US                   microseconds with the default and with the choice
+ *   # comment or empty line; those between lines of this machine move before them
  *
- * What a key or a choice says is not looked at: lowering compares it with what it offers. --tune
- * takes the lines of this very machine, --tuned those of every machine with the same target.
+ * Keys and choices are not interpreted: the lowering compares them with its own. --tune uses the
+ * lines of exactly this machine, --tuned those of all machines with the same target.
  */
 #include "api/api_internal.h"
 
@@ -29,7 +29,7 @@ static TuneLine split(Ctx *c, const char *at, size_t n, Loc loc) {
     fail(c, ERR_input, loc, "a line of %zu bytes, expected at most %d", n, MAX_LINE);
   for (size_t i = 0; i < n; i++)
     if (((u8)at[i] < 0x20 && at[i] != '\t') || (u8)at[i] >= 0x7f)
-      fail(c, ERR_input, loc, "byte 0x%02x, expected printable text and tabs", (u8)at[i]);
+      fail(c, ERR_input, loc, "found byte 0x%02x, expected printable text and tabs", (u8)at[i]);
   for (size_t from = 0; from <= n;) {
     size_t to = from;
     while (to < n && at[to] != '\t') to++;
@@ -59,18 +59,19 @@ void tune_file_add(Ctx *c, TuneRecords *f, TuneRecord x) {
   *number = f->line.n;
 }
 
-/* One line: does it, or what follows, belong to the machine? */
+/* Reads one line; *belongs: it and the following lines are for the machine. */
 static bool read_line(Ctx *c, const TuneLine *l, Loc loc, const TuneEnv *machine, bool *begun,
                       bool ours, TuneRecords *found) {
   if (str_is(c, l->column[0], "machine")) {
     if (l->n != COLUMNS)
-      fail(c, ERR_input, loc, "%u columns, expected machine, target, CPU, compiler and version",
-           l->n);
+      fail(c, ERR_input, loc,
+           "found %u columns, expected machine, target, CPU, compiler and version", l->n);
     *begun = true;
     return is_machine(c, l, machine);
   }
-  if (!*begun) fail(c, ERR_input, loc, "a choice in front of the machine it was measured on");
-  if (l->n != 4) fail(c, ERR_input, loc, "%u columns, expected key, choice and two times", l->n);
+  if (!*begun) fail(c, ERR_input, loc, "expected a line 'machine ...' before the first choice");
+  if (l->n != 4)
+    fail(c, ERR_input, loc, "found %u columns, expected key, choice and two times", l->n);
   if (ours)
     tune_file_add(c, found, (TuneRecord){l->column[0], l->column[1], l->column[2], l->column[3]});
   return ours;
@@ -100,7 +101,7 @@ TuneRecords tune_file_read(Ctx *c, const char *path, const TuneEnv *machine, Str
     sb_put(others, text + at, n);
     sb_puts(others, "\n");
   }
-  if (!loc.line) fail(c, ERR_input, loc, "expected '%s', the file is empty", FIRST);
+  if (!loc.line) fail(c, ERR_input, loc, "expected '%s', found an empty file", FIRST);
   return found;
 }
 
@@ -145,11 +146,11 @@ IngotStatus ingot_set_tuned(Ingot *m, const char *path) {
   API_CALL(m, set_tuned(m, path));
 }
 
-/* Key and choices, the one taken first. */
+/* Lists keys and choices, the selected one first. */
 static void list_choices(Ingot *m, bool json, StrBuf *out) {
   Ctx *c = m->c;
   (void)json;
-  if (m->passed) fail(c, ERR_usage, LOC_NONE, "the passes have run: nothing is left to choose");
+  if (m->passed) fail(c, ERR_usage, LOC_NONE, "expected ingot_choices before the passes");
   if (!api_load_tuning(m)) m->tuning.tune = tune_new(c);
   api_run_passes(m, NULL);
   Map said = map_new(&c->keep);

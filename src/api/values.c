@@ -1,7 +1,7 @@
-/* values.c: arrays in and out: what the caller gives, what is made up, what is written.
+/* values.c: input and output arrays.
  *
  * In: .npy, .npz, .pb files, arrays of the caller, "rand" and "zeros". Out: one tensor per
- * parameter, of the parameter's type; outputs as .npz or as a directory of .pb files.
+ * parameter, of its type; outputs as .npz, .npy or a directory of .pb files.
  */
 #include "api/api_internal.h"
 
@@ -17,7 +17,7 @@ static Loc file_loc(Ctx *c, const char *path) {
   return loc;
 }
 
-/* What is frozen may be given too, but not otherwise (freeze.c). */
+/* A frozen input may be given again only with equal contents (freeze.c). */
 static InputBinding *add_binding(Ingot *m, Str name, i32 pos, BindingKind kind, Tensor *t) {
   for (u32 i = 0; pos < 0 && i < m->options.given.n; i++)
     if (m->options.given.at[i].pos < 0 && m->options.given.at[i].name == name &&
@@ -85,7 +85,7 @@ static Tensor *map_values(Ctx *c, const Datum *d) {
   return t;
 }
 
-/* The tensors of a sequence or optional, under the names they have as inputs of the graph. */
+/* Adds the tensors of a sequence or optional under their input names. */
 static void add_datum(Ingot *m, Str name, const Datum *d) {
   const char *base = str_text(m->c, name);
   if (d->keys) {
@@ -102,7 +102,7 @@ static void add_datum(Ingot *m, Str name, const Datum *d) {
   }
 }
 
-/* The type the model declares for an input; NULL when it does not say. */
+/* Declared type of an input; NULL: unknown. */
 static const DeclType *declared_type(Ingot *m, Str name) {
   u32 n = m->opened.model ? m->opened.model->ninput : 0;
   for (u32 i = 0; i < n; i++)
@@ -115,14 +115,14 @@ static void add_file(Ingot *m, Str name, const char *path) {
   Loc loc = file_loc(c, path);
   File f = file_read(c, path);
   if (ends_with(path, ".npz"))
-    fail(c, ERR_usage, loc, "is an archive: give it with --inputs, or an array with @FILE.npy");
+    fail(c, ERR_usage, loc, "is an archive: use --inputs, or @FILE.npy for an array");
   if (ends_with(path, ".pb"))
     add_datum(m, name, data_read_pb(c, f.at, f.n, declared_type(m, name), NULL, loc, &c->keep));
   else
     add_binding(m, name, -1, IB_data, data_read_npy(c, f.at, f.n, loc, &c->keep));
 }
 
-/* The element type that the model declares for an input, or for a part of one such as x.0. */
+/* Declared element type of an input or a part of one, such as x.0. */
 static DType declared_dtype(Ingot *m, Str name) {
   u32 n = m->opened.model ? m->opened.model->ninput : 0;
   const char *text = str_text(m->c, name);
@@ -139,7 +139,7 @@ static DType declared_dtype(Ingot *m, Str name) {
   return DT_none;
 }
 
-/* The input that the file also calls so, where no input has the name itself. */
+/* The input that has this name in the file, if no input has it in the model. */
 static Str own_name(const Ingot *m, Str name) {
   const Model *model = m->opened.model;
   Str found = name;
@@ -150,7 +150,7 @@ static Str own_name(const Ingot *m, Str name) {
   return found;
 }
 
-/* Where the name ends: a name may hold '=', and so may a string. */
+/* End of the name: a name or string may contain '='. */
 static const char *end_of_name(Ingot *m, const char *spec) {
   const char *first = strchr(spec, '='), *at = strstr(spec, "=@");
   for (const char *s = first; m->opened.model && s; s = strchr(s + 1, '='))
@@ -158,7 +158,7 @@ static const char *end_of_name(Ingot *m, const char *spec) {
   return at ? at : first;
 }
 
-/* Refuses the name of a file where a value was expected. */
+/* Refuses a file name in place of a value. */
 static void refuse_file(Ctx *c, const char *name, const char *text) {
   static const char *const arrays[] = {".npy", ".pb"}, *const images[] = {".png", ".jpg", ".jpeg"};
   char *end;
@@ -169,17 +169,16 @@ static void refuse_file(Ctx *c, const char *name, const char *text) {
   for (u32 i = 0; i < sizeof images / sizeof *images; i++)
     if (ends_with(text, images[i]))
       fail(c, ERR_usage, LOC_NONE,
-           "input '%s': images are not read: give the array that the model takes, as numpy.save "
-           "writes it, with '%s=@FILE.npy'",
+           "input '%s': images are not read: save the array for the model with numpy.save and use "
+           "'%s=@FILE.npy'",
            name, name);
   if (ends_with(text, ".npz"))
-    fail(c, ERR_usage, LOC_NONE, "input '%s': an archive is given with --inputs '%s'", name, text);
+    fail(c, ERR_usage, LOC_NONE, "input '%s': use --inputs '%s' for an archive", name, text);
   if (is_array)
-    fail(c, ERR_usage, LOC_NONE, "input '%s': a file is given with '@': '%s=@%s'", name, name,
-         text);
+    fail(c, ERR_usage, LOC_NONE, "input '%s': use '@' for a file: '%s=@%s'", name, name, text);
 }
 
-/* A value in words: now, if the type of the input is known. */
+/* Parses a value now, if the type of the input is known. */
 static void add_literal(Ingot *m, Str name, const char *text) {
   Ctx *c = m->c;
   DType dt = declared_dtype(m, name);
@@ -187,7 +186,7 @@ static void add_literal(Ingot *m, Str name, const char *text) {
   if (!strcmp(text, "zeros")) text = dt == DT_str ? "\"\"" : "0";
   if (!strcmp(text, "ones") && dt != DT_str) text = "1";
   if (!*text && dt != DT_str)
-    fail(c, ERR_usage, LOC_NONE, "input '%s': a value is missing behind '='", show(c, name));
+    fail(c, ERR_usage, LOC_NONE, "input '%s': expected a value after '='", show(c, name));
   if (dt != DT_str) refuse_file(c, show(c, name), text);
   Tensor *t = dt ? api_parse_value(c, show(c, name), dt, text) : NULL;
   InputBinding *v = add_binding(m, name, -1, !t ? IB_text : t->rank ? IB_data : IB_fill, t);
@@ -300,16 +299,16 @@ static InputBinding *find_binding(const Ingot *m, u32 i) {
 
 u32 *api_index_limits(Ingot *m) {
   u32 n = api_param_count(m), *limit = NEWS(&m->c->keep, u32, n + 1);
-  i64 *most = m->g ? NEWS(&m->c->scratch, i64, m->g->val.n) : NULL;
-  if (m->g) index_limits(m->g, most);
+  i64 *index_limit = m->g ? NEWS(&m->c->scratch, i64, m->g->val.n) : NULL;
+  if (m->g) index_limits(m->g, index_limit);
   for (u32 i = 0; i < n; i++) {
-    i64 k = m->g ? most[m->g->blk.at[1].param.at[api_graph_index(m, i, false)]] : 0;
+    i64 k = m->g ? index_limit[m->g->blk.at[1].param.at[api_graph_index(m, i, false)]] : 0;
     limit[i] = k && k < RANDOM_INT_LIMIT ? (u32)k : RANDOM_INT_LIMIT;
   }
   return limit;
 }
 
-/* Floats uniform in -1..1; integers below limit and bools 0..1. */
+/* Floats uniform in -1..1, integers below limit, bools 0..1. */
 static void fill_random(Tensor *t, u64 seed, u32 limit) {
   for (u64 i = 0; i < t->n; i++) {
     double u = (double)(random_bits(seed, i) >> 11) * 0x1p-53;
@@ -322,7 +321,7 @@ static void fill_random(Tensor *t, u64 seed, u32 limit) {
   }
 }
 
-/* Of all inputs that are to be made up, the dimensions that have bounds but no number. */
+/* Refuses generated inputs with dimensions that have bounds but no size. */
 static void refuse_open_dims(Ingot *m) {
   Ctx *c = m->c;
   StrBuf what = sb_new(&c->scratch), how = sb_new(&c->scratch);
@@ -354,13 +353,13 @@ static Tensor *make_random(Ingot *m, u32 i, u64 seed, u32 limit) {
   u64 n, bytes;
   if (!shape_count(dim, info.rank, &n) || !size_mul(n, dtype_bytes(dt), &bytes) ||
       bytes > (u64)1 << 36)
-    fail(m->c, ERR_input, LOC_NONE, "input '%s' is too large to make up", info.name);
+    fail(m->c, ERR_input, LOC_NONE, "input '%s' is too large to generate", info.name);
   Tensor *t = tensor_new(&m->c->keep, dt, dim, info.rank);
   fill_random(t, seed * 1000003 + i, limit);
   return t;
 }
 
-/* One element, for every place of input i; a string for every row. */
+/* Broadcasts one element to input i; for strings to every row. */
 static Tensor *broadcast_scalar(Ingot *m, u32 i, const Tensor *one) {
   IngotTensor info = ingot_input_info(m, i);
   u32 rank = info.rank - (one->dt == DT_str && info.rank);
@@ -374,7 +373,7 @@ static const char *input_type(Ingot *m, u32 i) {
   return shape_text(m->c, info.dtype, info.dim, info.rank);
 }
 
-/* As numpy calls a type; NULL: it has none. */
+/* numpy name of a type; NULL: none. */
 static const char *numpy_name(DType dt) {
   static const char *const name[DT_COUNT] = {
       [DT_f64] = "float64", [DT_f32] = "float32", [DT_f16] = "float16", [DT_i64] = "int64",
@@ -388,7 +387,7 @@ const char *api_scale_text(Ctx *c, const Scale *s) {
                              (long long)(s->zero < 0 ? -s->zero : s->zero), s->scale));
 }
 
-/* What in numpy turns an array, x, of another type into one for an input; "": nothing does. */
+/* numpy expression that converts array x for an input; "": none. */
 static const char *cast_advice(Ingot *m, Str name, DType from, DType to) {
   const char *cast = from == DT_str ? NULL : numpy_name(to);
   const Scale *s = dtype_is_float(from) && m->g ? scale_find(&m->g->scale, name, false) : NULL;
@@ -397,7 +396,7 @@ static const char *cast_advice(Ingot *m, Str name, DType from, DType to) {
   if (!s) return str_text(m->c, str_fmt(m->c, "; in numpy: x.astype(\"%s\")", cast));
   dtype_limits(to, &lo, &hi);
   return str_text(m->c, str_fmt(m->c,
-                                "; it is quantised, %s: in numpy: np.clip(np.round(x / %.9g %c "
+                                "; it is quantized, %s: in numpy: np.clip(np.round(x / %.9g %c "
                                 "%lld), %lld, %lld).astype(\"%s\")",
                                 api_scale_text(m->c, s), s->scale, s->zero < 0 ? '-' : '+',
                                 (long long)(s->zero < 0 ? -s->zero : s->zero), (long long)lo.i,
@@ -421,7 +420,7 @@ Tensor *api_check_input(Ingot *m, u32 i, Tensor *t) {
   return t;
 }
 
-/* A value in words, once the type is known. */
+/* Parses a value once the type is known. */
 static void read_text(Ingot *m, u32 i) {
   IngotTensor info = ingot_input_info(m, i);
   InputBinding *v = find_binding(m, i);
@@ -429,12 +428,6 @@ static void read_text(Ingot *m, u32 i) {
   v->data =
       api_parse_value(m->c, info.name, dtype_from_name(info.dtype, strlen(info.dtype)), v->text);
   v->kind = v->data->rank ? IB_data : IB_fill;
-}
-
-/* The array given for input i; NULL: it is to be made up. */
-static Tensor *given_tensor(Ingot *m, u32 i, InputBinding *v) {
-  if (v->kind == IB_fill) return broadcast_scalar(m, i, v->data);
-  return api_binding_tensor(m, v);
 }
 
 _Noreturn void api_no_input(Ingot *m, Str name) {
@@ -447,8 +440,7 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
     Str x = input ? input[i]->name : api_param_name(m, i);
     if (x == name && m->options.state.n)
       fail(c, ERR_usage, LOC_NONE,
-           "input '%s' is kept by --state: it begins with zeros and no value can be given",
-           show(c, name));
+           "input '%s' is state (--state): it starts with zeros and takes no value", show(c, name));
     suggest_try(&near, str_text(c, x));
     sb_fmt(&all, "%s%s: ", i ? ", " : "", show(c, x));
     sb_puts(&all, input ? decl_type_string(c, x, &input[i]->type) : input_type(m, i));
@@ -457,7 +449,7 @@ _Noreturn void api_no_input(Ingot *m, Str name) {
        n ? "inputs are " : "it has none", sb_cstr(&all), suggest_text(c, &near));
 }
 
-/* Is there something for the input, or for parts of it such as x.0? */
+/* Is there a binding for the input or a part of it such as x.0? */
 static bool has_binding(Ingot *m, Str name) {
   const char *text = str_text(m->c, name);
   size_t n = strlen(text);
@@ -471,7 +463,7 @@ static bool has_binding(Ingot *m, Str name) {
   return false;
 }
 
-/* The first input that would be made up, the labels of a step that trains among them; 0: none. */
+/* First input that would be generated, including labels of a training step; 0: none. */
 static Str first_unbound(Ingot *m) {
   u32 n = m->opened.model ? m->opened.model->ninput : api_param_count(m);
   Str label = str_of(m->c, "label");
@@ -484,11 +476,11 @@ static Str first_unbound(Ingot *m) {
 }
 
 void api_warn_unused(Ctx *c, Loc loc, Str name) {
-  warn(c, loc, "array '%s' is no input of the model: it is not used", show(c, name));
+  warn(c, loc, "array '%s' is not an input of the model: ignored", show(c, name));
 }
 
-/* An array too many in an archive is a mistake where another is missing, whose name it should
- * have. */
+/* An unused array in an archive is an error if an input is missing, which may have been misnamed.
+ */
 void api_skip_binding(Ingot *m, InputBinding *v) {
   if (v->left) return;
   m->options.complete = m->options.complete || !first_unbound(m);
@@ -506,14 +498,17 @@ Tensor **api_inputs(Ingot *m, u64 seed) {
     bool found = !v->name && v->pos < (i32)n;
     for (u32 i = 0; i < n; i++) found = found || (v->name && v->name == api_param_name(m, i));
     if (!found && !v->name)
-      fail(m->c, ERR_input, LOC_NONE, "input number %d is given, the model has %u", v->pos, n);
+      fail(m->c, ERR_input, LOC_NONE, "input number %d is given, but the model has only %u", v->pos,
+           n);
     if (!found && !v->frozen && !api_is_redundant(m, v)) api_skip_binding(m, v);
   }
   for (u32 i = 0; i < n; i++) read_text(m, i);
   refuse_open_dims(m);
   for (u32 i = 0; i < n; i++) {
     InputBinding *v = find_binding(m, i);
-    Tensor *t = v ? given_tensor(m, i, v) : api_train_default(m, i);
+    Tensor *t = !v                   ? api_train_default(m, i)
+                : v->kind == IB_fill ? broadcast_scalar(m, i, v->data)
+                                     : api_binding_tensor(m, v);
     in[i] = t ? api_check_input(m, i, t) : make_random(m, i, seed, limit[i]);
     m->run.raw[i] = t ? t : in[i];
     if (!v && !t && !m->run.in)
@@ -532,7 +527,7 @@ Tensor *api_tensor_row(Ctx *c, const Tensor *stack, u32 i) {
   return tensor_wrap(&c->keep, stack->dt, stack->dim + 1, stack->rank - 1, from);
 }
 
-/* What an output of the model is, put together from outputs of the graph. */
+/* Assembles an output of the model from outputs of the graph. */
 static Datum datum_of(Ingot *m, const OutputTree *p) {
   Arena *a = &m->c->keep;
   if (p->kind == TY_tensor) return (Datum){.kind = TY_tensor, .t = m->run.out[p->flat]};
@@ -551,8 +546,8 @@ static Datum datum_of(Ingot *m, const OutputTree *p) {
   return d;
 }
 
-/* Outputs of the graph under their names; a sequence whose length is only known now, element by
- * element, as one of known length is. */
+/* Outputs of the graph with names. A sequence whose length is known only now is split into
+ * elements. */
 static NamedTensors named_outputs(Ingot *m) {
   Arena *a = &m->c->keep;
   NamedTensors v = {0};
@@ -574,7 +569,7 @@ static NamedTensors named_outputs(Ingot *m) {
 
 static void write_outputs(Ingot *m, const char *text) {
   Ctx *c = m->c;
-  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "nothing has been run");
+  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "the model has not been run");
   api_need(c, text, "the path of the outputs");
   StrBuf out = sb_new(&c->keep);
   NamedTensors v = named_outputs(m);

@@ -1,9 +1,9 @@
-/* wasm.c: the model as WebAssembly, and the module of JavaScript that calls it.
+/* wasm.c: builds a model as WebAssembly, with a JavaScript module.
  *
- * In: a model, and OUT.wasm. Out: that, OUT.mjs and OUT.d.mts. The generated C is compiled by clang
- * for wasm32 and linked by wasm-ld, without any library: what C asks of <string.h> clang makes
- * instructions of. Large weights are assembled in and handed to every call. The module imports
- * nothing; it exports its memory, NAME_call and what stands beside it in the C.
+ * In: a model, and OUT.wasm. Out: OUT.wasm, OUT.mjs and OUT.d.mts. clang compiles the generated C
+ * for wasm32 and wasm-ld links it without libraries: clang turns calls of <string.h> into
+ * instructions. Large weights are assembled in and passed to every call. The module imports
+ * nothing; it exports its memory, NAME_call and the related functions.
  */
 #include "api/build_product.h"
 
@@ -27,12 +27,12 @@ static void add(Ctx *c, ArgVec *w, const char *word) {
   *vec_push(&c->keep, w) = word;
 }
 
-/* ---- before work ---- */
+/* ---- early checks ---- */
 
 static void need_plain_options(Ctx *c, const IngotBuild *o) {
   const struct {
     const char *name;
-    bool said;
+    bool given;
   } foreign[] = {{"--backend", o->via != NULL},    {"--triple", o->triple != NULL},
                  {"--sanitize", o->sanitize},      {"--weights", o->c.weights != NULL},
                  {"--preset", o->preset != NULL},  {"--lto", o->lto != 0},
@@ -40,11 +40,11 @@ static void need_plain_options(Ctx *c, const IngotBuild *o) {
                  {"--fast-math", o->relaxed != 0}, {"--profile", o->c.profile != 0},
                  {"--debug", o->c.debug != 0}};
   for (u32 i = 0; i < sizeof foreign / sizeof *foreign; i++)
-    if (foreign[i].said)
-      fail(c, ERR_unsupported, LOC_NONE, "%s: there is none of it for OUT.wasm", foreign[i].name);
+    if (foreign[i].given)
+      fail(c, ERR_unsupported, LOC_NONE, "%s is not supported for OUT.wasm", foreign[i].name);
 }
 
-/* NULL: none is there. */
+/* NULL: not found. */
 static const char *compiler(Ctx *c, const IngotBuild *o) {
   if (!o->cc) return tool_find(c, "clang");
   spawn_check(c, "C compiler", o->cc);
@@ -55,16 +55,14 @@ void wasm_check(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   const char *path[NFILES];
   if (o->target && strcmp(o->target, "wasm") != 0)
-    fail(c, ERR_usage, LOC_NONE,
-         "--target %s: there is wasm; machines that C is compiled for are named by --march",
-         o->target);
+    fail(c, ERR_usage, LOC_NONE, "--target %s: expected wasm; use --march for CPUs", o->target);
   if (product_kind(o->output) != PD_wasm)
-    fail(c, ERR_usage, LOC_NONE, "--target wasm makes OUT.wasm, not %s", o->output);
+    fail(c, ERR_usage, LOC_NONE, "--target wasm: expected OUT.wasm, found %s", o->output);
   if (o->march && strcmp(o->march, "simd128") != 0 && strcmp(o->march, "scalar") != 0)
     fail(c, ERR_usage, LOC_NONE, "--march %s: WebAssembly has simd128 (the default) and scalar",
          o->march);
   if (o->optimize && (strlen(o->optimize) != 1 || !strchr("0123s", *o->optimize)))
-    fail(c, ERR_usage, LOC_NONE, "-O%s: there are 0, 1, 2, 3 and s", o->optimize);
+    fail(c, ERR_usage, LOC_NONE, "-O%s: expected 0, 1, 2, 3 or s", o->optimize);
   need_plain_options(c, o);
   for (u32 i = 0; i < NFILES; i++) path[i] = build_sibling_path(c, o->output, ends[i]);
   files_plan(c, path, NFILES);
@@ -85,7 +83,7 @@ static void begin(Ctx *c, WasmBuild *b, ArgVec *w) {
   add(c, w, b->folder.path);
 }
 
-/* There is no C library for it, and none is called: see -mbulk-memory. */
+/* Writes headers without a C library: no function is called, see -mbulk-memory. */
 static void put_headers(Ctx *c, const WasmBuild *b) {
   static const char text[] = "#include <stddef.h>\n"
                              "void *memcpy(void *, const void *, size_t);\n"
@@ -95,23 +93,20 @@ static void put_headers(Ctx *c, const WasmBuild *b) {
              (FileOut){.at = text, .n = sizeof text - 1});
 }
 
-static const char *weights_name(Ctx *c, const WasmBuild *b) {
-  return str_text(c, str_fmt(c, "%s_weight_file", b->name));
-}
-
-/* The blob as an object. */
+/* Makes an object file of the weights. */
 static const char *assemble_weights(Ctx *c, WasmBuild *b) {
   const Blob *blob = &b->m->written.blob;
   const char *data = tempdir_file(c, &b->folder, "weights.bin"),
              *source = tempdir_file(c, &b->folder, "weights.s"),
-             *object = tempdir_file(c, &b->folder, "weights.o"), *name = weights_name(c, b);
+             *object = tempdir_file(c, &b->folder, "weights.o"),
+             *name = str_text(c, str_fmt(c, "%s_weight_file", b->name));
   StrBuf t = sb_new(&c->keep);
   ArgVec w = {0};
   build_file(c, data, (FileOut){.n = blob->piece.n, .piece = blob->piece.at});
   sb_fmt(&t, "\t.section .rodata.%s,\"\",@\n\t.globl %s\n\t.p2align 6\n\t.type %s,@object\n%s:\n",
          name, name, name, name);
   sb_puts(&t, "\t.incbin ");
-  emit_string(&t, data, strlen(data)); /* an assembler takes the escapes of C */
+  emit_string(&t, data, strlen(data)); /* the assembler accepts C escapes */
   sb_fmt(&t, "\n\t.size %s, %llu\n", name, (unsigned long long)blob->n);
   build_file(c, source, (FileOut){.at = t.at, .n = t.n});
   argv_add(c, &w, compiler(c, b->o));
@@ -127,7 +122,7 @@ static void add_export(Ctx *c, ArgVec *w, const WasmBuild *b, const char *what) 
   add(c, w, str_text(c, str_fmt(c, "--export=%s_%s", b->name, what)));
 }
 
-/* Below the stack is nothing: what would leave it ends the run instead of changing data. */
+/* The stack is at address 0: an overflow traps instead of changing data. */
 static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const ArgVec *object) {
   const char *path = tempdir_file(c, &b->folder, "module.wasm");
   u64 stack = (facts->stack_bytes + STACK_SPARE + 63) / 64 * 64;
@@ -149,9 +144,9 @@ static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const ArgV
   return path;
 }
 
-/* ---- all of it ---- */
+/* ---- build ---- */
 
-/* What a state begins with is not handed over by a pointer. */
+/* Does a state have initial data? These are not passed by pointer. */
 static bool has_beginnings(const Ingot *m) {
   for (u32 i = 0; i < (m->machine.body ? m->machine.bodies.n : 1); i++) {
     const Prog *p = api_program(m, i);
@@ -202,8 +197,9 @@ CodeSize wasm_build(Ingot *m, const IngotBuild *o) {
   b.name = o->c.name ? o->c.name : build_stem(c, o->output, PD_wasm);
   if (api_entry_count(m) > 1)
     fail(c, ERR_unsupported, LOC_NONE,
-         "OUT.wasm runs one model; of several there are OUT.o, OUT.a and OUT.so");
-  if (m->codegen.threads > 1) fail(c, ERR_unsupported, LOC_NONE, "--threads: OUT.wasm has one");
+         "OUT.wasm runs one model; expected OUT.o, OUT.a or OUT.so for several");
+  if (m->codegen.threads > 1)
+    fail(c, ERR_unsupported, LOC_NONE, "--threads is not supported for OUT.wasm");
   api_march(m, o->march ? o->march : "simd128", o->cc);
   tempdir_protect(c, &b.folder, build, &b);
   return b.size;

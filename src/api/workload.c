@@ -1,9 +1,9 @@
-/* workload.c: what programs are run on to be profiled.
+/* workload.c: inputs for runs that record a profile.
  *
- * In: what --pgo names: an archive of arrays, which may hold many examples, a folder of such, for
- * language models a list of prompts (JSON, all of whose strings count, or a text of one prompt a
- * line), or nothing. Out: the arguments of one run after the other. Without a word inputs are made
- * up, and language models are asked a few short questions.
+ * In: the value of --pgo: an archive of arrays, possibly with many examples; a folder of archives;
+ * for language models a list of prompts (all strings of a JSON file, or one prompt per line); or
+ * nothing. Out: the arguments of successive runs. By default inputs are generated, and language
+ * models answer a few short questions.
  */
 #include "api/build_product.h"
 #include "io/data.h"
@@ -21,8 +21,7 @@ static const char *const usual_prompts[] = {
 void workload_check(Ctx *c, const char *path) {
   struct stat st;
   if (!*path) return;
-  if (stat(path, &st))
-    fail(c, ERR_system, LOC_NONE, "--pgo=%s: there is no such file or folder", path);
+  if (stat(path, &st)) fail(c, ERR_system, LOC_NONE, "--pgo=%s: no such file or folder", path);
 }
 
 static ArgVec *add_run(Ctx *c, Workload *w) {
@@ -41,8 +40,8 @@ static void add_file(Ctx *c, ProductBuild *b, const char *path, StrBuf *key) {
 
 /* ---- an archive of many examples ---- */
 
-/* Does the array hold several of what a run takes for this input: in one dimension more, or along
- * the first? */
+/* Does the array hold several examples of this input: with one more dimension, or along the first?
+ */
 static bool holds_many(const Tensor *t, const Buf *in) {
   if (t->rank == in->rank + 1) return true;
   return in->rank && t->rank == in->rank && dim_is_const(in->dim[0]) && in->dim[0] > 0 &&
@@ -62,7 +61,7 @@ static bool has_many(Ctx *c, const ProductBuild *b, const char *path) {
   return false;
 }
 
-/* Some of them, from the first to the last, each in a file of the folder of the build. */
+/* Writes some of the examples, evenly spaced, to files of the build folder. */
 static void add_examples(Ctx *c, ProductBuild *b, const char *path, StrBuf *key) {
   Examples e = api_examples(b->m, path, NULL);
   u32 step = (e.n + MAX_EXAMPLES - 1) / MAX_EXAMPLES;
@@ -78,7 +77,7 @@ static void add_examples(Ctx *c, ProductBuild *b, const char *path, StrBuf *key)
 
 /* ---- prompts ---- */
 
-/* The sampler draws, from a seed, so that it is profiled too. */
+/* Sampling with a seed, so that the sampler is profiled too. */
 static void add_prompt(Ctx *c, ProductBuild *b, const char *text, size_t n, StrBuf *key) {
   if (b->work.run.n == MAX_PROMPTS) return;
   ArgVec *w = add_run(c, &b->work);
@@ -89,7 +88,7 @@ static void add_prompt(Ctx *c, ProductBuild *b, const char *text, size_t n, StrB
   sb_puts(key, "\n");
 }
 
-/* All strings that are values, in the order of the text. */
+/* Adds all string values in document order. */
 static void add_strings(Ctx *c, ProductBuild *b, const Json *j, StrBuf *key) {
   bool has_keys = j->kind == JS_object;
   if (j->kind == JS_string) add_prompt(c, b, j->text, j->n, key);

@@ -1,10 +1,9 @@
 /* cli_args.c: options.
  *
- * In: argv after the verb. Out: Args. One table lists every option with its help, under headings; a
- * verb's row says which of them it takes. A second table has the help of options that mean
- * something else at a verb, a third one further spellings. Values follow as the next word or after
- * '='. The options that a verb's usage line names are the common ones: --help lists these,
- * --help-all the others too.
+ * In: argv after the verb. Out: Args. One table lists every option with its help, under headings;
+ * the row of a verb names the options it takes. A second table has help texts that differ for a
+ * verb, a third one has aliases. A value is the next word or follows '='. --help lists the options
+ * in the usage line of the verb, --help-all lists all.
  */
 #include "cli/cli.h"
 
@@ -30,13 +29,14 @@ typedef struct Opt {
   const char *name, *brief; /* brief: short spelling, or NULL */
   OptKind kind;
   size_t at, count; /* offsets in Args; count only for lists */
-  int max;
-  const char *value, *text;       /* text NULL: not in the help */
-  unsigned long long least, most; /* of a whole number */
-  const char *verb;               /* the only one that has it like this; NULL: all */
+
+  int max_count;               /* of a list */
+  const char *value, *text;    /* text NULL: not in the help */
+  unsigned long long min, max; /* range of a whole number */
+  const char *verb;            /* the only verb with this row; NULL: all */
 } Opt;
 
-#define GENERAL "general" /* last heading; --help shows all of these */
+#define GENERAL "general" /* last heading; --help shows its options */
 /* Heading of the options that follow. */
 #define HEAD(text)                                                                                 \
   { text, NULL, OPT_head, 0, 0, 0, NULL, NULL, 0, 0, NULL }
@@ -46,8 +46,8 @@ typedef struct Opt {
   { name, brief, OPT_text, offsetof(Args, field), 0, 0, value, text, 0, 0, NULL }
 #define REAL(name, field, text)                                                                    \
   { name, NULL, OPT_real, offsetof(Args, field), 0, 0, "X", text, 0, 0, NULL }
-#define WHOLE(name, field, value, least, most, text)                                               \
-  { name, NULL, OPT_whole, offsetof(Args, field), 0, 0, value, text, least, most, NULL }
+#define WHOLE(name, field, value, min, max, text)                                                  \
+  { name, NULL, OPT_whole, offsetof(Args, field), 0, 0, value, text, min, max, NULL }
 #define LIST(name, brief, field, value, text)                                                      \
   {                                                                                                \
     name, brief, OPT_list, offsetof(Args, field), offsetof(Args, n##field),                        \
@@ -268,7 +268,7 @@ static const Opt opts[] = {
 };
 enum { NOPTS = sizeof opts / sizeof *opts };
 
-/* Help of an option at one verb, where it differs from the row above. */
+/* Help of an option for one verb, if it differs from the row above. */
 static const struct {
   const char *verb, *option, *value, *text;
 } special[] = {
@@ -289,10 +289,11 @@ static const struct {
     {"build", "march", "CPU",
      "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march=, also with "
      "features: x86-64-v3,+avx512f"},
-    {"build", "seconds", "X", "measure each step of a tuned build for X seconds (default 1)"},
+    {"build", "seconds", "X",
+     "measuring time of --lto, --fast-math, --pgo and --bolt in s (default 1)"},
     {"build", "clean", NULL, "delete cached profiles and programs; needs no model"},
     {"build", "verbose", NULL, "print every command and the settings of the preset"},
-    {"build", "json", NULL, "print JSON: what was built, or the table of a tuned build"},
+    {"build", "json", NULL, "print JSON: the product, or the speed-up of each step"},
     {"bench", "march", "CPU",
      "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
     {"run", "text", "TEXT", "text to tokenize as the input ids; -: standard input"},
@@ -326,11 +327,11 @@ static const struct {
     {"opt", "output", "FILE", "file to write (default: stdout)"},
 };
 
-/* Spellings that the help does not list. A row counts where the verb, `verb` if that is set, takes
- * the option. */
+/* Aliases, not listed in the help. A row applies to verbs that take the option; verb: only this
+ * one. */
 static const struct {
   const char *option, *verb, *words;
-  int is_old; /* earlier name in ingot: a note tells the new one */
+  int is_old; /* old name of the option: print a note with the new one */
 } aliases[] = {
     {"backend", NULL, "--via", 1},
     {"project", NULL, "--for", 1},
@@ -372,7 +373,7 @@ static const struct {
 };
 enum { NALIASES = sizeof aliases / sizeof *aliases };
 
-/* Values that are words out of a few, for completion. */
+/* Possible values of options, for completion. */
 static const struct {
   const char *option, *words;
 } words[] = {
@@ -408,7 +409,7 @@ void warn_unused_threads(const Args *a, const char *engine) {
   watch_line("warning: ", text);
 }
 
-/* The engines a verb takes. */
+/* Prints the engines that a verb takes. */
 void args_engines(const Verb *v, FILE *to) {
   const IngotEngine *e;
   for (uint32_t i = 0; (e = ingot_engine(i)); i++) {
@@ -436,7 +437,7 @@ static const Opt *find_name(const Verb *v, const char *name) {
   return NULL;
 }
 
-/* Option of a word with its dashes; *alias: row of the alias that it is, else -1. */
+/* Option named by a word with its dashes; *alias: its row in aliases, or -1. */
 static const Opt *find(const Verb *v, const char *word, int *alias) {
   const Opt *o = !strncmp(word, "--", 2) ? find_name(v, word + 2) : NULL;
   *alias = -1;
@@ -449,7 +450,7 @@ static const Opt *find(const Verb *v, const char *word, int *alias) {
   return o;
 }
 
-/* Splits --name=value, -n=value or -nvalue; the name gets its dashes, and '-' for '_'. */
+/* Splits --name=value, -n=value or -nvalue. The name keeps its dashes; '_' becomes '-'. */
 static const Opt *split_word(const Verb *v, const char *w, char name[64], const char **value,
                              int *alias) {
   size_t n = strcspn(w, "=");
@@ -476,30 +477,30 @@ static int bad_value(const Verb *v, const Opt *o, const char *value, const char 
   return INGOT_USAGE;
 }
 
-/* Appends the first few names of options that begin with the word, or the word with one. */
-static void near_prefix(const Verb *v, const char *said, char *why, size_t room) {
-  size_t n = strlen(said), used = strlen(why);
+/* Appends up to 3 option names that start with the word, or that are a prefix of it. */
+static void near_prefix(const Verb *v, const char *word, char *why, size_t room) {
+  size_t n = strlen(word), used = strlen(why);
   int count = 0;
   for (int i = 0; i < NOPTS && count < 3 && n > 1; i++) {
     size_t k = strlen(opts[i].name);
     if (!takes(v, &opts[i]) || !opts[i].text || k < 3) continue;
-    if (strncmp(opts[i].name, said, n < k ? n : k) != 0 || (n > k && said[k] != '-')) continue;
+    if (strncmp(opts[i].name, word, n < k ? n : k) != 0 || (n > k && word[k] != '-')) continue;
     used += (size_t)snprintf(why + used, room - used, "%s--%s", count++ ? ", " : "; did you mean ",
                              opts[i].name);
   }
   if (count) snprintf(why + used, room - used, "?");
 }
 
-/* Unknown option: proposes what the user may have meant. */
+/* Reports an unknown option with a suggestion. */
 static int no_option(const Verb *v, const char *word, const char *name, const char *value) {
-  const char *names[NOPTS], *near = NULL, *said = name + strspn(name, "-");
+  const char *names[NOPTS], *near = NULL, *bare = name + strspn(name, "-");
   char why[512] = "no such option";
   size_t count = 0, used = strlen(why);
   int alias, first = 1;
-  if (suggest_option(v, said, value, why + used, sizeof why - used)) return bad(v, word, why);
+  if (suggest_option(v, bare, value, why + used, sizeof why - used)) return bad(v, word, why);
   for (int i = 0; i < NOPTS; i++)
     if (takes(v, &opts[i]) && opts[i].text) names[count++] = opts[i].name;
-  if (name[1] == '-') near = ingot_nearest(said, names, count);
+  if (name[1] == '-') near = ingot_nearest(bare, names, count);
   if (near) snprintf(why + used, sizeof why - used, "; did you mean --%s?", near);
   for (int i = 0; !near && i < verb_count && used < sizeof why - 16; i++) {
     if (!find(&verb_table[i], name, &alias)) continue;
@@ -507,26 +508,26 @@ static int no_option(const Verb *v, const char *word, const char *name, const ch
                              first ? " here; it is one of: " : ", ", verb_table[i].name);
     first = 0;
   }
-  if (!near && first) near_prefix(v, said, why, sizeof why);
+  if (!near && first) near_prefix(v, bare, why, sizeof why);
   return bad(v, word, why);
 }
 
-/* A word that is neither an option nor the value of one: says which option takes it. */
+/* Reports an unexpected word, and the option that takes such a word. */
 static int no_place(const Verb *v, const Args *a, const char *word) {
   const char *dot = a->model ? strrchr(word, '.') : NULL, *help = NULL;
   char why[512];
   if (a->model && strchr(word, '=') && lists(v->options, "input"))
-    help = "dimensions are given with -d, values of inputs with --input";
+    help = "use -d for dimensions, --input for values of inputs";
   else if (dot && !strcmp(dot, ".npz") && lists(v->options, "inputs"))
-    help = "arrays by name are given with --inputs";
+    help = "use --inputs for named arrays";
   else if (dot && !strcmp(dot, ".npy") && lists(v->options, "input"))
-    help = "an array is given with --input NAME=@FILE.npy";
+    help = "use --input NAME=@FILE.npy for an array";
   else if (a->model && lists(v->options, "prompt"))
-    help = "a prompt is given with -p";
+    help = "use -p for a prompt";
   else if (a->model && lists(v->options, "text") && lists(v->options, "ids"))
-    help = "text is given with --text";
+    help = "use --text for text";
   else if (a->model && lists(v->options, "output"))
-    help = "the file to write is given with -o";
+    help = "use -o for the file to write";
   if (a->model)
     snprintf(why, sizeof why, "unexpected argument after %s%s%s", a->model, help ? "; " : "",
              help ? help : "");
@@ -535,18 +536,18 @@ static int no_place(const Verb *v, const Args *a, const char *word) {
   return bad(v, word, why);
 }
 
-/* Decimal or with 0x; no sign, no blanks, nothing behind it. */
+/* Accepts decimal or 0x; rejects signs, blanks and trailing characters. */
 static int read_whole(const Verb *v, const Opt *o, const char *value, unsigned long long *to) {
   char *end, expected[96];
   errno = 0;
   *to = strtoull(value, &end, !strncmp(value, "0x", 2) ? 16 : 10);
-  if (isdigit((unsigned char)*value) && !*end && !errno && *to >= o->least && *to <= o->most)
-    return 0;
-  snprintf(expected, sizeof expected, "a whole number from %llu to %llu", o->least, o->most);
+  if (isdigit((unsigned char)*value) && !*end && !errno && *to >= o->min && *to <= o->max) return 0;
+  snprintf(expected, sizeof expected, "a whole number from %llu to %llu", o->min, o->max);
   return bad_value(v, o, value, expected);
 }
 
-/* Tolerances and times: digits or a point come first, so neither NaN nor infinity. */
+/* Reads a tolerance or time. The first character must be a digit or a point, which excludes NaN and
+ * infinity. */
 static int read_real(const Verb *v, const Opt *o, const char *value, double *to) {
   char *end;
   int is_time = o->at == offsetof(Args, seconds);
@@ -555,7 +556,7 @@ static int read_real(const Verb *v, const Opt *o, const char *value, double *to)
   int fine = (isdigit((unsigned char)*value) || *value == '.') && end != value && !*end && !errno;
   if (is_time && (!fine || *to < 0.001 || *to > 86400))
     return bad_value(v, o, value, "a number of seconds from 0.001 to 86400");
-  return fine ? 0 : bad_value(v, o, value, "a finite number, not below 0");
+  return fine ? 0 : bad_value(v, o, value, "a finite number that is at least 0");
 }
 
 static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
@@ -570,16 +571,16 @@ static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
   case OPT_list: break;
   }
   int *n = (int *)(base + o->count);
-  if (*n == o->max) {
-    char most[64];
-    snprintf(most, sizeof most, "may be given at most %d times", o->max);
-    return bad(v, o->name, most);
+  if (*n == o->max_count) {
+    char why[64];
+    snprintf(why, sizeof why, "may be given at most %d times", o->max_count);
+    return bad(v, o->name, why);
   }
   ((const char **)(base + o->at))[(*n)++] = value;
   return 0;
 }
 
-/* A word that looks like one an option takes is a model only if there is such a file. */
+/* An argument that looks like the value of an option is a model only if the file exists. */
 static int is_model(const char *word) {
   const char *dot = strrchr(word, '.');
   int other = strchr(word, '=') || (dot && (!strcmp(dot, ".npz") || !strcmp(dot, ".npy")));
@@ -592,7 +593,7 @@ static void add_model(Args *a, const char *path) {
   a->model = a->models[0].path;
 }
 
-/* Names the first word of the usage line. */
+/* Reports that the first argument of the usage line is missing. */
 static int first_missing(const Verb *v) {
   char word[32], why[512];
   size_t n = strcspn(v->usage, " ");
@@ -609,7 +610,7 @@ static int no_value(const Verb *v, const Opt *o, const char *word, const char *w
   return bad(v, word, why);
 }
 
-/* Reads the option argv[*i], and its value from there or from the next word. */
+/* Reads the option argv[*i] and its value, from the same or the next word. */
 static int read_option(Args *a, const Verb *v, int argc, char **argv, int *i) {
   const char *w = argv[*i], *value;
   char name[64];
@@ -691,12 +692,12 @@ static int is_common(const Verb *v, const OptionInfo *o) {
   return 0;
 }
 
-/* Text with lines of at most 100 columns; those after the first start with `indent` blanks. */
+/* Prints text in lines of at most 100 columns; continuation lines start with `indent` blanks. */
 static void put_lines(FILE *to, int column, int indent, const char *text) {
   enum { COLUMNS = 100 };
   for (int first = 1; *text; first = 0) {
     size_t n = strcspn(text, *text == '[' ? "]" : " ");
-    n += strcspn(text + n, " "); /* what is in brackets stays together */
+    n += strcspn(text + n, " "); /* keep brackets together */
     if (!first && column + 1 + (int)n > COLUMNS)
       column = fprintf(to, "\n%*s", indent, "") - 1;
     else if (!first)

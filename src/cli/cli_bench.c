@@ -1,5 +1,6 @@
-/* bench: times, memory and size of code, per engine, and of every kernel. JSON is one array, one
- * engine a line. */
+/* cli_bench.c: latency, memory and code size, per engine and per kernel. JSON is one array, one
+ * engine per line.
+ */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -7,10 +8,10 @@
 
 /* ---- kernels ---- */
 
-/* What follows from what was measured. */
+/* Figures derived from the measurement. */
 typedef struct Rate {
-  double share;        /* of the time of all kernels, 0 to 1 */
-  double gflops, gbps; /* gbps: of all bytes that its calls touch */
+  double share;        /* fraction of the time of all kernels */
+  double gflops, gbps; /* gbps: all bytes that its calls touch */
   double peak_share;   /* fraction of the f32 peak; 0: unknown; NaN: integers, or above the peak */
 } Rate;
 
@@ -128,8 +129,8 @@ static int is_bytecode(const Args *a) {
   return is;
 }
 
-/* Is engine c left out? Without a C compiler, unless the user asks for it, what runs without one is
- * measured. */
+/* Is engine c omitted? Without a C compiler, and unless the user names engine c, bench measures
+ * engines that do not need one. */
 static int lacks_compiler(const Args *a) {
   if (a->engine || a->cc || a->per_kernel) return 0;
   Ingot *m = new_model();
@@ -152,7 +153,7 @@ static int is_measured(const IngotEngine *e, int no_compiler) {
 int verb_bench(const Args *given) {
   Args own = *given;
   const Args *a = &own;
-  int result = buffer_stdin_model(&own), said = 0;
+  int result = buffer_stdin_model(&own), printed = 0;
   watch_line_buffered();
   Args rest = own;
   if (result) return result;
@@ -165,7 +166,7 @@ int verb_bench(const Args *given) {
   warn_unused_threads(a, a->engine);
   IngotBuild build = {
       .cc = a->cc, .march = a->march, .optimize = a->optimize, .c = {.profile = a->per_kernel}};
-  rest.march = NULL; /* goes to the compiler, which knows more of them */
+  rest.march = NULL; /* passed to the compiler, which knows more CPUs */
   const IngotEngine *e;
   for (uint32_t i = 0; (e = ingot_engine(i)) && !(a->engine && i); i++) {
     const char *engine = a->engine ? a->engine : e->name;
@@ -179,20 +180,20 @@ int verb_bench(const Args *given) {
     const IngotEngine *named = ingot_find_engine(engine);
     int compiles = (!a->engine && !no_compiler) || (named && named->flags & INGOT_NATIVE);
     IngotStatus s = i == 0 && compiles ? ingot_check_build(m, &build) : INGOT_OK;
-    int hopeless = s != INGOT_OK; /* before the first engine has been measured */
+    int hopeless = s != INGOT_OK; /* failed before the first engine was measured */
     if (!s) s = prepare(m, &rest);
     if (!s && named && named->flags & INGOT_NATIVE) s = tune(m, a, a->march);
     watch_task(engine);
     if (!s) s = ingot_bench(m, engine, &build, a->seconds, a->seed, &b);
     watch_task(NULL);
-    if (!s) print(a, engine, &b, !said);
-    if (i == 0 || s) print_messages(m, a->quiet || i); /* warnings are the same for all */
+    if (!s) print(a, engine, &b, !printed);
+    if (i == 0 || s) print_messages(m, a->quiet || i); /* warnings are the same for all engines */
     if (s) print_hint(m, a);
     ingot_free(m);
-    said = said || !s;
+    printed = printed || !s;
     if (s && !result) result = (int)s;
-    if (s == INGOT_USAGE || hopeless) break; /* the next would say the same */
+    if (s == INGOT_USAGE || hopeless) break; /* the next engine would fail in the same way */
   }
-  if (a->json && said) puts("\n]");
+  if (a->json && printed) puts("\n]");
   return result;
 }

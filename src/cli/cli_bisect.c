@@ -1,13 +1,15 @@
 /* cli_bisect.c: verify --per-node and --bisect.
  *
- * In: a model and an engine. Out: a table of all values of the graph, the engine against the
- * reference, those that the optimised program no longer stores without figures; or the first value
- * where they depart, and the smallest part of the model found that still shows it, as text (.ing)
- * with its inputs (.npz). To find it every value is an output, and nothing is fused. Of the values
- * that differ the first is blamed whose node, alone, departs on what the reference computed for
- * its operands: a node that hands on a difference, or rounds it to the next integer, does not. If
- * there is none, larger parts that end at the first difference are tried; if nothing differs, a
- * fault of fusion may hide, and parts of the model that end at one value are tried by halving.
+ * In: a model and an engine. Out (--per-node): a table of all values of the graph, engine vs
+ * reference; values that the optimized program does not store have no figures. Out (--bisect): the
+ * first value that differs, and the smallest subgraph found that reproduces the difference, as text
+ * (.ing) with its inputs (.npz).
+ *
+ * Method: expose every value as an output, which disables fusion. Among values that differ, blame
+ * the first whose node differs when it runs alone on the operands of the reference. Such a node
+ * does not merely propagate a difference or round it to the next integer. If there is none, try
+ * larger subgraphs that end at the first difference. If no exposed value differs, fusion may be at
+ * fault: bisect over subgraphs that end at one value.
  */
 #include "cli/cli.h"
 
@@ -16,7 +18,7 @@
 
 typedef struct Pair {
   Ingot *ref, *other;
-  Ingot *wide; /* with derivatives: the judge in double, or NULL */
+  Ingot *wide; /* for gradients: the reference in double, or NULL */
   IngotStatus ref_bad, other_bad;
 } Pair;
 
@@ -31,7 +33,7 @@ static const char *engine_of(const Args *a) {
   return a->engine ? a->engine : engine_with(INGOT_NATIVE);
 }
 
-/* Rounds what it multiplies with weights in blocks as programs do, as in cli_verify.c. */
+/* Quantizes activations as programs do, like cli_verify.c. */
 static int is_reference(const char *engine) {
   const IngotEngine *e = ingot_find_engine(engine);
   return e && e->flags & INGOT_JUDGE;
@@ -46,13 +48,13 @@ static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int ex
   return s ? s : run_steps(*m, a, engine);
 }
 
-/* With derivatives whose tolerance nobody gave it follows from the judge in double: see grad_atol.
+/* For gradients without given tolerances, these follow from the reference in double: see grad_atol.
  */
 static int wants_wide(const Args *a) {
   return a->grad && a->atol < 0;
 }
 
-/* The judge in double is a help, not a side: without it tolerances are the usual ones. */
+/* Continues without the reference in double, with default tolerances. */
 static void drop_wide(Pair *p) {
   ingot_free(p->wide);
   p->wide = NULL;
@@ -62,7 +64,7 @@ static void run_wide(Pair *p, const Args *a, int expose) {
   if (wants_wide(a) && run_side(&p->wide, a, "ref64", expose)) drop_wide(p);
 }
 
-/* The judge runs the model with every value as an output. */
+/* Runs the reference with every value as an output. */
 static void run_reference(Pair *p, const Args *a) {
   *p = (Pair){0};
   p->ref_bad = run_side(&p->ref, a, engine_with(INGOT_JUDGE), 1);
@@ -71,14 +73,14 @@ static void run_reference(Pair *p, const Args *a) {
   if (!p->ref_bad) run_wide(p, a, 1);
 }
 
-/* Both sides do. */
+/* Runs both engines with every value as an output. */
 static void run_exposed(Pair *p, const Args *a) {
   run_reference(p, a);
   if (!p->ref_bad) p->other_bad = run_side(&p->other, a, engine_of(a), 1);
 }
 
-/* What the engine has against value i of the judge. chosen: how tolerances that the user has not
- * given are chosen, INGOT_AUTO or INGOT_TIGHT. */
+/* Compares an array of the engine with value i of the reference. chosen: default tolerances,
+ * INGOT_AUTO or INGOT_TIGHT. */
 static IngotStatus diff_from(const Pair *p, uint32_t i, const IngotTensor *have, const Args *a,
                              double chosen, IngotDiff *d) {
   IngotTensor want = ingot_output(p->ref, i);
@@ -86,8 +88,8 @@ static IngotStatus diff_from(const Pair *p, uint32_t i, const IngotTensor *have,
   IngotStatus s = ingot_diff(p->ref, have, &want, rtol, atol, d);
   if (s || d->ok || !p->wide) return s;
   IngotTensor truth = ingot_output(p->wide, i);
-  double most = grad_atol(p->ref, &want, &truth);
-  return most > d->atol ? ingot_diff(p->ref, have, &want, rtol, most, d) : s;
+  atol = grad_atol(p->ref, &want, &truth);
+  return atol > d->atol ? ingot_diff(p->ref, have, &want, rtol, atol, d) : s;
 }
 
 static IngotStatus diff(const Pair *p, uint32_t i, const Args *a, double chosen, IngotDiff *d) {
@@ -95,8 +97,7 @@ static IngotStatus diff(const Pair *p, uint32_t i, const Args *a, double chosen,
   return diff_from(p, i, &have, a, chosen, d);
 }
 
-/* The engine runs the program as it is made without being looked at: outputs are only values that
- * it stores anyway. */
+/* Runs the optimized program unchanged; outputs are only values that it stores anyway. */
 static void run_stored(Pair *p, const Args *a) {
   const uint32_t *value = NULL;
   uint32_t n = 0;
@@ -111,14 +112,14 @@ static void run_stored(Pair *p, const Args *a) {
   ingot_free(plan);
 }
 
-/* Position of the output of that name; -1: the value is not stored. */
+/* Index of the output of that name; -1: not stored. */
 static int64_t place_of(const Ingot *m, const char *name) {
   for (uint32_t i = 0; i < ingot_output_count(m); i++)
     if (!strcmp(ingot_output(m, i).name, name)) return i;
   return -1;
 }
 
-/* Columns of the two names of a row. */
+/* Widths of the two name columns. */
 typedef struct Widths {
   int value, node;
 } Widths;
@@ -153,7 +154,7 @@ static void print_row(const Args *a, Widths w, const char *name, const char *ori
   }
 }
 
-/* All values of the judge with their differences as a page. */
+/* Writes all values of the reference with their errors as an HTML report. */
 static IngotStatus fill_page(const Args *a, const Pair *p, IngotValueDiff *value, IngotDiff *diff,
                              uint32_t n, int *differs) {
   IngotStatus s = INGOT_OK;
@@ -230,7 +231,7 @@ int verify_nodes(const Args *a) {
 
 /* ---- bisect ---- */
 
-/* The part of the model that is written: text, large constants, inputs. */
+/* The reproducer: text, large constants, inputs. */
 typedef struct SubgraphFiles {
   char text[4096], side[4096], inputs[4096];
 } SubgraphFiles;
@@ -239,11 +240,11 @@ typedef struct Bisect {
   const Args *a;
   const SubgraphFiles *files;
   Pair all;    /* the exposed model: ref holds every value */
-  Pair part;   /* the last part that was tried */
+  Pair part;   /* the last subgraph that was tried */
   IngotDiff d; /* of its output */
 } Bisect;
 
-/* Gives the part what the exposed run computed, by name. */
+/* Sets the inputs of the subgraph to values of the exposed run, by name. */
 static IngotStatus feed(const Bisect *h, Ingot *m) {
   IngotStatus s = INGOT_OK;
   for (uint32_t i = 0; i < ingot_input_count(m) && !s; i++) {
@@ -270,19 +271,19 @@ static IngotStatus run_part(const Bisect *h, Ingot **m, uint32_t value, uint32_t
   return s;
 }
 
-/* Does the engine depart on the value with the nodes up to depth before it? An engine that fails
- * departs. */
+/* Does the engine differ at the value, with the nodes up to `depth` steps before it? A failure
+ * counts. */
 static int mismatches(Bisect *h, uint32_t value, uint32_t depth) {
   pair_free(&h->part);
   h->d = (IngotDiff){.why = "the engine failed"};
   if (run_part(h, &h->part.ref, value, depth, engine_with(INGOT_JUDGE))) return 0;
   if (run_part(h, &h->part.other, value, depth, engine_of(h->a))) return 1;
   if (wants_wide(h->a) && run_part(h, &h->part.wide, value, depth, "ref64")) drop_wide(&h->part);
-  /* with one node nothing is rounded that was not computed from the same operands */
+  /* a single node gets equal operands, so no rounding differs */
   return diff(&h->part, 0, h->a, depth == 1 ? INGOT_TIGHT : INGOT_AUTO, &h->d) || !h->d.ok;
 }
 
-/* Does the engine depart on the model as it is? */
+/* Does the engine differ on the whole model? */
 static int model_mismatches(Bisect *h) {
   int bad = 0;
   pair_free(&h->part);
@@ -294,8 +295,8 @@ static int model_mismatches(Bisect *h) {
   return bad;
 }
 
-/* Of the values that differ, the first whose node departs alone, else the first, or -1. Behind a
- * difference that is handed on nearly everything differs: only so many are looked at alone. */
+/* First differing value whose node differs when run alone; else the first differing value, or -1.
+ * Almost everything after a difference differs too, so only a limited number is run alone. */
 static int64_t find_exposed(const Bisect *hunt) {
   enum { ALONE = 100 };
   Bisect h = *hunt;
@@ -313,7 +314,7 @@ static int64_t find_exposed(const Bisect *hunt) {
   return found < 0 ? first : found;
 }
 
-/* Number of the value to blame, or -1. */
+/* Index of the value to blame, or -1. */
 static int64_t find_first(Bisect *h) {
   enum { SAMPLES = 32 };
   uint32_t n = ingot_output_count(h->all.ref), lo = 0, hi = n;
@@ -335,7 +336,7 @@ static int64_t find_first(Bisect *h) {
   return hi;
 }
 
-/* The command that shows it again: all that decides what the engine computes, and the judgement. */
+/* Prints a command that reproduces the difference, with all options that matter. */
 static void print_command(const Bisect *h, const char *path, const char *inputs) {
   const Args *a = h->a;
   const char *cc = getenv("CC");
@@ -413,7 +414,7 @@ static int report(Bisect *h, uint32_t value) {
   return s ? (int)s : INGOT_MISMATCH;
 }
 
-/* Can the engine run anything? Says what is wrong where it cannot. */
+/* Can the engine run a trivial model? If not, reports why. */
 static IngotStatus try_engine(const Args *a) {
   static const char tiny[] = "graph (%x \"x\": f32[1]) {\n  %y: f32[1] = neg(%x)\n"
                              "  return %y \"y\"\n}\n";
@@ -441,7 +442,7 @@ int verify_bisect(const Args *a) {
   all.writes[all.nwrites++] = files.inputs;
   run_exposed(&h.all, &all);
   result = (int)h.all.ref_bad;
-  /* an engine that cannot start is not a finding */
+  /* an engine that cannot start is not a mismatch */
   if (!result && h.all.other_bad == INGOT_SYSTEM) result = (int)try_engine(&all);
   if (!result) {
     int64_t first = find_first(&h);

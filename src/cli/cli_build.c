@@ -1,5 +1,6 @@
-/* build: a model, or a whole program of the language, as machine code; of a tuned build, what each
- * step gained. */
+/* cli_build.c: builds machine code from a model or a whole program; reports the speed-up of every
+ * step of a PGO build.
+ */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@ static IngotStatus print_speedups(Ingot *m, const Args *a) {
   IngotStatus s = ingot_build_report(m, a->json, &text, &n);
   if (!s && (n || !a->json)) {
     fwrite(text, 1, n, stdout);
-  } else if (!s) { /* no steps that could gain anything */
+  } else if (!s) { /* without measured steps */
     json_text("{\"output\":", a->output);
     if (a->nmodels == 1) s = json_memory(m);
     puts("}");
@@ -38,7 +39,7 @@ static int ends(const char *s, const char *end) {
   return n >= k && !strcmp(s + n - k, end);
 }
 
-/* A function of a program is a model: --function, or an output that is no program. */
+/* Build the whole program? Not with --function, nor if the output is not a program. */
 static int is_whole_script(const Args *a) {
   const char *o = a->output;
   return is_script(a->model) && !a->function && !ends(o, ".o") && !ends(o, ".a") &&
@@ -48,8 +49,9 @@ static int is_whole_script(const Args *a) {
 static int build_script(const Args *a) {
   if (has_model_options(a) || a->via || a->triple || a->march || a->preset || a->lto ||
       a->relaxed || a->pgo || a->bolt || a->weights || a->profile || a->selftest || a->caller)
-    return refuse(a, "a whole program takes --cc, -O and --sanitize; the other options are of "
-                     "models: --function chooses one");
+    return refuse(
+        a, "for a whole program expected only --cc, -O and --sanitize; other options apply to "
+           "models: --function selects one");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   IngotBuild o = {.output = a->output,
@@ -92,8 +94,8 @@ int verb_build(const Args *a) {
                  .profile = a->profile,
                  .debug = a->debug};
   Args rest = *a;
-  rest.march = NULL;                        /* goes to the compiler, which knows more of them */
-  IngotStatus s = ingot_check_build(m, &o); /* --tune may take hours before it is built */
+  rest.march = NULL;                        /* passed to the compiler, which knows more CPUs */
+  IngotStatus s = ingot_check_build(m, &o); /* early: --tune may take hours */
   if (!s) s = prepare(m, &rest);
   if (!s) s = prepare_more_models(m, &rest);
   if (!s) s = tune(m, a, a->march);

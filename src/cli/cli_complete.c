@@ -1,14 +1,13 @@
-/* cli_complete.c: scripts with which shells complete commands of ingot.
+/* cli_complete.c: shell completion scripts.
  *
- * In: the tables of verbs and options that --help is made of. Out: a script for bash, zsh or fish
- * on standard output. Verbs first; behind one its options, and behind an option the words that its
- * value may be, or files.
+ * In: the tables of verbs and options. Out: a script for bash, zsh or fish on standard output. It
+ * completes verbs, then options of the verb, then possible values of an option, or files.
  */
 #include "cli/cli.h"
 
 #include <string.h>
 
-/* Is the value a file? */
+/* Is the value a path? */
 static int is_file(const OptionInfo *o) {
   static const char *const names[] = {"FILE",   "PATH",  "DIR",       "OUT",
                                       "[=FILE", "[=DIR", "[=WORKLOAD"};
@@ -28,7 +27,7 @@ static int takes_pass(const Verb *v, const OptionInfo *o) {
   return 0;
 }
 
-/* First words of the lines of the list of passes. */
+/* Prints the names of all passes. */
 static void put_passes(void) {
   const char *text, *line;
   size_t n;
@@ -49,12 +48,12 @@ static void put_words(const Verb *v, const OptionInfo *o) {
   if (!strcmp(o->name, "engine")) args_engines(v, stdout);
 }
 
-/* Words that stand where a file could. */
+/* Words that are possible instead of a file. */
 static const char *verb_words(const Verb *v) {
   return !strcmp(v->name, "completions") ? "bash zsh fish" : NULL;
 }
 
-/* Text between single quotes, with a backslash before what means something there. */
+/* Prints text between single quotes, with a backslash before special characters. */
 static void put_text(const char *text, const char *special, int doubled) {
   for (; *text; text++) {
     if (*text == '\'')

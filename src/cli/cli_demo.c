@@ -1,11 +1,10 @@
-/* demo: the built-in digit classifier on digits it has not seen.
+/* cli_demo.c: the built-in digit classifier on test images.
  *
- * In: the model and the held-out images in the binary (tools/train_digits.py says what they are).
- * Out, on stdout: the first few images with what the model says, the images it gets wrong, and how
- * many of all it gets right. Two pixels, one above the other, share a character cell: half blocks
- * where the locale speaks UTF-8, ASCII otherwise. Colour adds grey levels and marks, never
- * information; it is used only on a terminal and not when NO_COLOR is set. Exit code 1 when fewer
- * digits are right than the training script demands: then the engine is wrong, not the model.
+ * In: the model and the test images in the binary (see tools/train_digits.py). Out, on stdout: the
+ * first images with their predictions, all misclassified images, and the accuracy. Two pixels, one
+ * above the other, share a character cell: half blocks with a UTF-8 locale, else ASCII. Colour adds
+ * grey levels and marks, never information. It is used only on a terminal without NO_COLOR. The
+ * exit code is 1 if the accuracy is below that of the training script: then the engine is wrong.
  */
 #include "cli/cli.h"
 #include "ingot.h"
@@ -55,7 +54,7 @@ static int guess(const Digits *d, int i) {
   return best;
 }
 
-/* One cell of image i: pixel (y, x) above pixel (y + 1, x). */
+/* Prints one cell of an image: pixel (y, x) above pixel (y + 1, x). */
 static void draw_cell(const Screen *s, const unsigned char *at) {
   static const char *const ascii[4] = {" ", "'", ".", "#"};
   static const char *const block[4] = {" ", "\u2580", "\u2584", "\u2588"};
@@ -67,7 +66,8 @@ static void draw_cell(const Screen *s, const unsigned char *at) {
     fputs((s->utf8 ? block : ascii)[(top * 2 >= INK) + 2 * (low * 2 >= INK)], stdout);
 }
 
-/* Up to PER_ROW images side by side, below each the guess, and below a wrong guess the truth. */
+/* Prints up to PER_ROW images next to each other, with predictions and, if these are wrong, labels
+ * below. */
 static void draw_row(const Screen *s, const Digits *d, const int *which, int n) {
   for (int y = 0; y < SIDE; y += 2) {
     for (int i = 0; i < n; i++) {
@@ -80,13 +80,13 @@ static void draw_row(const Screen *s, const Digits *d, const int *which, int n) 
   }
   int wrong = 0;
   for (int i = 0; i < n; i++) {
-    int said = guess(d, which[i]);
-    bool right = said == d->label[which[i]];
-    double percent = 100.0 * (double)d->probability[which[i] * CLASSES + said];
+    int digit = guess(d, which[i]);
+    bool right = digit == d->label[which[i]];
+    double percent = 100.0 * (double)d->probability[which[i] * CLASSES + digit];
     if (!right) wrong = i + 1;
     fputs(i ? "  " : MARGIN, stdout);
     if (s->colour) fputs(right ? "\033[32m" : "\033[31m", stdout);
-    printf("%d %5.1f%%", said, percent);
+    printf("%d %5.1f%%", digit, percent);
     if (s->colour) fputs("\033[0m", stdout);
   }
   for (int i = 0; i < wrong; i++) {
@@ -100,7 +100,7 @@ static void draw_row(const Screen *s, const Digits *d, const int *which, int n) 
   putchar('\n');
 }
 
-/* Returns how many guesses are right. */
+/* Returns the number of correct predictions. */
 static int draw(const Screen *s, const Digits *d) {
   int which[PER_ROW] = {0}, shown = 0, right = 0;
   for (; shown < PER_ROW && shown < d->n; shown++) which[shown] = shown;
@@ -126,7 +126,7 @@ static double now(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* The output as f32: an engine in double precision gives f64. */
+/* Copies the output as f32; engine ref64 returns f64. */
 static IngotStatus take(Digits *d, IngotTensor y) {
   size_t n = (size_t)d->n * CLASSES, size = !strcmp(y.dtype, "f64") ? 8 : 4;
   if (!y.data || y.bytes != n * size || (size == 4 && strcmp(y.dtype, "f32") != 0)) {
@@ -140,7 +140,7 @@ static IngotStatus take(Digits *d, IngotTensor y) {
   return INGOT_OK;
 }
 
-/* All images as one batch. Fills d->probability and the times. */
+/* Runs all images as one batch. Fills d->probability and the times. */
 static IngotStatus predict(Ingot *m, const char *engine, const float *image, Digits *d) {
   const IngotEngine *e = ingot_find_engine(engine);
   unsigned flags = e ? e->flags : 0;
@@ -169,7 +169,7 @@ static long long figure(const char *header, const char *key) {
   return at ? strtoll(at + strlen(name), NULL, 10) : 0;
 }
 
-/* What the model needs as C, for one digit at a time. */
+/* Prints size, memory and multiply-adds of the C for one digit. */
 static IngotStatus figures(void) {
   Ingot *m = new_model();
   if (!m) return INGOT_SYSTEM;

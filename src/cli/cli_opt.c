@@ -1,8 +1,8 @@
 /* cli_opt.c: runs passes and prints the IR.
  *
- * In: a model or a text of the IR. Out: the text after the last pass, after the passes of --dump,
- * or what --explain, --choices and --dump=llvm print, on standard output or in a file. Standard
- * output is for a reader: long constants are shortened there unless --constants all is given.
+ * In: a model or a text form of the IR. Out: the text after the last pass or after the passes of
+ * --dump, or the output of --explain, --choices or --dump=llvm. Standard output shortens long
+ * constants unless --constants all is given; a file has all of them.
  */
 #include "cli/cli.h"
 
@@ -11,7 +11,7 @@
 typedef struct Dump {
   const Args *a;
   size_t n; /* bytes so far */
-  int full; /* more than a terminal takes: nothing is printed any more */
+  int full; /* limit of a terminal exceeded: print nothing more */
 } Dump;
 
 static void dumped(void *user, const char *pass, const char *text, size_t n) {
@@ -28,13 +28,13 @@ static void timed(void *user, const char *pass, double ms, uint32_t before, uint
   fprintf(stderr, "%-10s %9.3f ms  %u -> %u\n", pass, ms, before, after);
 }
 
-/* To --output, or to standard output. */
+/* Writes to --output or prints. */
 static IngotStatus give_opt_text(Ingot *m, const Args *a, const char *text, size_t n) {
   if (a->output) return ingot_write_files(m, &(IngotFile){a->output, text, n}, 1);
   return print_result(a, "text", text, n);
 }
 
-/* Writes the final text, whole, with large constants next to it if --weights-file is given. */
+/* Writes the final text, with large constants next to it if --weights-file is given. */
 static IngotStatus write_opt(Ingot *m, const Args *a, const char *beside) {
   const char *text, *side = NULL;
   size_t n, nside = 0;
@@ -48,7 +48,9 @@ int verb_opt(const Args *a) {
     return refuse_option(a, "constants", "expected all or brief");
   int brief = !a->constants ? !a->output : !strcmp(a->constants, "brief");
   if (brief && a->output)
-    return refuse_option(a, "constants", "a file that ingot reads again needs all constants");
+    return refuse_option(
+        a, "constants",
+        "expected all with --output: ingot cannot read a text with shortened constants");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   Dump dump = {.a = a};

@@ -1,7 +1,7 @@
 /* cli_perplexity.c: the perplexity of a text under a language model.
  *
- * In: a model, and a text or its ids. Out: the mean negative log-likelihood, its exponential and
- * the number of tokens that were scored, as one line or as JSON.
+ * In: a model, and a text or token ids. Out: the mean negative log-likelihood, its exponential and
+ * the number of scored tokens, as one line or as JSON.
  */
 #include "cli/cli.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers between blanks and commas; NULL: something else is there, or no memory. */
+/* Reads numbers separated by blanks and commas; NULL: syntax error or out of memory. */
 static int32_t *read_ids(const char *text, size_t *n) {
   int32_t *ids = malloc((strlen(text) / 2 + 1) * sizeof *ids);
   *n = 0;
@@ -28,7 +28,7 @@ static int32_t *read_ids(const char *text, size_t *n) {
   return ids;
 }
 
-/* The tokens of a text, as the model wants them; NULL: after a failure that *s tells. */
+/* Tokenizes a text as the model expects it; NULL: failed with *s. */
 static int32_t *text_ids(Ingot *m, const Args *a, size_t *n, IngotStatus *s) {
   size_t bytes;
   const uint32_t *found;

@@ -1,8 +1,8 @@
-/* play: a language model talks.
+/* cli_play.c: chat with a language model.
  *
- * The model becomes a program that is kept (ingot_player), and this process becomes that program
- * (tools/player.c), with what was said about talking as its arguments. Numbers that it would
- * refuse are refused here, before the model is compiled.
+ * Compiles the model to a cached program (ingot_player) and replaces this process with it
+ * (tools/player.c), passing the sampling options as arguments. Invalid numbers are refused here,
+ * before the model is compiled.
  */
 #include "cli/cli.h"
 
@@ -17,7 +17,7 @@ enum { MAX_ARGS = 64, MAX_STOPS = 16, MAX_PLAY_THREADS = 16, DEFAULT_CONTEXT = 4
 
 typedef struct PlayArgs {
   const char *word[MAX_ARGS];
-  char text[8][32]; /* of numbers */
+  char text[8][32]; /* texts of numbers */
   int n, ntext;
 } PlayArgs;
 
@@ -34,7 +34,7 @@ static void add_whole(PlayArgs *p, const char *name, unsigned long long value) {
 
 typedef struct PlayNumber {
   const char *name, *value;
-  double least, most;
+  double min, max;
   int whole;
 } PlayNumber;
 
@@ -42,14 +42,14 @@ static int check_number(const PlayNumber *x) {
   char *end;
   double f = x->value ? strtod(x->value, &end) : 0;
   if (!x->value) return 0;
-  if (*x->value && !*end && f >= x->least && f <= x->most && (!x->whole || f == (double)(long)f))
+  if (*x->value && !*end && f >= x->min && f <= x->max && (!x->whole || f == (double)(long)f))
     return 0;
   fprintf(stderr, "ingot play: %s %s: expected a%s number from %g to %g\n", x->name, x->value,
-          x->whole ? " whole" : "", x->least, x->most);
+          x->whole ? " whole" : "", x->min, x->max);
   return INGOT_USAGE;
 }
 
-/* --stop may be given several times; Args has only the last. */
+/* Collects all --stop options; Args has only the last. */
 static int add_stops(PlayArgs *p, const Args *a) {
   int n = 0;
   for (int i = 0; i < a->nword; i++) {
@@ -103,7 +103,7 @@ static unsigned long long default_threads(void) {
   return n < 1 ? 1 : n > MAX_PLAY_THREADS ? MAX_PLAY_THREADS : (unsigned long long)n;
 }
 
-/* Without a compiler: the program as it is in here. */
+/* Chats with the bytecode interpreter, without a compiler. */
 static int interpret(Ingot *m, const Args *a, const PlayArgs *p) {
   int status = speak(m, p->n, (char **)p->word);
   if (status < 0) return finish(m, a, (IngotStatus)-status);
@@ -111,7 +111,7 @@ static int interpret(Ingot *m, const Args *a, const PlayArgs *p) {
   return status;
 }
 
-/* Becomes the program of an opened model. */
+/* Executes the program of an opened model. */
 static int exec_player(Ingot *m, const Args *a, const PlayArgs *p) {
   const char *program;
   watch_task("compile");
@@ -166,7 +166,7 @@ int bench_player(const Args *a) {
   rest.march = NULL;
   if (!rest.threads) rest.threads = 1;
   if (a->json) p.word[p.n++] = "--json";
-  if (prepare(m, &rest) || !ingot_talks(m)) { /* what is wrong with it is said by who goes on */
+  if (prepare(m, &rest) || !ingot_talks(m)) { /* the next step reports the error */
     ingot_free(m);
     return -1;
   }

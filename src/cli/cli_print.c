@@ -1,4 +1,5 @@
-/* cli_print.c: JSON, tables of differences, words of a shell, colours. */
+/* cli_print.c: JSON, tables of differences, shell quoting, colours.
+ */
 #include "cli/cli.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* https://no-color.org: set to anything, no colours. */
+/* https://no-color.org: any value disables colours. */
 int wants_colour(FILE *to) {
   const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
   if (no && *no) return 0;
@@ -36,17 +37,17 @@ void shell_word(const char *before, const char *s, FILE *to) {
   fputc('\'', to);
 }
 
-/* Bytes of the first character, if it is one that a terminal only shows; else 0. */
+/* Bytes of the first character if it is printable; else 0. */
 static int letter_bytes(const char *text) {
   const unsigned char *s = (const unsigned char *)text;
   if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
   int n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
   for (int i = 1; i < n; i++)
     if ((s[i] & 0xc0) != 0x80) return 0;
-  return s[0] == 0xc2 && s[1] < 0xa0 ? 0 : n; /* controls of eight bits */
+  return s[0] == 0xc2 && s[1] < 0xa0 ? 0 : n; /* C1 control characters */
 }
 
-/* Names come from the model: nothing in them may reach the terminal but letters. */
+/* Names come from the model: only printable characters may reach the terminal. */
 int name_width(const char *s) {
   int columns = 0;
   for (int n; *s; s += n ? n : 1) {

@@ -1,7 +1,7 @@
-/* quantize: writes a model with smaller numbers, and says what that cost.
+/* cli_quantize.c: quantizes a model and reports the error.
  *
- * In: a model, calibration data, options. Out: a file; on standard output a table with a line for
- * each layer, and the error of the outputs; or the same as JSON.
+ * In: a model, calibration data, options. Out: a file; on standard output a table with a line per
+ * layer and the error of the outputs, or JSON.
  */
 #include "cli/cli.h"
 
@@ -71,7 +71,7 @@ static void print_table(const IngotQuantized *q, int tensors) {
   print_loss("calibration data", &q->data);
   print_loss("held-out data", &q->holdout);
   if (q->data.examples && !q->holdout.examples)
-    printf("held-out data: none, for there is a single example; on others the error may be larger "
+    printf("held-out data: none (only one example); the error on other data may be larger "
            "(--holdout)\n");
 }
 
@@ -118,7 +118,7 @@ static void print_json(const IngotQuantized *q) {
   printf("]}\n");
 }
 
-/* A model as told, and with sizes that another one found for those that nobody gave. */
+/* Opens the model with the user's options and, for missing sizes, those of another object. */
 static Ingot *open_with_dims(const Args *a, const Ingot *found, IngotStatus *s) {
   const char *option, *word;
   Ingot *m = new_model();
@@ -128,7 +128,7 @@ static Ingot *open_with_dims(const Args *a, const Ingot *found, IngotStatus *s) 
   return m;
 }
 
-/* A page about the model as it was, with what became of its layers. */
+/* Writes the HTML report of the original model with the errors of its layers. */
 static IngotStatus show_layers(const Args *a, const IngotQuantized *q) {
   Args plain = *a;
   plain.data = NULL;
@@ -164,7 +164,7 @@ int verb_quantize(const Args *a) {
                      .label = a->label};
   IngotQuantized q;
   watch_line_buffered();
-  if (!a->output) return refuse(a, "--output is missing: where does the model go?");
+  if (!a->output) return refuse(a, "--output is missing: expected the file to write");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   Args all = *a;

@@ -1,4 +1,5 @@
-/* cli_report.c: inspect --html, and the files that others write with --html. */
+/* cli_report.c: inspect --html; writes the file of --html for other verbs.
+ */
 #include "cli/cli.h"
 
 IngotStatus write_html_report(Ingot *m, const Args *a, const IngotReport *o) {
@@ -13,10 +14,10 @@ IngotStatus write_html_report(Ingot *m, const Args *a, const IngotReport *o) {
 int inspect_html(const Args *a) {
   IngotBuild build = {.cc = a->cc, .march = a->march};
   Args all = *a;
-  if (a->json) return refuse(a, "--html and --json are two reports: take one");
+  if (a->json) return refuse(a, "expected one of --html and --json, found both");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
-  if (a->bench) all.march = NULL; /* goes to the compiler, which knows more of them */
+  if (a->bench) all.march = NULL; /* passed to the compiler, which knows more CPUs */
   all.writes[all.nwrites++] = a->html;
   IngotStatus s = a->bench ? ingot_check_build(m, &build) : INGOT_OK;
   if (!s) s = prepare(m, &all);

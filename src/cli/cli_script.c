@@ -19,7 +19,7 @@ static void print_loop(void *user, const char *line) {
   fprintf(stderr, "ingot: %s\n", line);
 }
 
-/* Said of models; a program has no inputs. */
+/* Were options of models given? A program has no inputs. */
 int has_model_options(const Args *a) {
   return a->ninput || a->inputs || a->data || a->text || a->keep_code || a->tuned || a->precise ||
          a->optimize_for || a->ram || a->threads || a->threads_api || a->threads_grain ||
@@ -28,20 +28,17 @@ int has_model_options(const Args *a) {
          a->chunk || a->every_token || a->cache || a->grad || a->train;
 }
 
-static int is_of_models(const Args *a) {
-  return a->output || has_model_options(a);
-}
-
-/* A verb that is not asked to run a program leaves the user's files alone. */
+/* Only verbs that run a program let it access files. */
 int forbids_files(const Args *a) {
   if (a->files || a->no_files) return a->no_files;
   return strcmp(a->verb, "run") && strcmp(a->verb, "repl") && strcmp(a->verb, "build");
 }
 
 int run_script(const Args *a) {
-  if (is_of_models(a))
-    return refuse(a,
-                  "a program takes --engine, --march and --seed; the other options are of models");
+  if (a->output || has_model_options(a))
+    return refuse(
+        a,
+        "for a program expected only --engine, --march and --seed; other options apply to models");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   IngotScript o = {.engine = a->engine,
@@ -52,11 +49,11 @@ int run_script(const Args *a) {
                    .said = a->verbose ? print_loop : NULL,
                    .no_files = forbids_files(a)};
   IngotStatus s = ingot_script_run(m, a->model, &o);
-  fflush(stdout); /* what was printed stands in front of what went wrong */
+  fflush(stdout); /* before messages on stderr */
   return finish(m, a, s);
 }
 
-/* What it prints on the way is no result of the verb. */
+/* Discards the printed text: it is not a result of the verb. */
 IngotStatus open_script(Ingot *m, const Args *a) {
   IngotScript o = {.seed = a->seed,
                    .write = a->quiet ? NULL : write_out,
@@ -65,7 +62,7 @@ IngotStatus open_script(Ingot *m, const Args *a) {
   return ingot_script_open(m, a->model, a->function, &o);
 }
 
-/* On a terminal Ctrl-C ends what is being evaluated; elsewhere the process. */
+/* On a terminal, Ctrl-C interrupts the evaluation; elsewhere it ends the process. */
 int verb_repl(const Args *a) {
   static volatile int stop;
   enum { ROOM = 1 << 20 };
@@ -84,7 +81,7 @@ int verb_repl(const Args *a) {
     const char *word = line + (*line == ':' || *line == '/');
     if (!n && (!strcmp(word, "quit") || !strcmp(word, "exit"))) break;
     const char *entry = !n && !strcmp(word, "help") ? ":help" : line;
-    if (n + length + 2 > ROOM) n = 0; /* too long for one entry: it begins anew */
+    if (n + length + 2 > ROOM) n = 0; /* too long for one entry: start over */
     n += (size_t)snprintf(text + n, ROOM - n, "%s%s", n ? "\n" : "", entry);
     stop = 0;
     if (isatty(STDIN_FILENO)) watch_interrupt(&stop);

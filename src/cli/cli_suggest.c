@@ -1,7 +1,7 @@
-/* cli_suggest.c: proposals for verbs and options of other tools.
+/* cli_suggest.c: suggestions for verbs and options of other tools.
  *
- * In: a word that names no verb or no option. Out: what ingot has instead, on stderr or appended to
- * a message. Method: two tables from words to advice, then spelling distance and prefixes.
+ * In: an unknown verb or option. Out: the equivalent in ingot, on stderr or appended to a message.
+ * Method: two tables from words to advice, then edit distance and prefixes.
  */
 #include "cli/cli.h"
 
@@ -9,7 +9,7 @@
 
 typedef struct Advice {
   const char *words, *needs; /* needs: option that the verb must take; NULL: none */
-  const char *text;          /* %s: the value that was given */
+  const char *text;          /* %s: the value given */
 } Advice;
 
 static const Advice options[] = {
@@ -71,11 +71,11 @@ int is_one_of(const char *words, const char *word) {
   return 0;
 }
 
-int suggest_option(const Verb *v, const char *said, const char *value, char *to, size_t n) {
+int suggest_option(const Verb *v, const char *word, const char *value, char *to, size_t n) {
   const char *given = value && *value != '-' ? value : "N";
   for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
     const Advice *a = &options[i];
-    if (!is_one_of(a->words, said) || (a->needs && !is_one_of(v->options, a->needs))) continue;
+    if (!is_one_of(a->words, word) || (a->needs && !is_one_of(v->options, a->needs))) continue;
     size_t used = (size_t)snprintf(to, n, "; ");
     for (const char *s = a->text; *s && used < n; s += *s == '%' ? 2 : 1)
       used += (size_t)(*s == '%' ? snprintf(to + used, n - used, "%.64s", given)
@@ -85,19 +85,19 @@ int suggest_option(const Verb *v, const char *said, const char *value, char *to,
   return 0;
 }
 
-int suggest_verb(const char *said) {
+int suggest_verb(const char *word) {
   const char *names[64], *near;
   for (int i = 0; i < verb_count; i++) names[i] = verb_table[i].name;
-  fprintf(stderr, "ingot: no verb '%s'; ", said);
+  fprintf(stderr, "ingot: no verb '%s'; ", word);
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-    if (is_one_of(verbs[i].words, said)) {
+    if (is_one_of(verbs[i].words, word)) {
       fprintf(stderr, "%s\n", verbs[i].text);
       return INGOT_USAGE;
     }
-  near = ingot_nearest(said, names, (size_t)verb_count);
+  near = ingot_nearest(word, names, (size_t)verb_count);
   int count = 0;
-  for (int i = 0; !near && i < verb_count && strlen(said) > 1; i++)
-    if (!strncmp(names[i], said, strlen(said)))
+  for (int i = 0; !near && i < verb_count && strlen(word) > 1; i++)
+    if (!strncmp(names[i], word, strlen(word)))
       fprintf(stderr, "%s'%s'", count++ ? ", " : "did you mean ", names[i]);
   if (near) fprintf(stderr, "did you mean '%s'", near);
   fprintf(stderr, "%ssee 'ingot --help'\n", near || count ? "? " : "");

@@ -1,5 +1,6 @@
-/* cli_tokens.c: tokenize: text into ids, or ids into text. What is printed is that alone. And text
- * as an input of other verbs. */
+/* cli_tokens.c: converts text to token ids or back, and tokenizes --text for other verbs. Standard
+ * output has only the result.
+ */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ char *read_all(const char *path, size_t *n) {
   return at;
 }
 
-/* Numbers separated by spaces or commas; NULL: something else is there, or there is no memory. */
+/* Reads numbers separated by spaces or commas; NULL: syntax error or out of memory. */
 static uint32_t *read_ids(const char *text, size_t *n) {
   uint32_t *ids = malloc((strlen(text) / 2 + 1) * sizeof *ids);
   *n = 0;
@@ -58,8 +59,7 @@ static IngotStatus print_ids(Ingot *m, const char *text, size_t n, unsigned flag
   return s;
 }
 
-/* The text that was asked for, or all of standard input, which the caller frees; NULL: no memory.
- */
+/* --text, or all of standard input, which the caller frees; NULL: out of memory. */
 static const char *text_of(const Args *a, char **read, size_t *n) {
   *n = strlen(a->text);
   *read = strcmp(a->text, "-") ? NULL : read_all("-", n);
@@ -69,7 +69,7 @@ static const char *text_of(const Args *a, char **read, size_t *n) {
 }
 
 IngotStatus set_text_input(Ingot *m, const Args *a) {
-  enum { ROOM = 12 }; /* of an id and a comma */
+  enum { ROOM = 12 }; /* characters of an id and a comma */
   const uint32_t *ids;
   size_t n, count, at = 5;
   char *read = NULL, *spec = NULL;

@@ -1,7 +1,7 @@
-/* train: a model is trained on examples and written with its new weights.
+/* cli_train.c: trains a model and writes it with its new weights.
  *
- * In: a model, arrays, options. Out: a file; on a terminal a line of progress; on standard output a
- * table with a line for each epoch, or the same as JSON.
+ * In: a model, arrays, options. Out: a file; on a terminal a progress line; on standard output a
+ * table with a line per epoch, or JSON.
  */
 #include "cli/cli.h"
 
@@ -88,7 +88,7 @@ static int emit(const Args *a, const IngotTrain *o) {
   Args all = *a;
   if (!is_c_name(a->emit_c)) return refuse(a, "--emit: expected a name that ends in .c");
   if (a->data || a->validate || a->engine || a->output || a->in_place)
-    return refuse(a, "--emit writes the training as C and does not train: no data, engine, output");
+    return refuse(a, "--emit writes C and does not train: leave out --data, --engine and --output");
   all.output = a->emit_c;
   all.train = NULL;
   all.nfreeze = all.models[0].freeze = 0;
@@ -139,20 +139,20 @@ int verb_train(const Args *a) {
   watch_line_buffered();
   if (a->emit_c) return emit(a, &o);
   if (a->in_place && (a->output || !strcmp(a->model, "-")))
-    return refuse(a, "--in-place writes to MODEL, a file: expected it without --output");
+    return refuse(a, "--in-place writes to MODEL, which must be a file: leave out --output");
   if (!o.output) return refuse(a, "--output is missing: expected a file, or --in-place");
-  if (!a->data) return refuse(a, "--data is missing: what shall it learn from?");
+  if (!a->data) return refuse(a, "--data is missing: expected an .npz with examples and labels");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   Args all = *a;
-  all.data = all.train = NULL; /* not of one run */
+  all.data = all.train = NULL; /* not inputs of one run */
   all.nfreeze = all.models[0].freeze = 0;
   if (a->output) all.writes[all.nwrites++] = a->output;
   IngotStatus s = prepare(m, &all);
   watch_task("train");
   if (!s) s = ingot_train(m, &o, &t);
   watch_task(NULL);
-  all.quiet = a->quiet || (!s && t.rank); /* what others say, the first says too */
+  all.quiet = a->quiet || (!s && t.rank); /* rank 0 prints the same messages */
   if (!s && !t.rank && a->json) print_json(&t);
   return finish(m, &all, s);
 }

@@ -1,4 +1,4 @@
-/* cli_verbs.c: run, inspect, ops, compile. Each opens a model, calls ingot.h, prints the result.
+/* cli_verbs.c: the table of verbs; run, inspect, compile, vm and the lists.
  */
 #include "cli/cli.h"
 
@@ -22,15 +22,15 @@ void print_messages(const Ingot *m, int quiet) {
 
 void print_hint(const Ingot *m, const Args *a) {
   const char *word;
-  if (!ingot_hint(m, 0) || a->nmodels > 1) return; /* which place is meant is not known */
+  if (!ingot_hint(m, 0) || a->nmodels > 1) return; /* unknown which model is meant */
   fprintf(stderr, "ingot: for example: ingot %s", a->verb);
   for (int i = 0; i < a->nword; i++) shell_word(" ", a->word[i], stderr);
   for (uint32_t i = 0; (word = ingot_hint(m, i)); i++) shell_word(" ", word, stderr);
   fputc('\n', stderr);
 }
 
-/* The target that was taken without --march and what others would give, on a terminal or with
- * --verbose. Bytecode, WebAssembly, LLVM and boards have targets of their own. */
+/* Reports the default target and alternatives, on a terminal or with --verbose. Bytecode,
+ * WebAssembly, LLVM and boards have other defaults. */
 static void print_target(const Args *a) {
   const char *portable[] = {"compile", "export", "inspect"}, *native = ingot_native();
   char line[200];
@@ -59,13 +59,13 @@ int finish(Ingot *m, const Args *a, IngotStatus s) {
   return (int)s;
 }
 
-/* Words that stand in front of all models are said of each, those behind one of that one. */
+/* Words before all models apply to each model; words after a model apply to that one. */
 static int is_given(const Args *a, int k, int word, int first, int from, int to) {
   return word < first || (word >= from && (k + 1 >= a->nmodels || word < to));
 }
 
 #define SAID(list) is_given(a, k, i, first->list, w->list, end->list)
-/* What was said about sizes of model k. */
+/* Applies the options on dimensions of model k. */
 static IngotStatus set_dims(Ingot *m, const Args *a, int k) {
   const ModelArgs *first = &a->models[0], *w = &a->models[k];
   const ModelArgs *end = &a->models[k + 1 < a->nmodels ? k + 1 : k];
@@ -79,7 +79,7 @@ static IngotStatus set_dims(Ingot *m, const Args *a, int k) {
   return s;
 }
 
-/* What was said about its inputs. */
+/* Applies the options on inputs of model k. */
 static IngotStatus set_inputs(Ingot *m, const Args *a, int k) {
   const ModelArgs *first = &a->models[0], *w = &a->models[k];
   const ModelArgs *end = &a->models[k + 1 < a->nmodels ? k + 1 : k];
@@ -98,7 +98,7 @@ IngotStatus prepare_more_models(Ingot *m, const Args *a) {
   IngotStatus s = INGOT_OK;
   Ingot *more;
   if (a->nmodels > 1 && a->tune)
-    return (IngotStatus)refuse(a, "--tune measures one model: tune each, then give --tuned FILE");
+    return (IngotStatus)refuse(a, "--tune accepts one model: tune each one, then use --tuned FILE");
   for (int k = 1; !s && k < a->nmodels; k++) {
     s = ingot_also(m, a->models[k].path, &more);
     if (!s) s = set_dims(more, a, k);
@@ -110,11 +110,11 @@ IngotStatus prepare_more_models(Ingot *m, const Args *a) {
 /* The first of these options that was given; NULL: none. */
 typedef struct OptionFlag {
   const char *name;
-  int said;
+  int given;
 } OptionFlag;
 static const char *first_given(const OptionFlag *o, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (o[i].said) return o[i].name;
+    if (o[i].given) return o[i].name;
   return NULL;
 }
 
@@ -123,7 +123,8 @@ int refuse_option(const Args *a, const char *name, const char *why) {
   return INGOT_USAGE;
 }
 
-/* Options that change a graph while it is imported: a function of a program is never imported. */
+/* First option given that changes the graph during import. A function of a program is not imported.
+ */
 static const char *changes_import(const Args *a) {
   const OptionFlag o[] = {{"grad", a->grad != NULL},
                           {"train", a->train != NULL},
@@ -132,7 +133,8 @@ static const char *changes_import(const Args *a) {
   return first_given(o, sizeof o / sizeof *o);
 }
 
-/* Bytecode is a program that has been made: what shapes one is said to compile. */
+/* First option given that shapes a program. Bytecode is already compiled: such options belong to
+ * ingot compile. */
 static const char *shapes_program(const Args *a) {
   const OptionFlag o[] = {{"context", a->context != 0},
                           {"chunk", a->chunk != 0},
@@ -158,18 +160,17 @@ static const char *shapes_program(const Args *a) {
   return first_given(o, sizeof o / sizeof *o);
 }
 
-/* Those whose --output is a model may replace one. */
+/* Verbs whose --output is a model may replace one. */
 static int writes_models(const Args *a) {
   return !strcmp(a->verb, "quantize") || !strcmp(a->verb, "train") || !strcmp(a->verb, "compile");
 }
 
-/* A value forgotten in front of a model, as in `--html MODEL`, must not cost the model. */
+/* Refuses to overwrite a model if a value was forgotten, as in `--html MODEL`. */
 static int check_no_model_overwritten(const Args *a) {
   for (int i = 0; i < a->nwrites; i++) {
     const char *path = a->writes[i];
     if ((path == a->output && writes_models(a)) || !ingot_is_model_file(path)) continue;
-    fprintf(stderr,
-            "ingot %s: %s%s: it is a model, and would be overwritten: was a value forgotten?\n",
+    fprintf(stderr, "ingot %s: %s%s: refusing to overwrite a model; was a value forgotten?\n",
             a->verb,
             path == a->html     ? "--html "
             : path == a->output ? "--output "
@@ -187,17 +188,16 @@ IngotStatus prepare(Ingot *m, const Args *a) {
   int script = !a->bytes && is_script(a->model);
   if (!s && script && changes_import(a)) {
     refuse_option(a, changes_import(a),
-                  "is for model files and not supported for a function of a program: write it in "
-                  "the program (autograd, a constant, a variable)");
+                  "is not supported for a function of a program: write it in the program "
+                  "(autograd, a constant, a variable)");
     return INGOT_UNSUPPORTED;
   }
-  if (!s && script)
-    s = set_dims(m, a, 0); /* a program runs, and the function with it, when opened */
+  if (!s && script) s = set_dims(m, a, 0); /* opening runs the program and its function */
   if (!s && !a->bytes) s = script ? open_script(m, a) : ingot_open(m, a->model);
   if (!s && ingot_is_vm(m) && shapes_program(a))
     return refuse_option(
         a, shapes_program(a),
-        "the file is bytecode, a compiled program: give the option to ingot compile");
+        "not for bytecode, which is already compiled: give the option to ingot compile");
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
@@ -260,7 +260,7 @@ static void print_line(void *user, const char *line) {
 }
 
 IngotStatus tune(Ingot *m, const Args *a, const char *march) {
-  Args said = *a;
+  Args own = *a;
   if (!a->tune) return INGOT_OK;
   watch_task("tune");
   IngotStatus s = ingot_tune(m, &(IngotTune){.file = *a->tune ? a->tune : NULL,
@@ -268,7 +268,7 @@ IngotStatus tune(Ingot *m, const Args *a, const char *march) {
                                              .march = march,
                                              .optimize = a->optimize,
                                              .said = print_line,
-                                             .user = &said});
+                                             .user = &own});
   watch_task(NULL);
   return s;
 }
@@ -315,7 +315,7 @@ static void print_element(const IngotTensor *t, uint64_t i) {
 
 typedef struct TensorStats {
   uint64_t n, nans;
-  int known, text; /* elements are numbers that can be printed; or strings */
+  int known, text; /* known: printable numbers; text: strings */
   double lo, hi, mean;
 } TensorStats;
 
@@ -387,7 +387,7 @@ static void print_outputs(const Ingot *m, int json) {
   if (json) puts("]}");
 }
 
-/* Asked before the run: a result that cannot be kept need not be computed. */
+/* Checks --output before the run. */
 static int takes_outputs(const char *path) {
   struct stat st;
   size_t n = strlen(path);
@@ -404,10 +404,10 @@ static int takes_outputs(const char *path) {
 static int verb_run(const Args *a) {
   if (is_script(a->model)) return run_script(a);
   if (a->library && (!a->engine || strcmp(a->engine, "c")))
-    return refuse(a, "--library is the compiled model: it needs --engine c");
+    return refuse(a, "--library needs --engine c");
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   if (a->python && !(e && e->flags & INGOT_FILE))
-    return refuse(a, "--python is for ONNX Runtime: it needs --engine onnxruntime");
+    return refuse(a, "--python needs --engine onnxruntime");
   warn_unused_threads(a, a->engine ? a->engine : engine_with(~0u));
   if (a->output && !takes_outputs(a->output)) return INGOT_USAGE;
   Ingot *m = new_model_or_report();
@@ -426,7 +426,7 @@ static int verb_run(const Args *a) {
 
 static int verb_inspect(const Args *a) {
   if (a->html) return inspect_html(a);
-  if (a->bench) return refuse(a, "--bench measures for --html; ingot bench --per-kernel prints");
+  if (a->bench) return refuse(a, "--bench needs --html; use ingot bench --per-kernel for text");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   const char *text;
@@ -443,7 +443,7 @@ static int verb_inspect(const Args *a) {
   return (int)s;
 }
 
-/* Of lines with a name, blanks and what it does. */
+/* Converts lines of a name, blanks and a description to JSON. */
 static void passes_json(const char *text) {
   char name[64], what[256];
   for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
@@ -458,7 +458,7 @@ static void passes_json(const char *text) {
   puts("\n]");
 }
 
-/* ops, passes, doctor or cache */
+/* verbs ops, passes, doctor and cache */
 static int verb_list(const Args *a) {
   if (a->list && a->clean) return refuse(a, "expected one of --list and --clean, found both");
   if (a->clean) return clean_cache(a);
@@ -479,8 +479,8 @@ static int verb_list(const Args *a) {
 
 /* ---- compile ---- */
 
-/* Prefix of C names: given, or the stem of the output file with anything else than letters and
- * digits replaced, and an m before a digit. */
+/* Prefix of C names: --name, or the stem of the output file. Characters other than letters and
+ * digits become '_'; an m is put before a digit. */
 void c_prefix(const Args *a, char *to, size_t n) {
   const char *from = a->name;
   if (!from && a->output && strcmp(a->output, "-")) {
@@ -512,7 +512,7 @@ void c_files(OutputFiles *t, const char *output) {
   snprintf(t->cpp, sizeof t->cpp, "%.*s.hpp", stem, output);
 }
 
-/* Weights that large belong into a file of their own, but stdout has no folder to put it in. */
+/* Above this size, weights should go to a file, but stdout has no folder for it. */
 enum { LARGE_TEXT = 32 << 20 };
 
 static IngotStatus print_c(Ingot *m, const Args *a, const IngotC *o) {
@@ -521,21 +521,16 @@ static IngotStatus print_c(Ingot *m, const Args *a, const IngotC *o) {
   IngotStatus s = ingot_emit_c(m, o, &source, &n, &header, &nh);
   if (s) return s;
   if (n > LARGE_TEXT && !a->weights && !a->quiet)
-    fprintf(stderr,
-            "ingot compile: %.0f MB of C with the weights in it; -o FILE.c puts them into a file "
-            "beside it\n",
-            (double)n / 1e6);
+    fprintf(
+        stderr,
+        "ingot compile: %.0f MB of C including weights; -o FILE.c writes them to a separate file\n",
+        (double)n / 1e6);
   if (!a->output) return print_result(a, "C", source, n);
-  fwrite(source, 1, n, stdout); /* -o -: wanted there */
+  fwrite(source, 1, n, stdout); /* -o -: explicitly requested */
   return s;
 }
 
-/* Weights that nobody says a word about may become a file, if they are large. */
-static int may_write_weights(const char *how) {
-  return !how || !strcmp(how, "file") || !strcmp(how, "pointer");
-}
-
-/* Bytecode: nothing that says how C is written means anything here. */
+/* Writes bytecode; options of generated C are refused. */
 static int compile_bytecode(const Args *a) {
   const OptionFlag o[] = {{"weights", a->weights != NULL},
                           {"selftest", a->selftest},
@@ -553,10 +548,8 @@ static int compile_bytecode(const Args *a) {
                           {"threads-api", a->threads_api != NULL},
                           {"threads-grain", a->threads_grain != 0}};
   const char *only_c = first_given(o, sizeof o / sizeof *o);
-  if (only_c)
-    return refuse_option(a, only_c, "is for C, but --output names a file of bytecode (.igb)");
-  if (a->nmodels > 1)
-    return refuse(a, "a file of bytecode holds one model: write one .igb for each");
+  if (only_c) return refuse_option(a, only_c, "applies to C, but --output is bytecode (.igb)");
+  if (a->nmodels > 1) return refuse(a, "bytecode holds one model: write one .igb for each");
   Args all = *a;
   all.writes[all.nwrites++] = a->output;
   Ingot *m = new_model_or_report();
@@ -568,7 +561,7 @@ static int compile_bytecode(const Args *a) {
   return finish(m, a, s);
 }
 
-/* Files and, of a single model, what it needs. */
+/* Prints the names of the files and, for a single model, its memory. */
 static IngotStatus compile_json(Ingot *m, const OutputFiles *t, int models) {
   const void *data;
   size_t n = 0;
@@ -602,14 +595,16 @@ static int verb_compile(const Args *a) {
     c_files(&t, output);
     all.writes[all.nwrites++] = t.source;
     all.writes[all.nwrites++] = t.header;
-    if (may_write_weights(a->weights)) all.writes[all.nwrites++] = t.weights;
+    /* by default, large weights go to a file */
+    if (!a->weights || !strcmp(a->weights, "file") || !strcmp(a->weights, "pointer"))
+      all.writes[all.nwrites++] = t.weights;
     if (a->cpp) all.writes[all.nwrites++] = t.cpp;
   }
   const char *slash = strrchr(t.weights, '/');
-  if (a->json && !output) return refuse(a, "--json needs --output: the C is on standard output");
+  if (a->json && !output) return refuse(a, "--json needs --output: standard output has the C");
   if (a->cpp && !output) return refuse(a, "--cpp needs --output FILE.c");
   if (a->tune && !a->march)
-    return refuse(a, "--tune needs --march: C for any machine has no kernels to choose");
+    return refuse(a, "--tune needs --march: scalar C has no tile sizes to choose");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   c_prefix(a, name, sizeof name);
@@ -657,7 +652,7 @@ static int verb_vm(const Args *a) {
 #define SHAPES                                                                                     \
   "function files no-files input-dim shapes max-shapes freeze grad train context chunk "           \
   "every-token cache"
-/* The options that a usage line names are the ones of --help. */
+/* --help lists the options named in a usage line. */
 const Verb verb_table[] = {
     {"compile", verb_compile,
      "output name weights state march cc tune tuned precise optimize-for ram threads "

@@ -1,11 +1,13 @@
-/* verify: engines against each other, or against stored outputs.
+/* cli_verify.c: compares engines with each other, or with stored outputs.
  *
- * In: a model, and inputs or a seed to make them up. Out: per engine and output the largest
- * differences. The reference evaluator is the judge; bytecode and compiled C must agree with
- * each other to the bit. ONNX Runtime takes part when Python has it. Every engine works on its own
- * copy of the model, so that one that refuses does not end the others. Products with weights in
- * blocks round what they multiply to 8 bits, unless --precise is given: that is part of what such a
- * program means, so the judge does it too (ingot_round_blocks), and only the rest is compared.
+ * In: a model, and inputs or a seed. Out: the largest differences per engine and output. The
+ * reference evaluator is the reference; bytecode and compiled C must agree bit-exactly. ONNX
+ * Runtime takes part if Python has it. Every engine works on its own copy of the model, so that a
+ * refusal by one does not affect the others.
+ *
+ * Unless --precise is given, programs quantize activations that they multiply with quantized
+ * weights to int8. This is part of the program's semantics, so the reference does it too
+ * (ingot_round_blocks).
  */
 #include "cli/cli.h"
 
@@ -22,35 +24,33 @@ typedef struct Side {
   IngotStatus status;
 } Side;
 
-typedef struct Table { /* of comparisons, as it is printed */
-  int wide;            /* columns of names */
+typedef struct Table { /* table of comparisons */
+  int wide;            /* width of the name column */
   int rows;            /* so far */
-  Side exact;          /* the judge in double, once a derivative has asked for it */
-  int empty;           /* rows that compare nothing: no element is a number on both sides */
+  Side exact;          /* the reference in double, created for the first gradient */
+  int empty;           /* rows without an element that is finite on both sides */
 } Table;
 
-/* Such rows pass, and prove nothing. */
+/* Warns of rows that pass without proving anything. */
 static void warn_empty(const Args *a, int empty, int rows) {
   if (empty && !a->quiet)
-    fprintf(
-        stderr,
-        "ingot: warning: %d of %d comparisons say nothing: no element is a finite number on both "
-        "sides\n",
-        empty, rows);
+    fprintf(stderr,
+            "ingot: warning: %d of %d comparisons are empty: no element is finite on both sides\n",
+            empty, rows);
 }
 
-/* Of an output that is NaN, or infinite, throughout. */
+/* Warns of an output that is NaN or infinite throughout. */
 static void warn_output(const Args *a, const IngotDiff *d) {
   if (!a->quiet)
     fprintf(stderr, "ingot: warning: output '%s': %s\n", d->name,
-            *d->why ? d->why : "no element is a finite number on both sides");
+            *d->why ? d->why : "no element is finite on both sides");
 }
 
 /* ---- with stored outputs ---- */
 
-static int widest(int least, const char *name) {
+static int widest(int min, const char *name) {
   int n = name_width(name);
-  return n > least ? n : least;
+  return n > min ? n : min;
 }
 
 static void stored_table(const IngotDiff *d, uint32_t n) {
@@ -104,7 +104,7 @@ static void run_side(Side *s, const Args *a) {
   if (!s->status) s->status = run_steps(s->m, a, s->engine);
 }
 
-/* The last line of what it said. */
+/* Text of the last message. */
 static const char *last_message(const Ingot *m) {
   uint32_t n = m ? ingot_message_count(m) : 0;
   int is_warning;
@@ -137,10 +137,10 @@ static int is_zero(const IngotTensor *t) {
   return 1;
 }
 
-/* Terms of a derivative that is 0 cancel, and only their rounding is left, of which no fraction is
- * allowed: so much as the judge itself departs from the same formulas in double, some times over.
- * Where they have cancelled to the bit, the derivative of the loss by itself, 1, is all whose
- * rounding there is. */
+/* atol for gradients. If the terms of a gradient cancel, only their rounding error is left, and a
+ * relative tolerance is useless. So a multiple of the difference between the reference and the same
+ * formulas in double is allowed. If this difference is zero, the rounding error of 1, the gradient
+ * of the loss with respect to itself, is used. */
 double grad_atol(Ingot *m, const IngotTensor *want, const IngotTensor *truth) {
   double few = 8, eps = !strcmp(want->dtype, "f64") ? 0x1p-52 : 0x1p-23;
   IngotDiff d;
@@ -148,7 +148,7 @@ double grad_atol(Ingot *m, const IngotTensor *want, const IngotTensor *truth) {
   return is_zero(want) ? few * (d.max_abs + eps) : few * d.max_abs;
 }
 
-/* How far output i, a derivative, may be from what `to` computed, absolutely. */
+/* atol for output i, a gradient, compared with engine `to`. */
 static double output_atol(const Args *a, const Side *to, Side *wide, uint32_t i) {
   IngotTensor want = ingot_output(to->m, i);
   if (!wide->m) {
@@ -165,7 +165,7 @@ static int is_grad(const char *name) {
   return n > 5 && !strcmp(name + n - 5, ".grad");
 }
 
-/* All outputs of one side against those of the other; returns whether they agree. */
+/* Compares all outputs of two engines; returns whether they agree. */
 static int compare_sides(const Args *a, const Side *s, const Side *to, double rtol, double atol,
                          Table *t) {
   int ok = 1;
@@ -174,8 +174,8 @@ static int compare_sides(const Args *a, const Side *s, const Side *to, double rt
     IngotDiff d;
     if (ingot_diff(to->m, &have, &want, rtol, atol, &d)) return 0;
     if (!d.ok && atol < 0 && a->grad && is_grad(want.name)) {
-      double most = output_atol(a, to, &t->exact, i);
-      if (most > d.atol && ingot_diff(to->m, &have, &want, rtol, most, &d)) return 0;
+      double max = output_atol(a, to, &t->exact, i);
+      if (max > d.atol && ingot_diff(to->m, &have, &want, rtol, max, &d)) return 0;
     }
     d.name = want.name;
     print_row(a, s->engine, to->engine, &d, t);
@@ -232,7 +232,7 @@ static int verify_engines(const Args *a) {
       continue;
     }
     int other = s->flags & INGOT_FILE && !a->python && !a->engine;
-    fprintf(stderr, "ingot: engine %s %s: %s\n", s->engine, other ? "is left out" : "failed",
+    fprintf(stderr, "ingot: engine %s %s: %s\n", s->engine, other ? "is skipped" : "failed",
             last_message(s->m));
     if (!other && !result) result = (int)s->status;
   }
@@ -244,27 +244,28 @@ static int verify_engines(const Args *a) {
   return result;
 }
 
-/* Would anything run Python? */
+/* Does any engine use Python? */
 static int uses_python(const Args *a) {
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   return e ? (e->flags & INGOT_FILE) != 0 : !a->data;
 }
 
-/* Engines that run whole files have no inner values. */
+/* Engines that read whole files cannot expose inner values. */
 static int check_parts(const Args *a) {
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   int whole = a->python || (e && e->flags & INGOT_FILE);
   if (!whole || !(a->per_node || a->bisect || a->html)) return 0;
-  return refuse(a, "--per-node, --bisect and --html run parts of the model, ONNX Runtime whole "
-                   "files: expected another engine, or its outputs alone (--python PATH)");
+  return refuse(
+      a, "--per-node, --bisect and --html run parts of the model, but ONNX Runtime runs whole "
+         "files: expected another engine, or a comparison of outputs (--python PATH)");
 }
 
-/* Before work that takes long: a Python that is named and does not help. */
+/* Early check of a Python that the user names. */
 static int check_python(const Args *a) {
   if (!a->python) return 0;
   if (!uses_python(a))
-    return refuse(a, "--python is for ONNX Runtime, which is not among the engines here: leave "
-                     "--engine out, or take onnxruntime");
+    return refuse(a, "--python needs engine onnxruntime: leave out --engine, or use --engine "
+                     "onnxruntime");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = ingot_set_python(m, a->python);
@@ -272,7 +273,7 @@ static int check_python(const Args *a) {
   return finish(m, a, s);
 }
 
-/* Before anything is read: a name that no engine has. */
+/* Early check of the engine name. */
 static int check_engine(const Args *a) {
   if (!a->engine || ingot_find_engine(a->engine)) return 0;
   Ingot *m = new_model_or_report();
@@ -284,13 +285,15 @@ int verb_verify(const Args *given) {
   Args own = *given;
   const Args *a = &own;
   if (a->library && a->engine && strcmp(a->engine, "c"))
-    return refuse(a, "--library is the compiled model: it needs --engine c");
+    return refuse(a, "--library needs --engine c");
   if (a->library && (a->per_node || a->html || a->bisect))
-    return refuse(a, "--library is the whole model: --per-node and --bisect compile parts of it");
+    return refuse(a, "--library is not supported with --per-node and --bisect, which compile parts "
+                     "of the model");
   if (a->steps > 1 && (a->per_node || a->html || a->bisect))
-    return refuse(a, "--steps: --per-node and --bisect look into a single run");
+    return refuse(
+        a, "--steps is not supported with --per-node and --bisect, which examine a single run");
   if (a->html && (a->data || a->bisect))
-    return refuse(a, "--html shows the error of every value: neither --data nor --bisect");
+    return refuse(a, "--html is not supported with --data and --bisect");
   if (a->html) own.writes[own.nwrites++] = own.html;
   int bad = check_engine(a);
   if (!bad) bad = check_parts(a);
@@ -302,7 +305,7 @@ int verb_verify(const Args *given) {
   if (a->data) return verify_stored(a);
   int result = verify_engines(a);
   if (!a->html || result > INGOT_MISMATCH) return result;
-  own.quiet = 1; /* the page tells of the same run */
+  own.quiet = 1; /* the report describes the same run */
   int page = verify_nodes(a);
   return page > result ? page : result;
 }

@@ -1,10 +1,10 @@
-/* cli_watch.c: what goes on while a verb works: signals, and a line of progress.
+/* cli_watch.c: signals and the progress line.
  *
- * One thread waits for SIGINT, SIGTERM and SIGHUP, which are blocked in all others. When one comes
- * it has the library end what it started and remove what lies about, then lets the signal do what
- * it does. It also shows what is being waited for. On a terminal: one line on stderr, drawn again
- * and again, and erased before anything else is written. Elsewhere: a line every 10 seconds. The
- * state is the process's: signals are, too.
+ * One thread waits for SIGINT, SIGTERM and SIGHUP, which are blocked in all others. On a signal it
+ * ends child processes and removes temporary files (ingot_guard_end), then lets the signal end the
+ * process. It also shows the current step. On a terminal this is one line on stderr, redrawn, and
+ * erased before other output. Elsewhere it prints a line every 10 s. The state is global because
+ * signals are.
  */
 #include "cli/cli.h"
 
@@ -18,15 +18,15 @@
 enum { TICK_MS = 250, QUIET_MS = 1000, LINE_MS = 10000 };
 
 static struct {
-  pthread_mutex_t lock; /* of all that follows, and of the line */
+  pthread_mutex_t lock; /* protects all fields below and the line */
   IngotGuard *guard;
   sigset_t set;
-  const char *task, *step;       /* of the verb; of the library within it */
+  const char *task, *step;       /* task of the verb; step of the library */
   double task_since, step_since; /* milliseconds */
-  double next;                   /* line, where there is no terminal */
-  char text[200];                /* instead of both; "": none */
+  double next;                   /* time of the next line, without a terminal */
+  char text[200];                /* replaces both; "": none */
   int started, shown, draws, quiet, verbose;
-  volatile int *interrupted; /* set by SIGINT, which then ends nothing; NULL: it does */
+  volatile int *interrupted; /* set by SIGINT, which then does not end the process; NULL: off */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static double now_ms(void) {
@@ -57,7 +57,7 @@ static void draw(void) {
   watch.shown = watch.draws;
 }
 
-/* began: when what stands in the slot did. */
+/* began: start time of the slot's current text. */
 static void set_text(const char **slot, double *began, const char *what) {
   pthread_mutex_lock(&watch.lock);
   double now = now_ms();
@@ -75,7 +75,7 @@ static void step(void *user, const char *what) {
 
 void watch_task(const char *what) {
   watch_progress(NULL);
-  if (watch.step) step(NULL, NULL); /* of work that has failed */
+  if (watch.step) step(NULL, NULL); /* left over from failed work */
   set_text(&watch.task, &watch.task_since, what);
 }
 
@@ -84,7 +84,7 @@ void watch_set_verbosity(int quiet, int verbose) {
   watch.verbose = verbose;
 }
 
-/* colour: of `head`, with which a line begins; NULL: of nothing. */
+/* colour: ANSI code for `head`, or NULL. */
 static void say(const char *before, const char *head, const char *colour, const char *text) {
   pthread_mutex_lock(&watch.lock);
   erase();
@@ -123,10 +123,10 @@ void watch_line_buffered(void) {
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 }
 
-/* Never returns: the process ends as the signal wants it, and its parent sees that. */
+/* Ends the process by the signal, so that its parent sees it. Never returns. */
 static void leave(int sig) {
   sigset_t one;
-  pthread_mutex_lock(&watch.lock); /* nobody writes any more */
+  pthread_mutex_lock(&watch.lock); /* stops all output */
   erase();
   ingot_guard_end(watch.guard);
   sigemptyset(&one);
@@ -154,8 +154,8 @@ static void *stand_by(void *arg) {
   return NULL;
 }
 
-/* A signal that the parent wants ignored, as nohup does, stays ignored. Without memory for the
- * thread signals do what they do by themselves. */
+/* A signal that the parent ignores, as nohup does, stays ignored. If the thread cannot be created,
+ * signals keep their default action. */
 static void start(void) {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
   const char *term = getenv("TERM");
@@ -183,7 +183,7 @@ static void start(void) {
   pthread_attr_destroy(&attr);
 }
 
-/* What takes this program's place inherits what is blocked and ignored, but not the thread. */
+/* An executed program inherits blocked and ignored signals, but not the thread. */
 void watch_restore_signals(void) {
   fflush(stdout);
   signal(SIGPIPE, SIG_DFL);

@@ -30,7 +30,7 @@ static void help(FILE *to) {
         to);
 }
 
-/* Runs a verb on the words behind it. */
+/* Runs a verb on the words after it. */
 static int run(const Verb *v, int argc, char **argv) {
   Args a;
   int e = args_read(&a, v, argc, argv);
@@ -41,7 +41,7 @@ static int run(const Verb *v, int argc, char **argv) {
   return 0;
 }
 
-/* 'ingot model.onnx > model.c': a file or an option where a verb could be. */
+/* Is it a file or an option instead of a verb, as in 'ingot model.onnx > model.c'? */
 static int is_file(const char *word) {
   return *word == '-' || strpbrk(word, "./") || access(word, F_OK) == 0;
 }
@@ -84,14 +84,13 @@ static int act(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  signal(SIGPIPE, SIG_IGN); /* a closed pipe or a full disk is an error code, not a death */
+  signal(SIGPIPE, SIG_IGN); /* a closed pipe or a full disk is an error code, not a fatal signal */
   signal(SIGXFSZ, SIG_IGN);
   int e = act(argc, argv);
   if (fflush(stdout) || ferror(stdout)) {
     if (!e) e = INGOT_SYSTEM;
     if (errno != EPIPE)
-      fputs("ingot: standard output: write failed\n",
-            stderr); /* a reader that left wants no more */
+      fputs("ingot: standard output: write failed\n", stderr); /* a closed pipe is not an error */
   }
   return e;
 }

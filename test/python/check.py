@@ -200,7 +200,7 @@ def errors():
     assert e.code == 3 and e.node == (1, "last", "NoSuchOperator") and isinstance(e, ingot.Error) and e.messages
     again = pickle.loads(pickle.dumps(e))
     assert type(again) is ingot.Unsupported and again.messages == e.messages and again.code == 3
-    raises(ingot.Usage, lambda: ingot.compile(DIGITS, march="no-such-cpu", dims={"batch": 1}), "no target")
+    raises(ingot.Usage, lambda: ingot.compile(DIGITS, march="no-such-cpu", dims={"batch": 1}), "unknown target")
     raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"bach": 1}))
     raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"batch": 1}, engine="steam"), "steam")
     for call in (lambda: ingot.compile(DIGITS + "\0.txt"), lambda: ingot.compile(DIGITS, dims={"batch\0x": 1}), lambda: ingot.compile(DIGITS, dims={"batch": 1}, march="native\0x"),

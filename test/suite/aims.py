@@ -51,7 +51,7 @@ def check(env, name):
 
 def refused(env):
     env.need_ingot()
-    for args, text in ((["compile", *DIGITS, "--optimize-for", "speed"], "there are time, ram and size"),
+    for args, text in ((["compile", *DIGITS, "--optimize-for", "speed"], "expected time, ram or size"),
                        (["verify", *DIGITS, "--march", "sse2", "--per-node", "--optimize-for", "ram"], "several programs")):
         got = run([env.ingot, *args], 60)
         if got.rc != 2 or text not in got.text():

@@ -100,13 +100,13 @@ def interpreted(env):
 
 def refused(env):
     digits = os.path.join(ROOT, "models", "digits.onnx")
-    want("is no language model" in ingot(env, "compile", digits, "-d", "batch=1", "--bake-prompt", prompt(env), rc=3), "a network has no prompt")
+    want("is not a language model" in ingot(env, "compile", digits, "-d", "batch=1", "--bake-prompt", prompt(env), rc=3), "a network has no prompt")
     want("the prompt is empty" in ingot(env, "compile", made(env), "--bake-prompt", prompt(env, "\n\n"), rc=4), "an empty prompt")
-    want("leave no room" in ingot(env, "compile", made(env), "--context", "16", "--bake-prompt", prompt(env, "long " * 9), rc=4), "a long prompt")
+    want("fill the context length" in ingot(env, "compile", made(env), "--context", "16", "--bake-prompt", prompt(env, "long " * 9), rc=4), "a long prompt")
     want("--weights=pointer" in ingot(env, "compile", made(env), "--context", "64", "--bake-prompt", prompt(env), "--weights", "pointer", "-o",
                                       os.path.join(env.scratch("bake", "refused"), "m.c"), rc=3), "weights that are an argument")
     want("leave out --bake-prompt" in ingot(env, "play", made(env), "-p", "x", "--bake-prompt", prompt(env), "--raw", rc=2), "no conversation")
-    want("begins with data" in ingot(env, "compile", made(env), "--context", "64", "--bake-prompt", prompt(env), "-o",
+    want("initial data" in ingot(env, "compile", made(env), "--context", "64", "--bake-prompt", prompt(env), "-o",
                                      os.path.join(env.scratch("bake", "refused"), "m.igb"), rc=3), "bytecode of it")
 
 

@@ -181,7 +181,7 @@ def saves(env):
         time, got = must(base, "inspect", merge=True), must([*base, "--optimize-for", "ram"], "inspect for ram", merge=True)
         if arena(got) * 4 > arena(time) * 3:
             raise Fail(f"{target}: the arena is {arena(got)}, and {arena(time)} for time")
-        if ram(got) >= ram(time) or f"for {target}: {ram(got)} bytes of RAM instead of {ram(time)}" not in got or "bands of rows" not in got:
+        if ram(got) >= ram(time) or f"for {target}: {ram(got)} bytes of RAM instead of {ram(time)}" not in got or "row tiling" not in got:
             raise Fail(f"what was traded is not said: {tail(got, 4)}")
 
 
@@ -202,7 +202,7 @@ def budget(env):
         if word not in least:
             raise Fail(f"the refusal does not say {word}: {least}")
     said = must([*base, "--ram", str(need), "-o", tight], "tight", merge=True)
-    if "bands of rows" not in said:
+    if "row tiling" not in said:
         raise Fail(f"does not say what was traded: {said}")
     with open(plain) as f, open(roomy) as g:
         if f.read().split("*/", 1)[1] != g.read().split("*/", 1)[1]:
@@ -214,8 +214,8 @@ def budget(env):
         raise Fail(f"does not say that vectors were given up: {said}")
     if 'NET_TARGET "scalar"' not in header or 'return "scalar"' not in source or "march=avx2" not in source:
         raise Fail("plain loops in place of avx2 are not named so")
-    said = must([*base, "--march", "multi", "--ram", str(need), "-o", tight], "several bodies", 3, merge=True)
-    if "one target in place of several" not in said:
+    said = must([*base, "--march", "multi", "--ram", str(need), "-o", tight], "several targets", 3, merge=True)
+    if "one target instead of several" not in said:
         raise Fail(f"does not say what helps: {said}")
     for bad in ("0", "x", "12Q", "-4K", "99999999999999999999"):
         must([*base, "--ram", bad, "-o", tight], bad, 2)

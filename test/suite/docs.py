@@ -23,7 +23,7 @@ QUOTE = re.compile(r"^ *```c (\S+)\n(.*?)^ *```$", re.M | re.S)
 KNOWN = {"make run": "ingot demo"}
 RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |arm-none-eabi-gcc |qemu-system-arm |mkdir |node |cmake |python3 \w+\.py\b")
 OPTIONAL = ("node", "cmake", "arm-none-eabi-gcc", "qemu-system-arm")
-MISSING = b"which is not there: Debian has it"
+MISSING = b"which is not installed (Debian"
 WRITES = re.compile(r"mkdir |[^|]* (-o|--output|>)[ =]?\S+[^|]*$")  # behind a pipe nobody else's file counts
 SHELL = 'ingot() { "$INGOT_PROGRAM" "$@"; }; '
 

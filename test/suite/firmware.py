@@ -129,7 +129,7 @@ def absent(env):
     path = os.path.join(work, "large.ing")
     with open(path, "w") as f:
         f.write('graph (%1: f32[1024,1024]) {\n  %2: f32[1024,1024] = contract(%1, %1) {spec="mk,kn->mn"}\n  return %2\n}\n')
-    for name, args, there, words in (("digits", DIGITS, 1, ""), ("large", [path], 0, "the C has no self-test: a run takes long by estimate; --selftest makes one"),
+    for name, args, there, words in (("digits", DIGITS, 1, ""), ("large", [path], 0, "the C has no self-test: a run takes too long by estimate; --selftest forces one"),
                                      ("unwanted", [*DIGITS, "--no-selftest"], 0, "")):
         header, said = emit(env, name, args, work)
         if cfile.macro(header, name.upper() + "_SELFTEST") != there or ("selftest(" in header) != bool(there):

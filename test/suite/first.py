@@ -18,17 +18,17 @@ def contradictions(c):
     model = sum_of_two(c, "two.onnx", ["b", "n"])
     n = ["-d", "n=2"]
     for flags, text in ((["--freeze", "x=1", "--freeze", "x=2"], "input 'x' is frozen twice"),
-                        (["--freeze", "x=1", "--input", "x=2"], "input 'x' is frozen at other contents"),
-                        (["--freeze", "x=[[1,2]]", "--input", "x=1"], "input 'x' is frozen at other contents"),
+                        (["--freeze", "x=1", "--input", "x=2"], "input 'x' is frozen; found other contents"),
+                        (["--freeze", "x=[[1,2]]", "--input", "x=1"], "input 'x' is frozen; found other contents"),
                         (["--freeze", "x=1", "--input", "x=rand"], "input 'x' is frozen and cannot be random"),
                         (["--input", "x=1", "--input", "x=2"], "input 'x' is given twice"),
-                        (["-d", "b=1", "-d", "b=2"], "'b=2': the extent of this dimension has been given as 1"),
+                        (["-d", "b=1", "-d", "b=2"], "'b=2': the extent of this dimension was given before as 1"),
                         (["-d", "b=1", "-d", "x:0=2"], "dimension 'b' is given as 1 and as 2"),
-                        (["--shapes", "x:1x2", "--shapes", "x:2x2"], "has been given as 1"),
+                        (["--shapes", "x:1x2", "--shapes", "x:2x2"], "was given before as 1"),
                         (["--shapes", "x:1x2", "--shapes", "z:2x2"], "dimension 'b' is given as 1 and as 2"),
                         (["--max-shapes", "x:4x2,z:5x2"], "dimension 'b' is given as 4 and as 5"),
                         (["--max-shapes", "x:4x2", "-d", "b=5"], "dimension 'b' is given as 5, its bound is 4"),
-                        (["--max-shapes", "x:4x2", "-d", "x:0=5"], "'x:4x2': the extent of this dimension has been given as 5")):
+                        (["--max-shapes", "x:4x2", "-d", "x:0=5"], "'x:4x2': the extent of this dimension was given before as 5")):
         c.run("run", model, *n, *flags, code=2, text=text)
         if "rand" not in flags[-1]:
             c.run("compile", model, *n, *flags, code=2, text=text)
@@ -87,11 +87,11 @@ def files(c):
     model = sum_of_two(c, "two.onnx", [2, 3])
     npy.save(c.path("a.npy"), npy.Array("f32", (2, 3), [1.0] * 6))
     c.save("data.raw", b"")
-    for spec, text in (("x=a.npy", "a file is given with '@': 'x=@a.npy'"), ("x=none.pb", "'x=@none.pb'"), ("x=data.raw", "'x=@data.raw'"),
-                       ("x=all.npz", "given with --inputs 'all.npz'"), ("x=cat.png", "images are not read"), ("x=1.5x", "is not a number")):
+    for spec, text in (("x=a.npy", "use '@' for a file: 'x=@a.npy'"), ("x=none.pb", "'x=@none.pb'"), ("x=data.raw", "'x=@data.raw'"),
+                       ("x=all.npz", "use --inputs 'all.npz'"), ("x=cat.png", "images are not read"), ("x=1.5x", "is not a number")):
         c.run("run", model, "--input", spec, code=2, text=text)
     c.save("all.npz", b"")
-    c.run("run", model, "--input", "x=@all.npz", code=2, text="give it with --inputs")
+    c.run("run", model, "--input", "x=@all.npz", code=2, text="use --inputs")
     c.save("1", b"")
     c.run("run", model, "--input", "x=1")
     for args in (["compile", model, "-o", "a.npy/x.c"], ["build", model, "-o", "a.npy/x"], ["run", model, "-o", "a.npy/x.npz"]):
@@ -111,7 +111,7 @@ def arrays(c):
         c.run(verb, model, "--input", "x=@flat.npy", code=4, text="input 'x' is f32[2,3], the array given is f32[6]")
         c.run(verb, model, "--input", "x=@wide.npy", code=4, text='the array given is f64[2,3]; in numpy: x.astype("float32")')
         c.run(verb, model, "--inputs", "names.npz", code=2, text="the model has no input 'q'; inputs are x: f32[2,3], z: f32[2,3]")
-        c.run(verb, model, "--inputs", "names.npz", "-i", "z=1", text="warning: names.npz: array 'q' is no input of the model: it is not used")
+        c.run(verb, model, "--inputs", "names.npz", "-i", "z=1", text="warning: names.npz: array 'q' is not an input of the model: ignored")
     for how in (["run", model, "--inputs"], ["verify", model, "--data"], ["bench", model, "--inputs"], ["quantize", model, "-o", "q.onnx", "--data"], ["train", model, "-o", "q.onnx", "--data"],
                 ["build", model, "-o", "p", "--pgo=flat.npy"]):
         c.run(*how, *([] if how[-1].endswith("flat.npy") else ["flat.npy"]), code=2, text="flat.npy: expected an .npz archive, as numpy.savez writes it")
@@ -176,12 +176,12 @@ def machines(c):
         raise Skip("no C compiler")
     here, other, cross = ("sse2", "neon", "aarch64-linux-gnu-gcc") if cpu.can_run("sse2") else ("neon", "sse2", "x86_64-linux-gnu-gcc")
     for args in (["build", MODEL, "-o", "x.o"], ["bench", MODEL, "--seconds", "0.001"]):
-        got = c.run(*args, "--march", other, "--cc", "cc", code=2, text=f"the C compiler 'cc' makes no code for {other}")
+        got = c.run(*args, "--march", other, "--cc", "cc", code=2, text=f"the C compiler 'cc' cannot compile for {other}")
         want(cross in got.text(), got.text())
     c.run("build", MODEL, "-d", "batch=1", "-o", "x.o", "--march", other, "--cc", "cc -DINGOT_PORTABLE")
     model = sum_of_two(c, "two.onnx", [2, 3])
     c.run("build", model, "--caller", "--march", here, "-f", "model", "-o", "two.so")
-    c.run("run", model, "-e", "c", "--library", "two.so", code=4, text=f"was made for {here}, the model here is for scalar; give --march {here}")
+    c.run("run", model, "-e", "c", "--library", "two.so", code=4, text=f"was built for {here}, the model here is for scalar; use --march {here}")
     c.run("run", model, "-e", "c", "--library", "two.so", "--march", here)
 
 
@@ -196,7 +196,7 @@ def idle(c):
 
 def places(c):
     """Words that no option takes are answered with the option that would; ONNX Runtime runs with a Python of one's own."""
-    for word, text in (("batch=2", "dimensions are given with -d"), ("in.npz", "--inputs"), ("x.npy", "--input NAME=@FILE.npy"), ("more", "unexpected argument after ")):
+    for word, text in (("batch=2", "use -d for dimensions"), ("in.npz", "--inputs"), ("x.npy", "--input NAME=@FILE.npy"), ("more", "unexpected argument after ")):
         c.run("run", MODEL, word, code=2, text=text)
     c.run("ops", "a=b", code=2, text="unexpected argument: 'ops' takes none")
     c.run("run", MODEL, "--python", "python3", code=2, text="needs --engine onnxruntime")

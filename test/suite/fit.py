@@ -360,19 +360,19 @@ def refused(env):
     train(env, ["net.onnx", "--data", "x.npz"], folder, 2, "--output is missing")
     train(env, ["net.onnx", "-o", "new.onnx"], folder, 2, "--data is missing")
     for words, code, has in ((["--loss", "mean"], 2, "no loss 'mean'"), (["--optimizer", "adamx"], 2, "no optimizer 'adamx'"), (["--schedule", "step:0"], 2, "expected step"),
-                             (["--schedule", "cosin"], 2, "--schedule: no schedule 'cosin'"), (["--engine", "ref"], 2, "--engine: no engine 'ref' trains"), (["--label", "lable"], 4, "no array for the labels, which --label names, 'lable'"),
+                             (["--schedule", "cosin"], 2, "--schedule: unknown schedule 'cosin'"), (["--engine", "ref"], 2, "--engine: engine 'ref' cannot train"), (["--label", "lable"], 4, "no array for the labels, which --label names, 'lable'"),
                              (["--data", "bad.npz"], 4, f"bad.npz: array 'label': example 0 has label {OUT}: expected 0 to {OUT - 1}"),
                              (["--data", "last.npz"], 4, f"last.npz: array 'label': example {N - 1} has label -1: expected 0 to {OUT - 1}"), (["--validate", "last.npz"], 4, f"example {N - 1} has label -1"),
-                             (["--lr", "1e39"], 4, "a weight of 'w1' is no finite number in epoch 1, step 1"), (["--lr", "1e39", "--batch", "6", "--accumulate", "2"], 4, "a weight of"), (["--data", "long.npz"], 4, "no input has as many"), (["--loss", "mse"], 4, "labels of f32"),
-                             (["--freeze", "zz*"], 2, "freeze=zz*"), (["--lr", "3e38", "--optimizer", "sgd", "--loss", "mse", "--data", "mse.npz", "--epochs", "9"], 4, "no finite number"), (["-o", "x.npz"], 2, "x.npz"),
+                             (["--lr", "1e39"], 4, "a weight of 'w1' is not finite in epoch 1, step 1"), (["--lr", "1e39", "--batch", "6", "--accumulate", "2"], 4, "a weight of"), (["--data", "long.npz"], 4, "no input has as many"), (["--loss", "mse"], 4, "labels of f32"),
+                             (["--freeze", "zz*"], 2, "freeze=zz*"), (["--lr", "3e38", "--optimizer", "sgd", "--loss", "mse", "--data", "mse.npz", "--epochs", "9"], 4, "not finite"), (["-o", "x.npz"], 2, "x.npz"),
                              (["--validate", "none.npz"], 5, "none.npz")):
         train(env, [*base, *words], folder, code, has)
         want(not os.path.exists(os.path.join(folder, "new.onnx")), "a refused training left a file")
         if os.path.exists(os.path.join(folder, "new.onnx.checkpoint")):
             os.remove(os.path.join(folder, "new.onnx.checkpoint"))
-    train(env, [*base, "--loss", "mse", "--data", "mse.npz", "--validate", "far.npz"], folder, 0, "warning: net.onnx: the loss on far.npz is no finite number behind epoch 1")
-    train(env, ["four.onnx", *base[1:]], folder, 3, "takes batches of 4")
-    train(env, ["four.onnx", *base[1:], "--batch", "4"], folder, 0, "2 of 6 examples are left out")
+    train(env, [*base, "--loss", "mse", "--data", "mse.npz", "--validate", "far.npz"], folder, 0, "warning: net.onnx: the loss on far.npz is not finite after epoch 1")
+    train(env, ["four.onnx", *base[1:]], folder, 3, "expected batches of 4")
+    train(env, ["four.onnx", *base[1:], "--batch", "4"], folder, 0, "skips 2 of 6 examples")
 
 
 MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe"]

@@ -58,17 +58,17 @@ def products(c):
 
 def wrong_values(c):
     model = echo(c, [2])
-    for spec, text in (("f=1,5", "',5' is left over"), ("f=one", "'one' is not a number"), ("f=1e40", "out of range"), ("h=70000", "out of range"),
+    for spec, text in (("f=1,5", "',5' is unexpected at the end"), ("f=one", "'one' is not a number"), ("f=1e40", "out of range"), ("h=70000", "out of range"),
                        ("i=2147483648", "out of range"), ("i=1.5", "not a whole number"), ("u=-1", "out of range"), ("u=256", "out of range"),
                        ("b=2", "not true, false"), ("f=[1,[2]]", "nested"), ("f=[[1],2]", "nested"), ("f=[[1],[2,3]]", "different lengths"),
-                       ("f=[1,2", "lacks"), ("f=[1 2]", "lacks a comma"), ("f=", "a value is missing"), ("f=[,]", "lacks a value"), ("f", "expected NAME=VALUE"),
+                       ("f=[1,2", "lacks"), ("f=[1 2]", "lacks a comma"), ("f=", "expected a value after"), ("f=[,]", "lacks a value"), ("f", "expected NAME=VALUE"),
                        ("q=1", "no input 'q'"), ("l=9223372036854775808", "out of range")):
         c.run("run", model, "--input", spec, code=2, text=text)
         c.run("run", model, "--freeze", spec, code=2, text=text)
     c.run("run", model, "--freeze", "f=rand", code=2, text="not random")
     c.run("run", model, "--input", "f=[1,2,3]", code=4, text="input 'f' is f32[2], the array given is f32[3]")
     c.run("run", model, "--input", "f=[[1,2]]", code=4, text="it has 2 dimensions, expected 1")
-    c.run("run", model, "--freeze", "f=[1,2]", "--input", "f=[1,3]", code=2, text="frozen at other contents")
+    c.run("run", model, "--freeze", "f=[1,2]", "--input", "f=[1,3]", code=2, text="is frozen; found other contents")
     c.run("run", model, "--freeze", "f=1", "--input", "f=[1,1]")
 
 

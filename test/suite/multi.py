@@ -136,7 +136,7 @@ def keeps_promises(env):
         raise Fail("weights are not written once, or bodies are missing")
     for name in ("ig_m", "IG", "Im_m", "imk_x", "__AVX2_m"):  # as the runtime's own, which bodies rename
         got = run([env.ingot, "compile", *DIGITS, "--march", "multi", "--name", name], 60)
-        if got.rc != 2 or "are taken" not in got.text():
+        if got.rc != 2 or "are reserved" not in got.text():
             raise Fail(f"--name {name}: {explain(got)}: {tail(got.text(), 4)}")
     for compiler, flags in (("gcc", ["-O2", *STRICT]), ("clang", ["-O1"]), ("gcc", ["-O0", "-DINGOT_PORTABLE"]), ("tcc", [])):
         need(compiler)

@@ -84,7 +84,7 @@ def interpreted(env):
     lines = b"ab\ncd\n:reset\nab\n"
     args = ("--temperature", "3", "--seed", "5", "--max-tokens", "4")
     one, two = play(env, made(env), *args, stdin=lines), play(env, made(env), *args, stdin=lines, cc="/no/compiler")
-    if one.out != two.out or "no C compiler '/no/compiler': the model runs as bytecode" not in two.text():
+    if one.out != two.out or "no C compiler '/no/compiler': running slower bytecode" not in two.text():
         raise Fail(f"{two.out!r} is not {one.out!r}: {two.text()}")
     words = [env.ingot, "play", "-m", made(env), "--march", "scalar", "--context", "64", *args]
     kept = run(words, LIMIT, env={"XDG_CACHE_HOME": os.path.join(env.build, "play", "cache"), "CC": "/no/compiler"}, stdin=lines)
@@ -95,7 +95,7 @@ def interpreted(env):
     if "positions are left" not in play(env, made(env), "-p", "x" * 100, rc=4, cc="/no/compiler").text():
         raise Fail("a prompt longer than the context")
     got = run([env.ingot, "bench", made(env)], LIMIT, env={"CC": "/no/compiler", "XDG_CACHE_HOME": os.path.join(env.build, "play", "cache-none")})
-    if got.rc or "there is no C compiler '/no/compiler'" not in got.text() or b"tokens/s" not in got.out:
+    if got.rc or "no C compiler '/no/compiler'" not in got.text() or b"tokens/s" not in got.out:
         raise Fail(f"bench without a compiler: {explain(got)}{tail(got.text())}")
 
 
@@ -133,7 +133,7 @@ def dates(env):
     baked = ("--bake-prompt", out[:-2] + ".txt", "--date")
     if said("today.gguf", *baked, "2024-02-29") != said("leap.gguf", "--system", "be brief") or said("today.gguf", *baked, "2025-03-01") == said("leap.gguf", "--system", "be brief"):
         raise Fail("a day of what is baked in")
-    for model, words, has in ((os.path.join(folder, "today.gguf"), ["-o", out[:-2]], "its own --date"), (os.path.join(ROOT, "models", "digits.onnx"), ["-d", "batch=1", "-o", out[:-2]], "is no language model")):
+    for model, words, has in ((os.path.join(folder, "today.gguf"), ["-o", out[:-2]], "its own --date"), (os.path.join(ROOT, "models", "digits.onnx"), ["-d", "batch=1", "-o", out[:-2]], "is not a language model")):
         got = run([env.ingot, "build", model, "--date", "2024-02-29", *words], LIMIT)
         if got.rc != 2 or has not in got.text():
             raise Fail(f"build --date: {explain(got)}: {got.text()}")
@@ -142,7 +142,7 @@ def dates(env):
 def refused(env):
     """Before anything is compiled: templates that are missing, or have no such message; a question that a pipe asks ends with its status; what is kept can be removed."""
     folder = os.path.dirname(made(env))
-    for name, words, rc, why in (("plain.gguf", [], 3, "--raw continues a text"), ("user.gguf", ["--system", "x"], 3, "has no such message"),
+    for name, words, rc, why in (("plain.gguf", [], 3, "--raw continues a text"), ("user.gguf", ["--system", "x"], 3, "has no system message"),
                                  ("tiny.gguf", ["--system", "x", "--raw"], 2, "leave out --system")):
         if why not in play(env, os.path.join(folder, name), "-p", "ab", *words, rc=rc, cc="/bin/false").text():
             raise Fail(f"{name}: no word of {why!r}")
@@ -323,7 +323,7 @@ def trust(env):
     want, text = said("cc")
     (name,) = os.listdir(cache)
     program = os.path.join(cache, name)
-    if [os.stat(p).st_mode & 0o777 for p in (cache, program)] != [0o700, 0o700] or "not used" in text:
+    if [os.stat(p).st_mode & 0o777 for p in (cache, program)] != [0o700, 0o700] or "is ignored" in text:
         raise Fail(f"a new cache is not private: {text}")
     aside = os.path.join(work, "planted")
     with open(aside, "w") as f:
@@ -339,7 +339,7 @@ def trust(env):
         os.chmod(program if how != "link" else aside, 0o755)
         do()
         out, text = said("cc" if how == "mode" else "/no/compiler")
-        if out != want or f"{program} " not in text or text.count("is not used") != 1 or os.path.lexists(program) != (how == "mode"):
+        if out != want or f"{program} " not in text or text.count("is ignored") != 1 or os.path.lexists(program) != (how == "mode"):
             raise Fail(f"{how}: {out!r}: {text}")
     shutil.copy(aside, program)
     for mode in (0o777, 0o770):
@@ -360,7 +360,7 @@ def full(env):
     words = [env.need_ingot(), "play", "-m", made(env), "--march", "scalar", "--context", "64", "-p", "ab", "--temperature", "0", "--max-tokens", "4"]
     got = run(["sh", "-c", 'trap "" XFSZ; ulimit -f 8; exec "$0" "$@"', *words], LIMIT, env={"XDG_CACHE_HOME": cache})
     want = answer(env, *words[8:])
-    if got.rc or got.out.decode() != want or "runs as bytecode" not in got.text() or os.listdir(os.path.join(cache, "ingot")):
+    if got.rc or got.out.decode() != want or "running slower bytecode" not in got.text() or os.listdir(os.path.join(cache, "ingot")):
         raise Fail(f"{explain(got)}: {got.out!r}, expected {want!r}: {tail(got.text(), 4)}: {os.listdir(os.path.join(cache, 'ingot'))}")
 
 

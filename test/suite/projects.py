@@ -343,7 +343,7 @@ def strangers(w):
         with open(w.path(f"{folder}/{file}")) as f:
             want(left == [w.path(f"{folder}/{file}")] and f.read() == "mine\n", f"{kind}: {left}")
     # before work: the model is not even read
-    w.run(w.env.ingot, "export", "no-such.onnx", "--project", "cmake", "--name", "d", "-o", "cmake-README.md", code=2, text="no ingot export wrote it")
+    w.run(w.env.ingot, "export", "no-such.onnx", "--project", "cmake", "--name", "d", "-o", "cmake-README.md", code=2, text="was not written by ingot export")
     w.write("notes.txt", "mine\n")
     for kind, name in (("cmake", "d"), ("cmake", "d"), ("zephyr", "e"), ("cmake", "d")):
         w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", kind, "--name", name, "-o", ".")

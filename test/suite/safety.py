@@ -382,7 +382,7 @@ def in_place(c):
     c.run("train", "net.onnx", *words, "-o", "new.onnx")
     was = open(c.path("net.onnx"), "rb").read()
     c.run("train", "net.onnx", *words, "-o", "net.onnx", code=2, text="is read")
-    c.run("train", "net.onnx", *words, "-o", "x.onnx", "--in-place", code=2, text="without --output")
+    c.run("train", "net.onnx", *words, "-o", "x.onnx", "--in-place", code=2, text="leave out --output")
     want(open(c.path("net.onnx"), "rb").read() == was, "net.onnx was replaced")
     c.run("train", "net.onnx", *words, "--in-place")
     want(open(c.path("net.onnx"), "rb").read() == open(c.path("new.onnx"), "rb").read() != was, "not the model that -o writes")

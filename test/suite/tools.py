@@ -87,7 +87,7 @@ def runtime(w):
     for how in (["--per-node"], ["--bisect"], ["--html", "x.html"]):
         for flags in (["--python", python], ["--engine", "onnxruntime"], ["--engine", "onnxruntime", "--python", python]):
             got = run([w.env.ingot, "verify", MODEL, *how, *flags], 60, cwd=w.dir)
-            want(got.rc == 2 and "ONNX Runtime whole files: expected another engine" in got.text(), f"{how} {flags}: {got.text()}")
+            want(got.rc == 2 and "ONNX Runtime runs whole files: expected another engine" in got.text(), f"{how} {flags}: {got.text()}")
 
 
 def per_node(w):

@@ -206,7 +206,7 @@ def numbers_of(env):
     check(env, "cross_entropy", "adamw,decay=0", OPTIMIZERS["adam"], ("vm",), (8,))
     check(env, "cross_entropy", "momentum,momentum=0", OPTIMIZERS["sgd"], ("vm",), (8,))
     path = small(env, "numbers")
-    for spec, has in (("axis=4294967297", "below 16"), ("axis=1e300", "below 16"), ("axis=0.5", "a whole number"), ("axis=nan", "not negative"), ("beta1=1", "below 1"),
+    for spec, has in (("axis=4294967297", "below 16"), ("axis=1e300", "below 16"), ("axis=0.5", "a whole number"), ("axis=nan", "a number from 0"), ("beta1=1", "below 1"),
                       ("decay=inf", "below 1e+38"), ("recompute=2", "below 2")):
         expect(env, ["inspect", path, "--train", spec], 2, has)
     got = expect(env, ["opt", path, "--train", "axis=0", "--stop=none"], 0, "")

@@ -160,7 +160,7 @@ def measured(env):
         if "choices in" not in first or lines[0] != "ingot tune 1" or len(lines) < 3:
             raise Fail(f"{first}\n{lines}")
         second = ok(run(build, 60, env=home), "second").text()
-        if "nothing is measured" not in second or "choices in" in second:
+        if "nothing to measure" not in second or "choices in" in second:
             raise Fail(second)
         if ok(run([*build, "--quiet"], 60, env=home), "quiet").text():
             raise Fail("--quiet says something")
@@ -169,7 +169,7 @@ def measured(env):
                 raise Fail("the file has changed")
         os.chmod(cache, 0o664)
         third = ok(run(build, 120, env=home), "third").text()
-        if "choices in" not in third or "can be written by other users: the file is not used" not in third or os.stat(cache).st_mode & 0o777 != 0o600:
+        if "choices in" not in third or "can be written by other users: it is ignored" not in third or os.stat(cache).st_mode & 0o777 != 0o600:
             raise Fail(f"a file that others can write to is used: {third}")
         got = run([*build[:-1], "--tune=" + os.path.join(cache, "below", "a", "file")], 60)
         if got.rc != 5 or "choices in" in got.text():
@@ -180,7 +180,7 @@ def measured(env):
         foreign.append(["--march", "avx2", "--cc", "arm-none-eabi-gcc"])
     for args in foreign:
         got = run([env.ingot, "build", model, "-o", out, "--tune=" + os.path.join(folder, "none"), *args], 60)
-        if got.rc != 2 or not ("may not run here" in got.text() or "makes no code for" in got.text()):
+        if got.rc != 2 or not ("may not run here" in got.text() or "cannot compile for" in got.text()):
             raise Fail(f"{args}: {explain(got)}: {got.text()}")
     got = run([env.ingot, "compile", model, "--tune"], 60)
     if got.rc != 2 or "--march" not in got.text():

@@ -347,10 +347,10 @@ static void calls(const char *engine) {
   in = (IngotTensor){"", "f32", 2, dim, first, 6 * sizeof *x};
   room[0].bytes = 5;
   CHECK(ingot_call(m, &o) == INGOT_USAGE);
-  CHECK(strstr(ingot_message(m, 3, NULL), "output 'y' has 24 bytes, and there is room for 5"));
+  CHECK(strstr(ingot_message(m, 3, NULL), "output 'y' needs 24 bytes, found memory for 5"));
   room[0] = (IngotRoom){(char *)first + 20, 24};
   CHECK(ingot_call(m, &o) == INGOT_USAGE);
-  CHECK(strstr(ingot_message(m, 4, NULL), "the room for output 'y' overlaps input 'x'"));
+  CHECK(strstr(ingot_message(m, 4, NULL), "the memory for output 'y' overlaps input 'x'"));
   room[0] = room[1] = (IngotRoom){y, sizeof y};
   CHECK(ingot_call(m, &o) == INGOT_USAGE);
   CHECK(strstr(ingot_message(m, 5, NULL), "overlaps that for output 'y'"));

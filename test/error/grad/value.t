@@ -1,7 +1,7 @@
 # a value that is not there
 # run: opt --grad y:z --stop=none
 # exit: 2
-# expect-stderr: --grad: there is no value 'z'
+# expect-stderr: --grad: unknown value 'z'
 graph (%x "x": f32[3]) {
   %y: f32[3] = exp(%x)
   return %y "y"
