@@ -1,8 +1,9 @@
 /* prog_text.c: prints a program. prog_parse.c reads it back; the two are exact inverses.
  *
- *   prog    = ["ingot" version] "prog" [name] {symbol} [math] ["threads" n] ["arena" bytes]
- * {buffer} {stmt} math    = "math" ("fast" | "fused" | "single") buffer  = "buf" name ":" space
- * type "[" [dim {"," dim}] "]"
+ *   prog    = ["ingot" version] "prog" [name] {symbol} [math] ["threads" n]
+ *             ["arena" bytes] {buffer} {stmt}
+ *   math    = "math" ("fast" | "fused" | "single")
+ *   buffer  = "buf" name ":" space type "[" [dim {"," dim}] "]"
  *             ["alias" name] ["at" offset] ["=" constant]
  *   space   = "in" | "out" | "const" | "temp" | "state" | "local" | "reg"
  *   type    = dtype ["x" lanes]

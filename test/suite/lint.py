@@ -156,6 +156,14 @@ def types():
         raise Fail("\n  ".join([f"{len(twice)} exported types share their name"] + twice))
 
 
+def prose(env):
+    """Comments, messages, help and documents follow the writing rules that a script can check."""
+    env.need_ingot()
+    got = run(["python3", "test/prose.py"], 60, cwd=ROOT)
+    if got.rc:
+        raise Fail(tail(got.text(), 12))
+
+
 def attrs(env):
     """The table of attributes is what its script writes."""
     got = run([env.need_python(), "tools/mkattrs.py", "--check"], 60, cwd=ROOT)
@@ -166,7 +174,7 @@ def attrs(env):
 def tests(env):
     out = [Test("lint/layering", layering), Test("lint/layering-planted", lambda: planted(env)),
            Test("lint/creation", lambda: creating(env)),
-           Test("lint/format", formatting), Test("lint/types", types),
+           Test("lint/format", formatting), Test("lint/types", types), Test("lint/prose", lambda: prose(env)),
            Test("lint/attrs", lambda: attrs(env))]
     shared = [".clang-tidy", *sources(".h", ".def", tops=("src",))]
     key = "".join(hashlib.sha256(read(p).encode()).hexdigest() for p in shared)

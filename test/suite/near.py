@@ -94,7 +94,7 @@ def arrays(c):
 
 def nodes(c):
     """What is wrong with a node is said with the names and shapes of the file."""
-    for op, shapes, attrs, text in (("MatMul", ([2, 3], [4, 5]), {}, "node 0 'n_z' (MatMul): extents 3 and 4 do not fit"),
+    for op, shapes, attrs, text in (("MatMul", ([2, 3], [4, 5]), {}, "node 0 'n_z' (MatMul): extents 3 and 4 of axis k differ"),
                                     ("Conv", ([1, 3, 8, 8], [4, 2, 3, 3]), {}, "x has 3 channels, w expects 2"),
                                     ("Softmax", ([1, 3],), {"axis": 5}, "axis 5 out of range for rank 2")):
         g = onnx.Graph()

@@ -68,7 +68,7 @@ def spoiled(env):
     if run([env.ingot, "run", path, "--engine", "interp", "--output", path + ".npz"], LIMIT).rc:
         raise Fail("the program does not run on interp")
     got = run([env.ingot, "run", path, "--engine", "watch"], LIMIT)
-    if got.rc != 5 or "another buffer has been written" not in got.text():
+    if got.rc != 5 or "data of another buffer" not in got.text():
         raise Fail(f"watch: {explain(got)}: {tail(got.text())}")
     planned = run([env.ingot, "opt", "--start=plan", "--constants=all", path], LIMIT).out
     with open(path, "wb") as f:

@@ -437,7 +437,7 @@ def bombs(c):
     c.save("bomb.npz", bytes(data))
     c.run("run", MODEL, "-d", "batch=1", "--inputs", "bomb.npz", code=3, text="more than 256 MB after unpacking")
     c.save("bomb.npz", bytes(data).replace(b"image.npy", b"other.npy"))
-    c.run("run", MODEL, "-d", "batch=1", "--input", image(c), "--inputs", "bomb.npz", text="'other' is no input of the model")
+    c.run("run", MODEL, "-d", "batch=1", "--input", image(c), "--inputs", "bomb.npz", text="'other' is not an input of the model")
 
 
 CASES = (model, data, devices, folders, in_place, before_work, signals, full, built, terminal, waiting, rows, constants, long_names, cplusplus, zoo, bombs, leftovers)

@@ -135,7 +135,7 @@ static void sift_down(const NmsCtx *s, Cursor at, VarId start) {
   Cursor in = at;
   prog_while(p, &in, ex_op2(p, OP_lt, ex_var(p, next), ex_var(p, s->size)));
   ExprId right = ex_op2(p, OP_min, plus(p, ex_var(p, next), 1), plus(p, ex_var(p, s->size), -1));
-  VarId sibling = let_new(p, &in, "beside", right);
+  VarId sibling = let_new(p, &in, "sibling", right);
   VarId left = let_new(p, &in, "left", load_at(p, s->heap, &next));
   VarId other = let_new(p, &in, "other", load_at(p, s->heap, &sibling));
   ExprId second = ex_op2(p, OP_gt, ex_var(p, other), ex_var(p, left));
