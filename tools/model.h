@@ -24,16 +24,16 @@ typedef struct Value {
 } Value;
 
 /* A size kept with the state: an int64_t in the arena. */
-typedef struct Kept {
+typedef struct StateSlot {
   int sym;
   size_t at;
-} Kept;
+} StateSlot;
 
 typedef struct Model {
   const char *name;
   int nin, nout, nsym, nkept;
   const Value *in, *out;
-  const Kept *kept;
+  const StateSlot *kept;
   const int64_t *size; /* default size of every symbol */
   size_t arena, test;  /* bytes; test 0: no self-test */
   int (*call)(void *arena, const int64_t *size, uint64_t seed, const void *const *in,

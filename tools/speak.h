@@ -11,7 +11,7 @@ static struct {
   IngotSpeech speech;
   IngotStatus status;
   Value in, out;
-  Kept kept;
+  StateSlot kept;
   int64_t size[1];
 } speaking;
 

@@ -35,11 +35,11 @@ static IngotStatus give_opt_text(Ingot *m, const Args *a, const char *text, size
 }
 
 /* Writes the final text, with large constants next to it if --weights-file is given. */
-static IngotStatus write_opt(Ingot *m, const Args *a, const char *beside) {
+static IngotStatus write_opt(Ingot *m, const Args *a, const char *side_path) {
   const char *text, *side = NULL;
   size_t n, nside = 0;
   IngotStatus s = ingot_print(m, &text, &n, a->side ? &side : NULL, &nside);
-  IngotFile f[] = {{beside, side, nside}, {a->output, text, n}};
+  IngotFile f[] = {{side_path, side, nside}, {a->output, text, n}};
   return s ? s : ingot_write_files(m, f + !nside, 2 - !nside);
 }
 
@@ -65,11 +65,11 @@ int verb_opt(const Args *a) {
                     .brief = !a->constants || brief};
   const char *text;
   size_t n;
-  char beside[4096];
+  char side_path[4096];
   Args all = *a;
   if (a->output) all.writes[all.nwrites++] = a->output;
-  if (a->output && a->side) all.writes[all.nwrites++] = beside;
-  snprintf(beside, sizeof beside, "%.4000s.bin", a->output ? a->output : "");
+  if (a->output && a->side) all.writes[all.nwrites++] = side_path;
+  snprintf(side_path, sizeof side_path, "%.4000s.bin", a->output ? a->output : "");
   IngotStatus s = prepare(m, &all);
   int is_llvm = a->dump && !strcmp(a->dump, "llvm");
   if (!s && (a->explain || a->choices || is_llvm)) {
@@ -82,7 +82,7 @@ int verb_opt(const Args *a) {
   if (!s) s = ingot_passes(m, &pipe);
   if (!s && dump.full) s = INGOT_USAGE;
   if (!s && a->output) {
-    s = write_opt(m, a, beside);
+    s = write_opt(m, a, side_path);
   } else if (!s && !a->dump) {
     s = brief ? ingot_print_brief(m, &text, &n) : ingot_print(m, &text, &n, NULL, NULL);
     if (!s) s = print_result(a, "IR", text, n);

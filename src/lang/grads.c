@@ -213,8 +213,8 @@ LangValue call_grad(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 
   if (!n) eval_fail(ev, at, "a function without arguments has no gradient");
   ev->at = at;
   bool number = arg[0].kind == KD_int || arg[0].kind == KD_float;
-  bool behind = ev->in_grad && arg[0].kind == KD_tensor && arg[0].u.lazy->tracked;
-  LazyTensor *x = behind ? lazy_map(ev, LOP_same, arg[0].u.lazy, NULL, 0) : leaf_of(ev, &arg[0]);
+  bool nested = ev->in_grad && arg[0].kind == KD_tensor && arg[0].u.lazy->tracked;
+  LazyTensor *x = nested ? lazy_map(ev, LOP_same, arg[0].u.lazy, NULL, 0) : leaf_of(ev, &arg[0]);
   value_drop(ev, &arg[0]);
   arg[0] = value_tensor(lazy_retain(x));
   ev->in_grad++;

@@ -308,7 +308,7 @@ static NumVal logical(NumBuild *b, const Ast *n) {
   }
   VarId t = prog_add_var(p, DT_bool, 0);
   prog_let(p, &b->at, t, x);
-  Cursor behind = b->at;
+  Cursor after = b->at;
   NumKinds before = b->now;
   u32 frames = b->nframe, calls = num_rec_calls(b);
   prog_if(p, &b->at, op == OP_and ? ex_var(p, t) : negated(b, ex_var(p, t)));
@@ -318,7 +318,7 @@ static NumVal logical(NumBuild *b, const Ast *n) {
   for (u32 i = 0; i < b->now.n; i++)
     if (!num_is_out_of_scope(b, i, frames) && num_kind(b, &before, i) != b->now.at[i])
       num_refuse(b, n, "a kind changes on one side");
-  b->at = behind;
+  b->at = after;
   num_rec_guard(b, n, calls);
   return (NumVal){.kind = KD_bool, .var = t};
 }

@@ -127,7 +127,7 @@ NumVal num_rec_call(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg) {
   VarId out = num_var(b, dt, ex_const(p, dt, none));
   u32 levels = b->depth - s->depth;
   if (levels > s->levels) s->levels = levels;
-  Cursor behind = b->at;
+  Cursor after = b->at;
   StmtId known = prog_if(p, &b->at, ex_op2(p, OP_lt, var(b, s->call), var(b, s->ready)));
   prog_set(p, &b->at, out, load_as(b, kind, results(b, s, kind), var(b, s->call)));
   prog_set(p, &b->at, s->call, above(b, s->call, 1));
@@ -140,7 +140,7 @@ NumVal num_rec_call(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg) {
              num_read(b, arg[i]));
   if (!s->alone) store(b, s->whose, above(b, s->deep, 1), ex_int(p, number));
   prog_set(p, &b->at, s->waits, ex_int(p, 1));
-  b->at = behind;
+  b->at = after;
   num_rec_guard(b, n, s->calls++);
   return (NumVal){.kind = kind, .var = out};
 }
@@ -177,7 +177,7 @@ static void begin_turn(NumBuild *b, const NumRecursion *s) {
 /* Ends a pass: passes the result to the caller, or starts the call it waits for. */
 static void end(NumBuild *b, NumRecursion *s, LangKind kind, VarId out) {
   Prog *p = b->p;
-  Cursor behind = b->at;
+  Cursor after = b->at;
   StmtId over = prog_if(p, &b->at, ex_op2(p, OP_eq, var(b, s->waits), ex_int(p, 0)));
   Cursor inside = b->at;
   prog_set(p, &b->at, s->deep, above(b, s->deep, -1));
@@ -190,7 +190,7 @@ static void end(NumBuild *b, NumRecursion *s, LangKind kind, VarId out) {
   b->at = prog_else(over);
   prog_set(p, &b->at, s->deep, above(b, s->deep, 1));
   store(b, s->done, var(b, s->deep), first_of(b, s));
-  b->at = behind;
+  b->at = after;
 }
 
 /* Compiles the body of a member. Returns its result variable. */
@@ -203,7 +203,7 @@ static VarId write_body(NumBuild *b, const Ast *n, NumRecursion *s, u32 number) 
   u32 mine = b->frame, nested = b->nested;
   s->frame = ++b->nframe;
   s->now = number;
-  Cursor behind = b->at;
+  Cursor after = b->at;
   if (!s->alone) {
     num_nest(b, n);
     prog_if(p, &b->at, ex_op2(p, OP_eq, var(b, s->which), ex_int(p, number)));
@@ -227,7 +227,7 @@ static VarId write_body(NumBuild *b, const Ast *n, NumRecursion *s, u32 number) 
   b->frame = mine;
   if (out.kind != m->result) num_refuse(b, n, "a function returns several kinds");
   end(b, s, m->result, out.var);
-  b->at = behind;
+  b->at = after;
   return out.var;
 }
 
@@ -239,7 +239,7 @@ NumVal num_recursion(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg) 
   join(b, n, &s, closure, arg);
   begin(b, &s, arg);
   NumKinds before = num_kinds_copy(b, &b->now);
-  Cursor behind = b->at;
+  Cursor after = b->at;
   ExprId on = ex_op2(p, OP_ge, var(b, s.deep), ex_int(p, 0));
   prog_while(p, &b->at, ex_op2(p, OP_and, on, num_has_fuel(b)));
   begin_turn(b, &s);
@@ -252,7 +252,7 @@ NumVal num_recursion(NumBuild *b, const Ast *n, u32 closure, const NumVal *arg) 
     if (!i) out = result;
   }
   b->self = NULL;
-  b->at = behind;
+  b->at = after;
   b->now = before;
   num_require(b, num_has_fuel(b));
   u32 deepest = s.depth + REC_DEPTH * (s.levels + 1);

@@ -63,7 +63,7 @@ static bool is_control(const Ast *n) {
 }
 
 bool num_block(NumBuild *b, const Ast *n, NumDest *to) {
-  Cursor behind = b->at;
+  Cursor after = b->at;
   u32 nested = b->nested;
   bool on = true;
   if (!n->nkid) num_put_result(b, n, to, null);
@@ -78,7 +78,7 @@ bool num_block(NumBuild *b, const Ast *n, NumDest *to) {
     prog_if(b->p, &b->at, stays);
   }
   b->nested = nested;
-  b->at = behind;
+  b->at = after;
   return on;
 }
 
@@ -93,12 +93,12 @@ static bool leave(NumBuild *b, u32 how) {
 /* After a loop in which a call may return. */
 static void propagate_return(NumBuild *b, const NumScope *inner) {
   if (!inner->leave || !b->scope) return;
-  Cursor behind = b->at;
+  Cursor after = b->at;
   ExprId ends = ex_op2(b->p, OP_eq, ex_var(b->p, inner->leave), ex_int(b->p, EXIT_return));
   prog_if(b->p, &b->at, ends);
   prog_set(b->p, &b->at, b->scope->leave, ex_int(b->p, EXIT_return));
   b->scope->jumps++;
-  b->at = behind;
+  b->at = after;
 }
 
 static bool return_value(NumBuild *b, const Ast *n) {
@@ -114,7 +114,7 @@ static bool branch(NumBuild *b, const Ast *n, NumDest *to) {
   u32 jumps = b->scope->jumps;
   ExprId cond = num_condition(b, n->a, num_expr(b, n->a));
   if (b->scope->jumps != jumps) num_refuse(b, n, "a condition leaves a loop");
-  Cursor behind = b->at;
+  Cursor after = b->at;
   NumKinds before = num_kinds_copy(b, &b->now);
   num_nest(b, n);
   StmtId s = prog_if(p, &b->at, cond);
@@ -128,7 +128,7 @@ static bool branch(NumBuild *b, const Ast *n, NumDest *to) {
     num_put_result(b, n, to, null);
   }
   b->nested--;
-  b->at = behind;
+  b->at = after;
   if (yes && no)
     merge(b, &b->now, &then);
   else if (yes)
@@ -255,7 +255,7 @@ static void while_turns(NumBuild *b, Ast *n, NumScope *s, bool whole, NumDest *v
         !num_is_out_of_scope(b, i, s->frames))
       num_refuse(b, n->a, "a condition defines a variable");
   if (s->jumps != jumps) num_refuse(b, n, "a condition leaves a loop");
-  Cursor behind = b->at;
+  Cursor after = b->at;
   prog_while(p, &b->at, stays_in(b, s, ex_op2(p, OP_and, cond, has_fuel(b, whole))));
   begin_turn(b, s);
   subtract_fuel(b, ex_int(p, 1));
@@ -270,7 +270,7 @@ static void while_turns(NumBuild *b, Ast *n, NumScope *s, bool whole, NumDest *v
     prog_set(p, &b->at, again, cond);
     b->now = now;
   }
-  b->at = behind;
+  b->at = after;
   loop_end(b, s, n, on);
 }
 
@@ -349,12 +349,12 @@ static bool inner_for(NumBuild *b, Ast *n) {
   NumScope s = loop_begin(b, n);
   b->scope = &s;
   if (!early) charge_iterations(b, &r);
-  Cursor behind = b->at;
+  Cursor after = b->at;
   VarId i;
   if (early) {
     i = prog_add_var(p, DT_i64, 0);
     prog_let(p, &b->at, i, ex_var(p, r.lo));
-    behind = b->at;
+    after = b->at;
     ExprId more = ex_op2(p, OP_lt, ex_var(p, i), ex_var(p, r.hi));
     prog_while(p, &b->at, stays_in(b, &s, ex_op2(p, OP_and, more, has_fuel(b, false))));
     subtract_fuel(b, ex_int(p, 1));
@@ -366,7 +366,7 @@ static bool inner_for(NumBuild *b, Ast *n) {
   set_turn(b, n, r.array, i);
   bool on = num_block(b, n->b, NULL);
   if (early) prog_set(p, &b->at, i, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
-  b->at = behind;
+  b->at = after;
   loop_end(b, &s, n, on);
   if (early) num_require(b, has_fuel(b, false));
   own_slots(b, n, KD_none);
@@ -512,7 +512,7 @@ static void whole_for(NumBuild *b, Ast *n, u32 array, NumScope *s) {
   own_slots(b, n, KD_any);
   *s = loop_begin(b, n);
   b->scope = s;
-  Cursor behind = b->at;
+  Cursor after = b->at;
   VarId at = i;
   bool plain = !s->leave && !ast_has_loop(n->b);
   if (plain) { /* number of iterations the fuel allows */
@@ -521,13 +521,13 @@ static void whole_for(NumBuild *b, Ast *n, u32 array, NumScope *s) {
     ExprId turns = ex_op2(p, OP_min, left, ex_var(p, b->fuel));
     prog_let(p, &b->at, stop, ex_op2(p, OP_add, ex_var(p, i), turns));
     subtract_fuel(b, ex_op2(p, OP_sub, ex_var(p, stop), ex_var(p, i)));
-    behind = b->at;
+    after = b->at;
     ExprId lo = ex_var(p, i);
     at = prog_for(p, &b->at, lo, ex_var(p, stop), "i");
     set_turn(b, n, array, at);
     bool on = num_block(b, n->b, b->to->valued ? &b->value : NULL);
     end_turn(b, s);
-    b->at = behind;
+    b->at = after;
     prog_set(p, &b->at, i, ex_var(p, stop));
     loop_end(b, s, n, on);
   } else {
@@ -539,7 +539,7 @@ static void whole_for(NumBuild *b, Ast *n, u32 array, NumScope *s) {
     bool on = num_block(b, n->b, b->to->valued ? &b->value : NULL);
     end_turn(b, s);
     prog_set(p, &b->at, i, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
-    b->at = behind;
+    b->at = after;
     loop_end(b, s, n, on);
   }
   put(b, b->out_int, OUT_at, ex_var(p, i));

@@ -150,7 +150,7 @@ static u32 put_kept_sizes(const Prog *p, StrBuf *t) {
   u32 n = 0;
   Sym sym;
   u64 at;
-  sb_puts(t, "static const Kept kept[] = {");
+  sb_puts(t, "static const StateSlot kept[] = {");
   for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
     if (prog_is_state_size(p, id, &sym, &at)) {
       sb_fmt(t, "{%u, %" PRIu64 "}, ", sym, at);

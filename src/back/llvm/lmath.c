@@ -79,14 +79,14 @@ static void loop(CParser *r, bool counts) {
   set_insert_point(r, body);
   statement(r);
   if (counts) {
-    CParser behind = *r;
+    CParser after = *r;
     r->at = last.at;
     r->word = last.word;
     r->n = last.n;
     ct_expr(r);
-    r->at = behind.at;
-    r->word = behind.word;
-    r->n = behind.n;
+    r->at = after.at;
+    r->word = after.word;
+    r->n = after.n;
   }
   jump(r, test);
   set_insert_point(r, end);

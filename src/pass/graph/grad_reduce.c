@@ -74,8 +74,8 @@ void back_prod(Grad *d, const Node *n, Val v) {
     dim[i] = t.dim[perm[i]];
   }
   Val x = to_rows(g, n->in[0], perm, kept);
-  Val behind = mk_cum(g, OP_cumprod, x, kept, true, true);
-  Val others = mk_map2(g, OP_mul, mk_cum(g, OP_cumprod, x, kept, true, false), behind);
+  Val suffix = mk_cum(g, OP_cumprod, x, kept, true, true);
+  Val others = mk_map2(g, OP_mul, mk_cum(g, OP_cumprod, x, kept, true, false), suffix);
   others = mk_transpose(g, mk_reshape(g, others, dim, t.rank), back);
   grad_accumulate(d, n->in[0], mk_map2(g, OP_mul, others, unreduced(g, n, v, &t)));
 }

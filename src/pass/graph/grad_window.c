@@ -45,13 +45,13 @@ static Val stretched(Graph *g, Val x, u32 n, const i64 *inner, const Dim *lo, co
                      const bool *less, i64 *out_lo, i64 *out_hi) {
   Type t = *graph_type(g, x);
   u32 lead = t.rank - n;
-  Dim before[MAX_RANK] = {0}, behind[MAX_RANK] = {0}, start[MAX_RANK] = {0}, size[MAX_RANK];
+  Dim before[MAX_RANK] = {0}, pad_after[MAX_RANK] = {0}, start[MAX_RANK] = {0}, size[MAX_RANK];
   i64 mid[MAX_RANK] = {0};
   for (u32 i = 0; i < n; i++) {
     mid[lead + i] = inner[i];
-    if (!dim_is_const(hi[i])) behind[lead + i] = hi[i];
+    if (!dim_is_const(hi[i])) pad_after[lead + i] = hi[i];
   }
-  x = mk_pad(g, x, mk_like(g, x, 0), before, behind, mid);
+  x = mk_pad(g, x, mk_like(g, x, 0), before, pad_after, mid);
   t = *graph_type(g, x);
   if (t.rank) memcpy(size, t.dim, t.rank * sizeof *size);
   for (u32 i = 0; i < n; i++) {
@@ -133,7 +133,7 @@ static Phase phase_of(const WindowGrad *s, u32 i, i64 r, i64 extent, i64 given, 
 static Val phase_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v, i64 r) {
   Type tx = *graph_type(g, x), tw = *graph_type(g, w), tv = *graph_type(g, v);
   Dim start[MAX_RANK] = {0}, size[MAX_RANK] = {tw.dim[0], tw.dim[1]}, front[MAX_RANK] = {0},
-      behind[MAX_RANK] = {0};
+      pad_after[MAX_RANK] = {0};
   i64 step[MAX_RANK] = {1, 1}, gaps[MAX_RANK] = {0}, none[MAX_RANK] = {0}, ones[MAX_RANK],
       lo[MAX_RANK], hi[MAX_RANK];
   Pads p;
@@ -151,12 +151,12 @@ static Val phase_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Va
     step[2 + i] = s->stride[i];
     gaps[2 + i] = s->stride[i] - 1;
     front[2 + i] = at;
-    behind[2 + i] = tx.dim[2 + i] - at - (f.places - 1) * s->stride[i] - 1;
+    pad_after[2 + i] = tx.dim[2 + i] - at - (f.places - 1) * s->stride[i] - 1;
   }
   w = mk_mirror(g, mk_slice(g, w, start, size, step), group);
   v = stretched(g, v, s->n, none, p.lo, p.hi, p.less, lo, hi);
   Val y = mk_conv(g, v, w, group, ones, ones, lo, hi);
-  return mk_pad(g, y, mk_like(g, y, 0), front, behind, gaps);
+  return mk_pad(g, y, mk_like(g, y, 0), front, pad_after, gaps);
 }
 
 /* Dilating v would insert stride - 1 zeros, and most products would be zero. Instead, elements of x

@@ -113,8 +113,8 @@ static bool is_key_number(const Finder *f, const Attention *a, Val v) {
 /* Is v equal for all keys? */
 static bool is_of_row(const Finder *f, const Attention *a, Val v) {
   const Type *t = graph_type(f->g, v);
-  u32 all = graph_type(f->g, a->masked)->rank, behind = all - a->key;
-  return t->rank < behind || t->dim[t->rank - behind] == 1;
+  u32 all = graph_type(f->g, a->masked)->rank, trailing = all - a->key;
+  return t->rank < trailing || t->dim[t->rank - trailing] == 1;
 }
 
 static bool add_limits(const Finder *f, Attention *a, Val cond) {

@@ -204,8 +204,8 @@ static bool is_common(const Attend *x) {
   const Index *ix = &x->s.out.idx[x->tile];
   for (u32 i = 0; i < x->a->nlimit; i++) {
     const Type *t = graph_type(x->l->g, x->a->limit[i].at);
-    u32 behind = x->dims - x->tile;
-    if (t->rank >= behind && t->dim[t->rank - behind] != 1) return false;
+    u32 trailing = x->dims - x->tile;
+    if (t->rank >= trailing && t->dim[t->rank - trailing] != 1) return false;
   }
   return ix->n == 1;
 }

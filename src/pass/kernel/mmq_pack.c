@@ -45,9 +45,9 @@ static i64 together(const MmqPanels *q) {
 
 /* Offset of word `at` of `each` in a step of the reduction; a row has n steps. */
 static u64 place(const Packed *p, i64 row, i64 step, i64 n, i64 at, i64 each) {
-  i64 lanes = p->q->lanes, panel = row / lanes, beside = together(p->q);
-  i64 where = panel / beside * n + step;
-  return (u64)(((where * each + at) * beside + panel % beside) * lanes + row % lanes);
+  i64 lanes = p->q->lanes, panel = row / lanes, width = together(p->q);
+  i64 where = panel / width * n + step;
+  return (u64)(((where * each + at) * width + panel % width) * lanes + row % lanes);
 }
 
 /* Stores 32 elements as bytes. */
@@ -127,8 +127,8 @@ static void pack_block(Packed *p, i64 row, i64 block, const QBlockParts *part) {
 }
 
 static Tensor *panels_new(Lower *l, const MmqPanels *q, DType dt, i64 n, i64 each) {
-  i64 panels = (q->rows + q->lanes - 1) / q->lanes, beside = together(q);
-  i64 dim[5] = {(panels + beside - 1) / beside, n, each, beside, q->lanes};
+  i64 panels = (q->rows + q->lanes - 1) / q->lanes, width = together(q);
+  i64 dim[5] = {(panels + width - 1) / width, n, each, width, q->lanes};
   return tensor_new(&l->c->keep, dt, dim, 5);
 }
 

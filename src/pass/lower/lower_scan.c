@@ -107,9 +107,9 @@ static bool arg_vertical(Lower *l, Cursor at) {
  * the first NaN always wins. */
 static ExprId arg_better(Prog *p, bool max, bool last, VarId v, VarId k, VarId top, VarId best) {
   ExprId better = ex_op2(p, max ? OP_gt : OP_lt, ex_var(p, v), ex_var(p, top));
-  ExprId behind = ex_op2(p, last ? OP_gt : OP_lt, ex_var(p, k), ex_var(p, best));
+  ExprId is_later = ex_op2(p, last ? OP_gt : OP_lt, ex_var(p, k), ex_var(p, best));
   ExprId equal = ex_op2(p, OP_eq, ex_var(p, v), ex_var(p, top));
-  better = ex_op2(p, OP_or, better, ex_op2(p, OP_and, equal, behind));
+  better = ex_op2(p, OP_or, better, ex_op2(p, OP_and, equal, is_later));
   if (!dtype_is_float(prog_var(p, v)->dt)) return better;
   ExprId first = ex_op2(p, OP_lt, ex_var(p, k), ex_var(p, best));
   first = ex_op2(p, OP_or, ex_op1(p, OP_not, ex_op1(p, OP_isnan, ex_var(p, top))), first);
