@@ -63,6 +63,11 @@ static const FormatRow rows[] = {
     ROW(0, "\x80\x05\x95", NULL, "a Python pickle", PICKLE_EXPORT),
     ROW(0, "\x93NUMPY", NULL, "an array (.npy), not a model",
         "arrays are given with --input NAME=@FILE"),
+    ROW(0,
+        "\x7f"
+        "ELF",
+        NULL, "a program or a library (ELF), not a model",
+        "give ingot the model that it was made from"),
     ROW(0, "\x1f\x8b", NULL, "a gzip archive", "unpack it: gunzip FILE, or tar xzf FILE"),
     ROW(0,
         "\xfd"
@@ -104,7 +109,8 @@ static const FormatRow members[] = {
     ROW(0, "saved_model.pb", NULL, "a zip archive with a TensorFlow SavedModel in it",
         "unpack it: unzip FILE; then give the folder to tf2onnx: --saved-model FOLDER"),
     ROW(0, ".mlmodel", NULL, "a zip archive with a Core ML model in it", TAKE_ORIGINAL),
-    ROW(0, ".npy", NULL, "arrays (.npz), not a model", "arrays are given with --inputs FILE"),
+    ROW(0, ".npy", NULL, "an archive of arrays (.npz), not a model",
+        "arrays are given with --inputs FILE"),
     ROW(0, "", NULL, "a zip archive", "unpack it: unzip FILE"),
 };
 

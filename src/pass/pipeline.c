@@ -126,7 +126,10 @@ static bool run(PassCtx *u, const Pass *pass, const PipeOptions *o, bool dump) {
   c->pass = pass->name;
   bool on_prog = pass > pass_table + row_of("lower");
   if (!on_prog && !u->g) {
-    fail(c, ERR_usage, LOC_NONE, "pass %s works on a graph; found a program", pass->name);
+    fail(c, ERR_usage, LOC_NONE,
+         "pass %s works on a graph, found a program: start at a later pass with --start, or "
+         "run none with --stop=none",
+         pass->name);
   }
   if (on_prog && !u->p) {
     fail(c, ERR_usage, LOC_NONE, "pass %s works on a program; found a graph", pass->name);

@@ -41,7 +41,7 @@ def foreign():
         ("zip archive", "unzip", archive("readme.txt")),
         ("arrays (.npz)", "--inputs", archive("x.npy")),
         ("array (.npy)", "--input", b"\x93NUMPY\x01\0" + bytes(120)),
-        ("gzip", "gunzip", gzip.compress(model)),
+        ("gzip", "gunzip", gzip.compress(model)), ("(ELF), not a model", "the model that it was made from", b"\x7fELF\x02\x01\x01" + bytes(57)),
         ("web page", "the file itself", page),
         ("web page", "the file itself", b"<HTML><head>" + bytes(20)),
         ("OpenVINO", "made from", b'<?xml version="1.0"?>\n<net name="a" version="11">\n'),
