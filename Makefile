@@ -47,7 +47,7 @@ $(BUILD)/libingot.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)if $(if $(findstring -flto,$(CC) $(CFLAGS)),false,command -v $(OBJCOPY) >/dev/null && $(RELINK)); then ar rcs $@ $(BUILD)/libingot.o; else \
-	  echo 'note: without objcopy, or with -flto, $@ shows names of its own beside those of ingot.h' && ar rcs $@ $^; fi
+	  echo 'note: without objcopy, or with -flto, $@ exports internal names too' && ar rcs $@ $^; fi
 	$(Q)rm -f $(BUILD)/libingot.o
 
 # Only the names of ingot.h are visible in the shared library; inside it calls go straight. SOVERSION goes up when programs have to be linked anew.
@@ -114,7 +114,7 @@ $(BUILD)/gen/text_code.c: $(TEXT_CODE) $(BUILD)/embed Makefile
 	  printf 'typedef %s;\n' 'uint8_t u8' 'uint16_t u16' 'uint32_t u32' 'uint64_t u64' 'int64_t i64'; \
 	  echo '#define TEXT_FN static'; sed -e '/^#include/d' -e 's/INGOT_\([A-Z]*\)_H$$/IG_\1_H/' $(TEXT_CODE); } > $(BUILD)/gen/text_code.txt
 	$(Q)$(BUILD)/embed text_code $(BUILD)/gen/text_code.txt $@
-# The text of the program around a language model, behind that: player_text.
+# The text of the program around a language model: player_text.
 PLAYER := tools/model.h tools/edit.h src/base/mark.h tools/output.h tools/player.c
 $(BUILD)/gen/player.c: src/ir/mathlib.h src/ir/mathlibd.h $(BUILD)/gen/text_code.c $(PLAYER) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
@@ -122,7 +122,7 @@ $(BUILD)/gen/player.c: src/ir/mathlib.h src/ir/mathlibd.h $(BUILD)/gen/text_code
 	$(Q){ echo '#define _XOPEN_SOURCE 700'; sed '/^#include "/d' src/ir/mathlib.h src/ir/mathlibd.h; \
 	  cat $(BUILD)/gen/text_code.txt; sed '/^#include "/d' $(PLAYER); } > $(BUILD)/gen/player.txt
 	$(Q)$(BUILD)/embed player_text $(BUILD)/gen/player.txt $@
-# The same program inside ingot, around the interpreter: for machines without a C compiler. What is a table there is behind a pointer here.
+# The same program inside ingot, around the interpreter: for machines without a C compiler. Tables there are pointers here.
 $(BUILD)/gen/speak.c: $(BUILD)/gen/player.c tools/speak.h Makefile
 	$(call say,EMBED,$@)
 	$(Q){ printf '#define %s\n' 'ingot_model (*speak_model)' 'ingot_player (*speak_player)' 'main player_main'; \
@@ -161,7 +161,7 @@ $(BUILD)/gen/module_text.c $(BUILD)/gen/module_types.c: $(BUILD)/gen/%.c: $(BUIL
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
 	$(Q)$(BUILD)/embed $* $(filter tools/%,$^) $@
-# Templates of `ingot export`, each behind a line with its path: export_text.
+# Templates of `ingot export`, each after a line with its path: export_text.
 EXPORT := $(sort $(shell find tools/export -type f))
 $(BUILD)/gen/export_text.c: $(EXPORT) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
@@ -207,7 +207,7 @@ $(BUILD)/obj/src/back/vm/machine.o: ALL_CFLAGS += $(VM_MACHINE)
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
 
-# ---- tests: objects of other builds live beside build/, in build-asan, build-msan, build-tsan, ... ----
+# ---- tests: objects of other builds live in build-asan, build-msan, build-tsan, ... ----
 
 SAN     := -fsanitize=address,undefined -fno-sanitize-recover=all
 SUBMAKE  = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -307,7 +307,7 @@ gen: all $(BUILD)/randgraph
 ONLY    ?= *
 ENGINES ?= ort,openvino,mnn,ingot-gcc,ingot-clang
 THREADS ?= 1,2
-# N=2000 make gen-onnx: random ONNX models beside ONNX Runtime; every tenth also as C.
+# N=2000 make gen-onnx: random ONNX models compared with ONNX Runtime; every tenth also as C.
 gen-onnx: setup all
 	@$(BUILD)/venv/bin/python test/make/genonnx.py --seed $(SEED) --count $(N) --c 10 $(if $(OPS),--ops $(OPS))
 
@@ -320,13 +320,13 @@ backend: setup all
 releases: setup all
 	@$(BUILD)/venv/bin/python test/releases.py $(VERSIONS)
 
-# ONLY='timm/*,torch/lstm' make torch: networks through both exporters of torch, as C, beside ONNX Runtime. Fetches 2.5 GB the first time.
+# ONLY='timm/*,torch/lstm' make torch: networks through both exporters of torch, as C, compared with ONNX Runtime. Fetches 2.5 GB the first time.
 torch: all
 	@cmp -s test/requirements-torch.txt $(BUILD)/torch/requirements.txt || { rm -rf $(BUILD)/torch && $(PYTHON) -m venv $(BUILD)/torch && \
 	  $(BUILD)/torch/bin/pip install --disable-pip-version-check --no-cache-dir --no-deps -q -r test/requirements-torch.txt && \
 	  cp test/requirements-torch.txt $(BUILD)/torch/requirements.txt; }
 	@$(BUILD)/torch/bin/python test/exporters.py --ingot $(BUILD)/ingot --only '$(ONLY)'
-# The same Python: losses of a few steps of training beside PyTorch.
+# The same Python: losses of a few steps of training compared with PyTorch.
 torch-train: all
 	@$(BUILD)/torch/bin/python test/traintorch.py --ingot $(BUILD)/ingot --only '$(ONLY)'
 # Time of such steps; CURVE=1: their losses over 100 steps instead.
@@ -352,7 +352,7 @@ bench-engines: setup all
 	@$(BUILD)/venv/bin/python bench/inside.py --only '$(if $(filter *,$(ONLY)),,$(ONLY))' $(if $(QUICK),--rounds 5 --no-first)
 	@$(PYTHON) bench/expression.py $(if $(QUICK),0.2)
 	@$(BUILD)/venv/bin/python bench/f64.py $(if $(QUICK),--rounds 5)
-# Networks in headless Chromium beside ONNX Runtime Web: docs/results/browser.md.
+# Networks in headless Chromium compared with ONNX Runtime Web: docs/results/browser.md.
 bench-browser: setup all
 	@$(BUILD)/venv/bin/python bench/browser.py $(if $(filter *,$(ONLY)),--write docs/results/browser.md,--only '$(ONLY)')
 # Flash and RAM of models as bytecode and as C on a simulated Cortex-M4: docs/results/boards.md.
@@ -467,22 +467,22 @@ help:
 	  'make unit          the C programs of test/unit only' \
 	  'make lint          clang-format, clang-tidy, layering (part of make test)' \
 	  'make format        clang-format over all C files' \
-	  'make replay        OLD=COMMIT: what differs in generated C, bytecode and Prog text; NAMES=1 ignores identifiers' \
+	  'make replay        OLD=COMMIT: compare generated C, bytecode and Prog text; NAMES=1 ignores identifiers' \
   'make fuzz          fuzz campaign: RUNS=10000000 TARGET=fuzz_reader' \
 	  'make releases      the test data of other releases of onnx' \
-	  'make gen-onnx      random ONNX models beside ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
-	  'make torch-train   steps of training beside PyTorch, after make torch: ONLY=resnet18' \
-	  'make bench-train   steps and losses beside PyTorch, after make torch: docs/results/training.md; ONLY=mlp,lenet,resnet18 CURVE=1 QUICK=1' \
-	  'make torch         networks through both exporters of torch beside ONNX Runtime: ONLY=timm/*' \
+	  'make gen-onnx      random ONNX models compared with ONNX Runtime: N=2000 SEED=1 OPS=Conv,Resize' \
+	  'make torch-train   steps of training compared with PyTorch, after make torch: ONLY=resnet18' \
+	  'make bench-train   steps and losses compared with PyTorch, after make torch: docs/results/training.md; ONLY=mlp,lenet,resnet18 CURVE=1 QUICK=1' \
+	  'make torch         networks through both exporters of torch compared with ONNX Runtime: ONLY=timm/*' \
 	  'make backend       the test runner of onnx over python/ingot/backend.py' \
 	  'make gen           random graphs on all engines: N=20000 SEED=1 OPS=conv,contract,MAP' \
-	  'make bench         beside ONNX Runtime, OpenVINO, MNN: docs/results/networks.md; ONLY=resnet18 THREADS=1 QUICK=1' \
-	  'make bench-c       generated C: memory, code, time, beside emx-onnx-cgen; boards; large weights' \
-	  'make bench-plan    memory plans beside the lower bound' \
-	  'make bench-engines vm, jit and C beside each other, one expression, kernels of f64 beside NumPy; ONLY=lstm,gru QUICK=1' \
+	  'make bench         compare with ONNX Runtime, OpenVINO, MNN: docs/results/networks.md; ONLY=resnet18 THREADS=1 QUICK=1' \
+	  'make bench-c       generated C: memory, code, time, compared with emx-onnx-cgen; boards; large weights' \
+	  'make bench-plan    memory plans compared with the lower bound' \
+	  'make bench-engines vm, jit and C compared, one expression, f64 kernels compared with NumPy; ONLY=lstm,gru QUICK=1' \
 	  'make boards        models as bytecode and as C on a simulated Cortex-M4, flash and RAM: docs/results/boards.md' \
-	  'make bench-browser WebAssembly beside ONNX Runtime Web in headless Chromium: docs/results/browser.md; ONLY=digits' \
-	  'make bench-llm     language models beside llama.cpp: docs/results/llm.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
+	  'make bench-browser WebAssembly compared with ONNX Runtime Web in headless Chromium: docs/results/browser.md; ONLY=digits' \
+	  'make bench-llm     language models compared with llama.cpp: docs/results/llm.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
 	  'make bench-tuned   what native, LTO, PGO and BOLT gain, gcc and clang: docs/results/tuned.md; ONLY=sense QUICK=1' \
 	  'make pgo           ingot compiled with a profile of its own work, and what that gains; PGOFLAGS="--cc clang --bolt"' \
 	  'make picture       docs/report.svg, the picture of README.md, with chromium' \

@@ -73,7 +73,7 @@ function(ingot_add_model target)
     list(APPEND shapes --state "${state}")
   endforeach()
   file(MAKE_DIRECTORY "${folder}")
-  # weights above 8 MB lie in a file beside the C
+  # weights above 8 MB are in a file next to the C
   add_custom_command(
     OUTPUT "${folder}/${name}.c" "${folder}/${name}.h"
     BYPRODUCTS "${folder}/${name}.bin" "${folder}/${name}.hpp"

@@ -16,7 +16,7 @@ from ._lib import library
 LOG = logging.getLogger("ingot")
 _lock = threading.Lock()
 _work: queue.SimpleQueue[tuple[Callable[[Any], None], threading.Event]] = queue.SimpleQueue()
-_guard: Any = None  # of ingot.h: files and programs that may not outlive the process; None: there is no thread
+_guard: Any = None  # of ingot.h: files and programs that may not outlive the process; None: no thread yet
 
 
 def _loop(work: Any, guard: Any) -> None:

@@ -123,7 +123,7 @@ def find_library() -> str:
     for path in (os.environ.get("INGOT_LIBRARY"), os.path.join(HERE, "libingot.so"), os.path.join(root, "build", "libingot.so")):
         if path and os.path.exists(path):
             return path
-    raise ImportError("there is no libingot.so: `make` in the source tree builds it, INGOT_LIBRARY may name it")
+    raise ImportError("libingot.so was not found: build it with `make` in the source tree, or set INGOT_LIBRARY to its path")
 
 
 @functools.lru_cache(maxsize=None)

@@ -41,7 +41,7 @@ class Port(NamedTuple):
 
 
 def _version(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
-    """By which a file is known again; None: there is none, or it is no file."""
+    """By which a file is known again; None: unknown, or not a file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -270,7 +270,7 @@ class Net:
                 return
             kept = [key for key in ("state", "train") if self._options.get(key)]
             if kept and self._last:
-                warnings.warn(f"{self!r}: behind a fork its {kept[0]} begins anew", RuntimeWarning, stacklevel=5)
+                warnings.warn(f"{self!r}: after a fork its {kept[0]} starts again", RuntimeWarning, stacklevel=5)
             self._abandon()
             self._programs.clear()
             self._only = self._last = None
@@ -394,7 +394,7 @@ class Net:
 
     @property
     def arena_bytes(self) -> int:
-        """Memory that a run needs beside its arrays, as NAME_ARENA_BYTES of the C says."""
+        """Memory that a run needs in addition to its arrays, as NAME_ARENA_BYTES of the C says."""
         return int(self._some().memory().arena)
 
     @property
@@ -451,7 +451,7 @@ def _assemble(ports: Sequence[Port], flat: dict[str, np.ndarray]) -> dict[str, A
         elif p.type.startswith(("sequence of ", "optional sequence of ")):
             names = [name for name in flat if name.startswith(p.name + ".") and name[len(p.name) + 1:].isdigit()]
             out[p.name] = [flat.pop(name) for name in sorted(names, key=lambda name: int(name.rsplit(".", 1)[1]))]
-    return {**out, **flat}  # and what was asked for beside them: gradients
+    return {**out, **flat}  # and what was asked for in addition: gradients
 
 
 def compile(model: Source, *, march: str | None = None, threads: int = 1, engine: str | None = None,

@@ -29,7 +29,7 @@ def stored(x: np.ndarray) -> np.ndarray:
 
 
 def rows_of(strings: Any, width: int) -> np.ndarray:
-    """Strings as rows of bytes, zeros behind them."""
+    """Strings as zero-padded rows of bytes."""
     flat = [x if isinstance(x, bytes) else str(x).encode() for x in np.asarray(strings, dtype=object).reshape(-1)]
     shape = np.asarray(strings, dtype=object).shape
     return np.array(flat, dtype=f"S{width}").reshape(-1, 1).view(np.uint8).reshape(*shape, width)
@@ -88,7 +88,7 @@ class Program:
             if out.dtype != dtype or (-1 not in shape and out.shape != shape):
                 raise Usage(f"output '{name}' is {kind}{list(shape)}, the array given for it is {out.dtype}{list(out.shape)}")
             if not out.flags.c_contiguous or not out.flags.writeable:
-                raise Usage(f"output '{name}': the array given for it has to be writable, its elements behind one another")
+                raise Usage(f"output '{name}': expected a writable, contiguous array")
             return None if dtype in STORED else out
         return None if -1 in shape or dtype in STORED else np.empty(shape, dtype)
 
@@ -97,7 +97,7 @@ class Program:
         given = [(self.outputs[i][0], out) for i, out in enumerate(outs) if out is not None]
         for i, (name, out) in enumerate(given):
             for other, before in given[:i]:
-                if np.may_share_memory(out, before):  # elements lie behind one another: bounds are enough
+                if np.may_share_memory(out, before):  # contiguous: bounds are enough
                     raise Usage(f"the arrays given for outputs '{other}' and '{name}' overlap")
 
     def _result(self, i: int, place: np.ndarray | None, out: np.ndarray | None) -> np.ndarray:

@@ -67,11 +67,11 @@ class Rows:
         return cached(self.model, **{**self.options, "max_shapes": bounds}), self.max_batch, False
 
     def column(self, name: str, dtype: str | None, table: Mapping[str, Any]) -> np.ndarray:
-        """The array of an input: a column, or several beside each other."""
+        """The array of an input: a column, or several stacked."""
         which = self.inputs.get(name, name)
         for one in [which] if isinstance(which, str) else which:
             if one not in table:
-                raise Usage(f"input '{name}' of the model: there is no column '{one}'; columns are {', '.join(table)}")
+                raise Usage(f"input '{name}' of the model: expected a column of the table, found '{one}'; columns are {', '.join(table)}")
         wanted = DTYPES.get(dtype or "")
         try:
             parts = [_stack(table[one]) for one in ([which] if isinstance(which, str) else which)]
@@ -82,7 +82,7 @@ class Rows:
 
     @staticmethod
     def laid_out(name: str, x: np.ndarray, shape: Sequence[Any] | None) -> np.ndarray:
-        """Rows of numbers, one behind the other, may be images: they are laid out as the model has them. Axes of one may come and go."""
+        """Flat rows of numbers may be images: they are laid out as the model has them. Axes of one may come and go."""
         rest = tuple(shape or ())[1:]
         if x.shape[1:] == rest or any(not isinstance(n, int) for n in rest):
             return x
@@ -128,7 +128,7 @@ class Rows:
         """Results of `rows` rows and of `short` that are dropped."""
         for name, y in results.items():
             if (not self.outputs or name in self.outputs) and (not np.ndim(y) or len(y) != rows + short):
-                raise Usage(f"output '{name}' has shape {list(np.shape(y))} for {rows + short} rows: it is no column")
+                raise Usage(f"output '{name}' has shape {list(np.shape(y))} for {rows + short} rows: expected one row of results per row")
         return {name: y[:rows] for name, y in results.items() if np.ndim(y)}
 
 

@@ -108,14 +108,14 @@ def converted(x: np.ndarray, wanted: np.dtype) -> np.ndarray:
         return x
     strangers = [e for e in x.reshape(-1) if not isinstance(e, numbers.Number)] if x.dtype == object else []
     if strangers:
-        raise TypeError(f"{strangers[0]!r} is no number")
+        raise TypeError(f"expected a number, found {strangers[0]!r}")
     if x.dtype == object and wanted.kind in "iu":  # astype would not say which
         most = np.iinfo(wanted)
         for e in x.reshape(-1):
             if isinstance(e, numbers.Real) and not most.min <= e <= most.max:  # type: ignore[operator]
-                raise ValueError(f"{e} is no {wanted}")
+                raise ValueError(f"expected {wanted}, found {e}")
     if x.dtype.kind in "SUmM" or (x.dtype.kind == "c" and wanted.kind != "c"):
-        raise TypeError(f"{x.dtype} is no {wanted}")
+        raise TypeError(f"expected {wanted}, found {x.dtype}")
     with np.errstate(all="ignore"):
         out = x.astype(wanted)
         if wanted.kind in "iub" or wanted in STORED:
@@ -123,12 +123,12 @@ def converted(x: np.ndarray, wanted: np.dtype) -> np.ndarray:
         else:
             wrong = ~np.isfinite(out) & np.isfinite(x.astype(np.complex128 if wanted.kind == "c" else np.float64))
     if np.any(wrong):
-        raise ValueError(f"{x[wrong].reshape(-1)[0]} is no {wanted}")
+        raise ValueError(f"expected {wanted}, found {x[wrong].reshape(-1)[0]}")
     return out
 
 
 def as_array(x: Any, wanted: np.dtype | None) -> np.ndarray:
-    """x as an array whose elements lie behind one another: itself where that is so. wanted: the type of what is no array."""
+    """x as a contiguous array; x itself if it is one. wanted: dtype for values that are not arrays."""
     if not isinstance(x, np.ndarray):
         if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
             x = from_dlpack(x)

@@ -15,7 +15,7 @@ from ._rows import Columns, Rows
 
 
 class Predictor:
-    """inputs: from names of inputs to columns (several: laid beside each other), where they are not the same; outputs: from names of
+    """inputs: from names of inputs to columns (several: stacked), where they are not the same; outputs: from names of
     outputs to columns, only these; keep: the columns of the batch stay. The rest as for ingot.compile, ship: the model travels as bytes."""
 
     def __init__(self, model: Source, inputs: Mapping[str, Columns] | None = None, outputs: Mapping[str, str] | None = None,

@@ -23,7 +23,7 @@ def _column(y: np.ndarray) -> list[Any]:
 
 def mapper(model: Source, inputs: Mapping[str, Columns] | None = None, outputs: Mapping[str, str] | None = None, keep: Any = True,
            max_batch: int = 256, ship: bool = False, **options: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What DataFrame.mapInPandas takes. keep: the columns that stay beside the results: all (True), none, or those that are named."""
+    """What DataFrame.mapInPandas takes. keep: the columns that are kept with the results: all (True), none, or those that are named."""
     rows = Rows(model, inputs, outputs, max_batch, ship, **options)
 
     def apply(frames: Iterator[Any]) -> Iterator[Any]:

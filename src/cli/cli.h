@@ -69,8 +69,8 @@ struct Args {
   int nstate;
   const char *input[256], *freeze[64], *dim[256], *shape[64], *max_shape[64];
   int ninput, nfreeze, ndim, nshape, nmax_shape;
-  unsigned old_names;    /* bit set of used aliases that are old names */
-  const char *writes[4]; /* files that compile, opt and verify will write */
+  unsigned long long old_names; /* bit set of used aliases that are old names */
+  const char *writes[4];        /* files that compile, opt and verify will write */
   int nwrites;
 };
 

@@ -58,12 +58,13 @@ static const Opt opts[] = {
     HEAD("model and shapes"),
     TEXT("model-path", "m", model, "PATH", "model file; may also stand alone"),
     TEXT("function", NULL, function, "NAME",
-         "function of a .ch program that is the model (default: the only candidate)"),
+         "function of a .ch program to compile; needed if several qualify"),
     FLAG("files", files, "let .ch programs read and write files (default of run, repl and build)"),
     FLAG("no-files", no_files,
          "refuse .ch programs that read or write files (default of the other verbs)"),
     LIST("input-dim", "d", dim, "SPEC",
-         "set a dimension: batch=1, batch:1 or images:0=1; repeatable or comma-separated"),
+         "set a dimension: batch=1 (or batch:1) in all inputs, images:0=1 for dimension 0 of input "
+         "images; repeatable or comma-separated"),
     LIST("shapes", NULL, shape, "SPEC", "set input shapes: x:1x3x224x224; repeatable"),
     LIST("max-shapes", NULL, max_shape, "SPEC",
          "bound dimensions that stay symbolic: x:8x3x224x224, batch=8 or x:0=8"),
@@ -72,7 +73,8 @@ static const Opt opts[] = {
     LIST("state", NULL, state, "IN=OUT",
          "feed output OUT back as input IN, kept in the arena; auto: match names; repeatable"),
     TEXT("grad", NULL, grad, "Y[:X,W]",
-         "add outputs X.grad: gradients of sum(Y) (default: of all inputs)"),
+         "add outputs X.grad, W.grad: gradients of sum(Y) with respect to X, W (default: all "
+         "inputs)"),
     TEXT("train", NULL, train, "SPEC",
          "compile a training step: loss=cross_entropy,optimizer=adam (see docs/training.md)"),
     HEAD("inputs and outputs"),
@@ -127,7 +129,8 @@ static const Opt opts[] = {
     TEXT("presence-penalty", NULL, presence_penalty, "X",
          "subtract X from the logits of tokens already in the context (default 0)"),
     TEXT("date", NULL, date, "YYYY-MM-DD",
-         "date passed to the chat template (default: today; 2026-01-01 in C and baked prompts)"),
+         "date passed to the chat template (default: today; 2026-01-01 in generated C and with "
+         "--bake-prompt)"),
     FLAG("conversation", conversation, NULL),
     FLAG("single-turn", single_turn, NULL),
     HEAD("language models"),
@@ -135,7 +138,8 @@ static const Opt opts[] = {
           "context length in tokens (default: as trained, at most 4096)"),
     WHOLE("chunk", chunk, "N", 1, 1ull << 20,
           "tokens per prefill run (default 128; play and bench 256)"),
-    TEXT("cache", NULL, cache, "TYPE", "KV cache type: f16 (default), f32 or int8"),
+    TEXT("cache", NULL, cache, "TYPE",
+         "KV cache type: f16 (default; f32 with --precise), f32 or int8"),
     FLAG("every-token", every_token, "return the logits of every token, not only of the last"),
     TEXT("bake-prompt", NULL, bake_prompt, "FILE",
          "system prompt whose KV cache becomes part of the code"),
@@ -144,7 +148,7 @@ static const Opt opts[] = {
          "instruction set: scalar, simd128, sse2, neon, avx2, avx512, native, a comma-separated "
          "list, or multi: sse2,avx2,avx512 selected at run time"),
     WHOLE("threads", threads, "N", 1, 64,
-          "threads of one run of compiled C (default 1); results are bit-identical"),
+          "threads of each run of generated C (default 1); every N gives the same bits"),
     TEXT("threads-api", NULL, threads_api, "API", "pthread (default) or openmp"),
     WHOLE("threads-grain", threads_grain, "NS", 1, 1000000000,
           "minimum estimated work per thread in ns (default 4000)"),
@@ -153,9 +157,10 @@ static const Opt opts[] = {
     TEXT("ram", NULL, ram, "BYTES",
          "limit arena + stack + inputs + outputs, e.g. 256K; emit the fastest code that fits"),
     FLAG("precise", precise,
-         "compute exp, tanh, ... in double without SIMD, rounded to the nearest float"),
+         "round exp, tanh, ... to the nearest float; no Winograd F(4x4), no int8 activations in "
+         "language models"),
     TEXT("backend", NULL, via, "llvm", "emit OUT.o, OUT.a or OUT.so with LLVM instead of C"),
-    TEXT("triple", NULL, triple, "T[,CPU[,F]]",
+    TEXT("triple", NULL, triple, "T[,CPU[,FEATURES]]",
          "LLVM target: wasm32, thumbv7em-none-eabihf,cortex-m4 (with --backend llvm)"),
     TEXT("project", NULL, project, "KIND",
          "cmake, make, zephyr, arduino, platformio, esp-idf or rust"),
@@ -169,8 +174,9 @@ static const Opt opts[] = {
     FLAG("presets", presets, "list the presets; needs no model"),
     FLAG("lto", lto, "link-time optimization; OUT.o and OUT.a: compile as one unit"),
     {"pgo", NULL, OPT_may, offsetof(Args, pgo), 0, 0, "[=WORKLOAD]",
-     "profile-guided optimization with FILE.npz, a folder of them, prompts (.json or lines), or "
-     "generated inputs",
+     "profile-guided optimization; WORKLOAD: FILE.npz, a folder of .npz, or prompts (.json, or one "
+     "per "
+     "line); default: generated inputs",
      0, 0, NULL},
     FLAG("bolt", bolt, "optimize the program's layout with llvm-bolt and a run-time profile"),
     FLAG("fast-math", relaxed,
@@ -181,12 +187,13 @@ static const Opt opts[] = {
     HEAD("generated C"),
     TEXT("name", "f", name, "NAME", "prefix of all C names (default: from the output file)"),
     TEXT("weights", NULL, weights, "HOW",
-         "inline (numbers, or strings when large), literal, text, file: NAME.bin (default above 8 "
-         "MB), pointer: an argument"),
+         "literal: numbers; text: strings; inline: literal, or text when large; file: NAME.bin "
+         "(default above 8 MB); pointer: an argument of the run function"),
     FLAG("cpp", cpp, "also write NAME.hpp, a C++ class that owns its arena"),
     WHOLE("split", split, "N", 1, 64,
           "split kernels into N compilation units: -DNAME_PART=0 ... N-1"),
-    FLAG("caller", caller, "also emit NAME_call and NAME_facts, which --library needs"),
+    FLAG("caller", caller,
+         "also emit NAME_call and NAME_facts, which run --library and verify --library need"),
     FLAG("profile", profile, "call a user callback after every kernel (see the header)"),
     FLAG("debug", debug,
          "give every tensor its own array, so that sanitizers catch out-of-bounds accesses; not "
@@ -287,13 +294,13 @@ static const struct {
     {"verify", "engine", "NAME", "compare only:"},
     {"bench", "engine", "NAME", "measure only:"},
     {"build", "march", "CPU",
-     "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march=, also with "
-     "features: x86-64-v3,+avx512f"},
+     "scalar, sse2, neon, avx2, avx512, native (default), multi, or any name that -march= of "
+     "the C compiler accepts, with features: x86-64-v3,+avx512f"},
     {"build", "seconds", "X",
-     "measuring time of --lto, --fast-math, --pgo and --bolt in s (default 1)"},
+     "seconds spent measuring each of --lto, --fast-math, --pgo and --bolt (default 1)"},
     {"build", "clean", NULL, "delete cached profiles and programs; needs no model"},
     {"build", "verbose", NULL, "print every command and the settings of the preset"},
-    {"build", "json", NULL, "print JSON: the product, or the speed-up of each step"},
+    {"build", "json", NULL, "print JSON: the files built, or the measured speed-up of each step"},
     {"bench", "march", "CPU",
      "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
     {"run", "text", "TEXT", "text to tokenize as the input ids; -: standard input"},
@@ -617,7 +624,7 @@ static int read_option(Args *a, const Verb *v, int argc, char **argv, int *i) {
   int alias;
   const Opt *o = split_word(v, w, name, &value, &alias);
   if (!o) return no_option(v, w, name, value ? value : *i + 1 < argc ? argv[*i + 1] : NULL);
-  if (alias >= 0 && aliases[alias].is_old) a->old_names |= 1u << alias;
+  if (alias >= 0 && aliases[alias].is_old) a->old_names |= 1ull << alias;
   if (o->kind == OPT_flag) {
     if (value) return no_value(v, o, w, "takes no value");
   } else if (!value && o->kind == OPT_may) {

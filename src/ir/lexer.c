@@ -95,10 +95,15 @@ static const Renamed old_ops[] = {
     {"dequantize", "unblock"}, {"exp_nonpos", "exp0"},        {"exp_p1", "exp1"},
     {"gelu_x2", "gelu2"},      {"matmul_quant", "dot_blocks"}};
 
+/* In version 1 the words of version 2 are names: `pin[i]` is an element of a buffer. */
 bool lex_accept_word(Lexer *s, const char *w) {
   bool is = lex_is_word(s, w);
-  for (u32 i = 0; !is && s->version == 1 && i < sizeof old_words / sizeof *old_words; i++)
-    is = !strcmp(old_words[i].now, w) && lex_is_word(s, old_words[i].was);
+  for (u32 i = 0; s->version == 1 && i < sizeof old_words / sizeof *old_words; i++) {
+    if (strcmp(old_words[i].now, w)) continue;
+    const char *next = s->at + strlen(w);
+    if (is && next < s->end && *next == '[') return false;
+    is = is || lex_is_word(s, old_words[i].was);
+  }
   if (is) s->at += lex_word(s);
   return is;
 }
@@ -116,8 +121,9 @@ void lex_header(Lexer *s, const char *form) {
   if (lex_accept_word(s, "ingot")) {
     s->version = lex_integer(s);
     if (s->version < 1 || s->version > TEXT_VERSION)
-      BAD(s, "text form version: expected 1 to %d, found %lld; a newer ingot wrote this file",
-          TEXT_VERSION, (long long)s->version);
+      BAD(s, "text form version: expected 1 to %d, found %lld%s", TEXT_VERSION,
+          (long long)s->version,
+          s->version > TEXT_VERSION ? "; a newer ingot wrote this file" : "");
   }
   lex_expect_word(s, form);
 }

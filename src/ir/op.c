@@ -1,7 +1,7 @@
 /* op.c: the operator table from ops.def, and the names of attributes.
  *
- * Lookup by name scans the table; the first character decides nearly always. Only the parsers of
- * the text forms use it. */
+ * Lookup by name scans the table; the first character decides nearly always. The parsers
+ * of the text forms and the attribute `reduce` use it. */
 #include "ir/graph.h"
 
 #include <string.h>

@@ -28,7 +28,7 @@ NOT = {"front": {"src/ir/prog.h"}, "front/compose": {"src/ir/prog.h"}, "front/on
 # Headers a folder may see although not the folder they are in: what every reader fills in, what works on the graph alone, files of
 # arrays in the encoding of ONNX, and ONNX models that are written again.
 ALSO = {"text": {"src/ir/mathlib.h", "src/ir/mathlibd.h", "src/ir/mathlibf.h", "src/ir/mathlibq.h", "src/ir/mathlibs.h"}, "front/onnx": {"src/front/reader.h", "src/front/input_extents.h", "src/pass/graph/grad.h"}, "front/tflite": {"src/front/reader.h", "src/front/input_extents.h"}, "front/llm": {"src/front/reader.h", "src/front/vocab_file.h"}, "api": {"src/front/onnx/pb.h", "src/front/onnx/onnx_quantize.h"}, "lang": {"src/front/onnx/pb.h"}}
-# Libraries behind a switch of the Makefile (IMAGES), each in one place.
+# Libraries that need a switch of the Makefile (IMAGES), each in one place.
 OPTIONAL = {("src/io/image_libs.c", name) for name in ("openjpeg.h", "webp/decode.h", "jpeglib.h")} | {(f"src/back/vm/{x}", "immintrin.h") for x in ("tile.c", "rows.h")}
 LIBC = {"assert", "ctype", "dirent", "dlfcn", "elf", "errno", "fcntl", "fenv", "float", "inttypes", "limits", "locale", "math",
         "poll", "pthread", "sched", "setjmp", "signal", "spawn", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
@@ -61,7 +61,7 @@ class Tree:
             self.direct[path] = [*self.includes(path)]
 
     def resolve(self, path, name):
-        """The file that the compiler finds: beside the one that includes it, else below src/ (-Isrc)."""
+        """The file that the compiler finds: next to the including file, else below src/ (-Isrc)."""
         for top in (os.path.dirname(path), "src"):
             found = os.path.normpath(os.path.join(top, name))
             if found in self.files:
@@ -80,7 +80,7 @@ class Tree:
                 if name.removesuffix(".h") not in LIBC and (path, name) not in OPTIONAL:
                     self.wrong.append(f"{where}: <{name}> is not of libc or libm")
             elif not self.resolve(path, name):
-                self.wrong.append(f"{where}: there is no {name}")
+                self.wrong.append(f"{where}: {name} does not exist")
             else:
                 yield line, self.resolve(path, name)
 

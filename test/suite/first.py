@@ -167,7 +167,7 @@ def in_c(c):
     c.run("compile", "one.onnx", "--split", "4", "-o", "one.c")
     for part, fine in ((0, True), (3, True), (4, False), (9, False), (-1, False)):
         got = run([*strict, f"-DONE_PART={part}", "-c", "one.c", "-o", "part.o"], 60, cwd=c.dir)
-        want((got.rc == 0) == fine and (fine or b"is a number from 0 to" in got.err), f"part {part}: {got.rc} {got.err}")
+        want((got.rc == 0) == fine and (fine or b"must be a number from 0 to" in got.err), f"part {part}: {got.rc} {got.err}")
 
 
 def machines(c):

@@ -299,7 +299,7 @@ def shipped(env):
     for verb, *rest in (("compile",), ("build", "-o", os.path.join(folder, "ship.o")), ("export", "--for", "cmake", "-o", os.path.join(folder, "out")), ("inspect",), ("bench",), ("verify",), ("opt",)):
         for option, value in (("grad", "output"), ("grad", "none"), ("train", "loss=mse"), ("freeze", "x=1"), ("freeze", "none=1"), ("state", "auto")):
             got = run([env.ingot, verb, paths[0], *rest, f"--{option}", value], LIMIT)
-            if got.rc != 3 or got.out or f"--{option}: is for model files" not in got.text() or "runs first" in got.text():
+            if got.rc != 3 or got.out or f"--{option}: is not supported for a function of a program" not in got.text() or "runs first" in got.text():
                 raise Fail(f"{verb} --{option} {value}: {explain(got)}: {tail(got.text())}")
 
 

@@ -51,7 +51,7 @@ PLANTED = [
      "src/back/c/e.c:1: back must not see src/ir/graph.h through src/back/c/c.h"),
     ({"base/base_own.h": "", "api/api_internal.h": "", "cli/c.c": '#include "base/base_own.h"\n'}, "src/cli/c.c:1: cli must not see src/base/base_own.h"),
     ({"base/b.c": "#include <zlib.h>\n"}, "src/base/b.c:1: <zlib.h> is not of libc or libm"),
-    ({"base/b.c": '#include "gone.h"\n'}, "src/base/b.c:1: there is no gone.h"),
+    ({"base/b.c": '#include "gone.h"\n'}, "src/base/b.c:1: gone.h does not exist"),
     ({"ir/x.c": 'void f(void) {\n  abort();\n}\n'}, "src/ir/x.c:2: the library calls abort"),
     ({"new/x.c": ""}, "src/new/x.c: the rule does not know the folder new"),
 ]

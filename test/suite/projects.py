@@ -338,7 +338,7 @@ def strangers(w):
         folder = f"{kind}-{file.replace('/', '-')}"
         os.makedirs(os.path.dirname(w.path(f"{folder}/{file}")))
         w.write(f"{folder}/{file}", "mine\n")
-        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", kind, "--name", "d", "-o", folder, code=2, text=f"{folder}/{file} is there, and no ingot export wrote it")
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", kind, "--name", "d", "-o", folder, code=2, text=f"{folder}/{file} exists and was not written by ingot export")
         left = [os.path.join(top, f) for top, _, files in os.walk(w.path(folder)) for f in files]
         with open(w.path(f"{folder}/{file}")) as f:
             want(left == [w.path(f"{folder}/{file}")] and f.read() == "mine\n", f"{kind}: {left}")

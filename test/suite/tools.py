@@ -281,7 +281,7 @@ def explains(w):
     lines = [x for x in text.splitlines() if " -> " in x and not x.startswith("group")]
     for line in ("max 'relu1' -> conv 'conv2': its user reads every element many times",
                  "add 'fc' -> reduce_max 'probability', sub 'probability': used more than once",
-                 "mul 'probability' -> return: a result of its region"):
+                 "mul 'probability' -> return: a result of the model or of its region"):
         want(line in lines, f"no line `{line}` in\n{text}")
     want(all(re.fullmatch(r"\w+ \S+ -> (\w+ \S+(, )?)+: [a-z ,]+|\w+ \S+ -> return: [a-z ]+", x) for x in lines), f"lines are\n{text}")
     with open(w.path("many.ing"), "w") as f:

@@ -310,7 +310,7 @@ def missing(w):
     """Tools that are not there are named with their package before work begins."""
     os.mkdir(w.path("bin"))
     for package in ("clang", "lld"):
-        w.run(w.env.ingot, "build", "no-such.onnx", "-o", "n.wasm", code=5, text=f"Debian has it in the package {package}", env={"PATH": w.path("bin")})
+        w.run(w.env.ingot, "build", "no-such.onnx", "-o", "n.wasm", code=5, text=f"(Debian package {package})", env={"PATH": w.path("bin")})
         os.symlink(shutil.which("clang"), w.path("bin/clang")) if package == "clang" else None
 
 

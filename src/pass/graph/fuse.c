@@ -6,13 +6,14 @@
  *   inline     the value is computed where it is used
  *   epilogue   the value stays in an accumulator, and its users finish it before the store
  *
- * A group is a root with all inline and epilogue values below it. It becomes one kernel.
+ * A group is a root with all inline and epilogue values that it is computed from. It becomes one
+ * kernel.
  *
- * Inline values come from MAP nodes, and from VIEW nodes that do not reorder memory. A MAP needs a
- * single use. A view may have many, because an index costs nothing. The user must read its operand
- * through an index, as MAP, REDUCE, VIEW and JOIN do. CONTRACT and WINDOW read each element many
- * times, so they accept only views. A contraction also accepts int8 operands converted to integers
- * (node_is_decode): its kernel loads int8.
+ * Inline values come from MAP nodes, from VIEW nodes other than reshape, and from gathers of whole
+ * rows. A MAP needs a single use. A view may have many: each only changes the index expression. The
+ * user must read its operand through an index, as MAP, REDUCE, VIEW and JOIN do. CONTRACT and
+ * WINDOW read each element many times, so they accept only views. A contraction also accepts narrow
+ * integers converted to i32, minus a zero point (node_is_decode): its kernel loads the narrow type.
  *
  * Epilogue values come from REDUCE, CONTRACT and WINDOW nodes with one use, by a MAP of the same
  * shape. Typical epilogues are bias, residual, activation and requantization.
@@ -23,16 +24,16 @@
  * A value is never inlined into another region: a loop body would compute it in every iteration.
  *
  * needs: use counts, dead code removed  keeps: results bit for bit  breaks: nothing; any edit
- * invalidates the marks
+ * makes Value.home invalid
  */
 #include <string.h>
 #include "pass/pass.h"
 
-#define SEVERAL ((Val)-1) /* sink of a value whose uses end in different places */
+#define SEVERAL ((Val)-1) /* the uses of a value have no common sink; see Fuse.sink */
 
 enum {
   FUSE_NODES = 48, /* limit for one group, so that expressions stay readable and compile fast */
-  ROW = 4,         /* minimum elements of a row that is gathered in place */
+  ROW = 4,         /* minimum elements of a row for its gather to be inlined */
   CHEAP = 2,       /* maximum operations that are repeated in a group rather than stored */
   SHOWN = 3,       /* users named in a line of --explain */
 };
@@ -45,16 +46,18 @@ typedef struct Fuse {
   RegionId *region;     /* by node: its region */
   u32 *size;            /* by value: nodes of the expression if it is inlined */
   Val *epilogue;        /* by value: reduction whose accumulator its group uses; 0: none */
-  Val *sink; /* by value: the last node that all uses flow into; the value itself: there is none */
-  u32 *weight;     /* by value: operations needed to compute it once more */
+  Val *sink;   /* by value: value in which all uses end, followed through elementwise users of the
+                  same shape; v itself: they do not meet */
+  u32 *weight; /* by value: operations needed to compute it once more */
   bool *scattered; /* by value: its uses turned out to be in several groups */
-  bool *hot;       /* by value: int8 converted to integers, read by a contraction */
-  Val *byte;       /* by value: the byte in channel blocks that it is a function of; 0: none */
-  bool *function;  /* by value: that function is more than arithmetic */
-  Val *root;       /* by value: root of the group of its last use in this round */
+  bool *hot;       /* by value: narrow integer converted to i32 for a contraction */
+  Val *byte;       /* by value: the one-byte value in channel blocks of which it is an elementwise
+                      function; 0: none */
+  bool *function;  /* by value: that function calls exp, tanh or the like (scalar_is_fast) */
+  Val *root;       /* by value: root of the group of the use visited last, if seen == round */
   u32 *seen;       /* by value: round in which `root` was set */
   u32 round;
-  bool check; /* verify given marks instead of choosing them */
+  bool check; /* check the given Value.home instead of choosing it */
 } Fuse;
 
 static bool same_shape(Graph *g, Val a, Val b) {
@@ -89,21 +92,21 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   case OK_MAP:
   case OK_VIEW: return u->op == OP_reshape ? "a reshape needs its operand in memory" : NULL;
   case OK_REDUCE:
-    if (!is_reduction(u)) return "its user searches the operand";
+    if (!is_reduction(u)) return "its user, such as argmax, reads the operand from memory";
     return u->op == OP_resume_sum && u->in[1] == v->out[0] ? "it is the initial value of its user"
                                                            : NULL;
   case OK_GATHER: return "its user gathers from the operand";
   case OK_JOIN: return NULL;
   case OK_CONTRACT:
   case OK_WINDOW:
-    if (!is_reduction(u)) return "its user searches the operand";
+    if (!is_reduction(u)) return "its user, such as argmax, reads the operand from memory";
     if (decode && kind_of(u) == OK_CONTRACT) return NULL;
     return node_is_view(v) ? NULL : "its user reads every element many times";
   default: return "its user needs the operand in memory";
   }
 }
 
-/* Marks the int8 operands of a contraction, from the converted value down to the bytes. */
+/* Marks the conversions to i32 (cast, zero point) of the narrow operands of a contraction. */
 static void find_hot(Fuse *f, const Node *n) {
   Graph *g = f->g;
   for (u32 i = 0; kind_of(n) == OK_CONTRACT && i < n->nin; i++)
@@ -138,7 +141,8 @@ static void count_users(Fuse *f) {
           f->refused[v] = refuses(f, graph_node(g, def), n);
       }
     }
-    for (u32 i = 0; i < k->ret.n; i++) f->refused[k->ret.at[i]] = "a result of its region";
+    for (u32 i = 0; i < k->ret.n; i++)
+      f->refused[k->ret.at[i]] = "a result of the model or of its region";
   }
 }
 
@@ -166,7 +170,7 @@ static void find_sinks(Fuse *f, RegionId b) {
 }
 
 /* Finds functions of one byte that become lookup tables (tile_lut.c). The byte must be in memory,
- * in channel blocks, and the result must be narrow. */
+ * in channel blocks, and the result at most 2 bytes wide. */
 static void find_bytes(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->blk.at[b];
@@ -208,7 +212,8 @@ static u32 weight_of(const Fuse *f, const Node *n) {
   return 1 + w;
 }
 
-/* May v be recomputed for each of its uses? All of them are in one group. */
+/* May v be recomputed for each of its uses? They must meet in one sink and v must be cheap;
+ * find_scattered checks later that they are in one group. */
 static bool is_shared(const Fuse *f, Val v) {
   return f->sink[v] != v && !f->scattered[v] && (f->weight[v] <= CHEAP || is_looked_up(f, v));
 }
@@ -247,7 +252,7 @@ static bool find_scattered(Fuse *f, RegionId b) {
 /* Why v cannot be inlined; NULL: it can. */
 static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   if (!node_is_view(n) && kind_of(n) != OK_MAP && !is_rows(f->g, n))
-    return "not an elementwise operation or a view";
+    return "neither an elementwise operation nor a view";
   if (n->op == OP_bitcast) return "a bitcast reads its operand from memory";
   if (node_is_view(n) && graph_val(f->g, v)->layout)
     return "stored in the layout that its users need";
@@ -262,7 +267,7 @@ static const char *not_inline(const Fuse *f, Val v, const Node *n) {
 
 static const char *not_epilogue(const Fuse *f, Val v, const Node *n) {
   Graph *g = f->g;
-  if (!is_reduction(n)) return "not a reduction or contraction";
+  if (!is_reduction(n)) return "neither a reduction nor a contraction";
   if (!f->uses[v]) return "not used";
   if (f->uses[v] > 1 && !is_shared(f, v)) return "used more than once";
   if (f->refused[v]) return f->refused[v];
@@ -272,12 +277,13 @@ static const char *not_epilogue(const Fuse *f, Val v, const Node *n) {
   return NULL;
 }
 
-/* Why v, which has an accumulator below it, cannot be inlined; NULL: it can. Its user must be a map
- * of the same shape. */
+/* Why v, which is computed from an accumulator of its group, cannot be inlined; NULL: it can. Its
+ * user must be a map of the same shape. */
 static const char *not_inline_epilogue(const Fuse *f, Val v, const Node *n) {
   const char *why = not_inline(f, v, n);
   if (why) return why;
-  if (f->uses[v] > 1 && !is_shared(f, v)) return "used more than once"; /* a view */
+  if (f->uses[v] > 1 && !is_shared(f, v))
+    return "used more than once"; /* each use of a view would repeat the reduction */
   const Node *u = graph_node(f->g, f->user[v]);
   if (kind_of(u) != OK_MAP) return "its user would compute the reduction again";
   if (!same_shape(f->g, v, u->out[0]))
@@ -319,8 +325,8 @@ static void explain(const Fuse *f, StrBuf *why, const Node *n, const char *why_n
   sb_fmt(why, "%s: %s\n", found ? "" : " -> return", why_not);
 }
 
-/* Adds up the operands of n. An operand that would bring a second accumulator into the group gets a
- * buffer. */
+/* Adds the sizes of the inlined operands of n to its own. An operand that would bring a second
+ * accumulator into the group gets a buffer. */
 static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
   for (u32 i = 0; i < n->nin; i++) {
     Value *v = graph_val(f->g, n->in[i]);
@@ -358,7 +364,7 @@ static void visit(Fuse *f, NodeId id, StrBuf *why) {
   Value *x = graph_val(g, v);
   if (f->check && x->home != HOME_buffer && x->home != home)
     fail(g->c, ERR_input, n->loc, "%s cannot be %s: %s", op_info[n->op].name, home_name[x->home],
-         why_not ? why_not : "wrong kind");
+         why_not ? why_not : "expected epilogue");
   if (!f->check) x->home = home;
   if (x->home == HOME_epilogue) f->epilogue[v] = v;
   bool counts = kind_of(n) != OK_LEAF && n->op != OP_reshape; /* a reshape needs no code */
@@ -398,7 +404,8 @@ static void run(Graph *g, StrBuf *why, bool check) {
     again = false;
     for (RegionId b = 1; b < g->blk.n; b++) again = find_scattered(&f, b) || again;
     if (again && check)
-      fail(g->c, ERR_input, LOC_NONE, "a reduction has its epilogue in two groups, expected one");
+      fail(g->c, ERR_input, LOC_NONE,
+           "a value without a buffer is used in two groups, expected one");
     if (why && !again) sb_put(why, lines.at, lines.n);
   }
 }

@@ -25,10 +25,10 @@
 typedef enum LaneUse {
   LU_splat,  /* not at all: one element is broadcast */
   LU_vector, /* by one element per lane: a vector load */
-  LU_packed  /* in any other way: it is packed into panels */
+  LU_packed  /* read from panels: moves in another way, is constant, or is large */
 } LaneUse;
 
-/* Time of the epilogue, compared with that of the reduction. */
+/* How expensive the epilogue is, by its most expensive operation. */
 typedef enum EpilogueCost {
   EC_plain,    /* none, or arithmetic with constants */
   EC_loads,    /* also loads other values */
@@ -38,22 +38,24 @@ typedef enum EpilogueCost {
 /* An operand that memory holds as int8 or int16; see tile_int.c. */
 typedef struct TileBytes {
   u32 operand;     /* FORM_IN: none */
-  i64 zero;        /* zero point; the accumulators start with its share subtracted */
+  i64 zero;        /* zero point; accumulators start at -zero * sum of the weights */
   bool bias_128;   /* the operand is signed; dot_i8x4 gets it plus 128 */
   bool sum_in_f32; /* accumulate in f32, which is exact here */
-  BufId sums;      /* initial accumulators, in panels; 0: f.init */
+  BufId sums;      /* initial accumulators, laid out like the panels; 0: f.init */
 } TileBytes;
 
 /* Stores and the epilogue. */
 typedef struct TileStore {
-  bool pads;    /* the result has padding: store the last vector whole */
-  bool partial; /* the last vector can be computed without reading past the operands */
-  bool finish_is_wide, is_wide; /* the epilogue, and the store, work on whole vectors */
-  bool finish_stays_inside;     /* the epilogue of a partial vector loads only existing elements */
+  bool pads;                /* the result has padding: store the last vector whole */
+  bool partial;             /* the last vector can be computed without reading past the operands */
+  bool finish_is_wide;      /* the epilogue can be computed on vectors */
+  bool is_wide;             /* the epilogue and the store can both be vectors */
+  bool finish_stays_inside; /* the epilogue of a partial vector loads only existing elements */
   EpilogueCost finish;
 } TileStore;
 
-/* Points of an axis that meet all panels before the next ones do; see tile_cache.c. */
+/* Range of an axis that is processed with all panels before the next range starts; see
+ * tile_cache.c. */
 typedef struct CacheTile {
   u32 axis;     /* the row axis or an axis outside of it; FORM_AXES: not tiled */
   i64 each;     /* points of one cache tile */
@@ -62,15 +64,15 @@ typedef struct CacheTile {
 
 /* Prefetch of the panels that come next; see tile_prefetch.c. */
 typedef struct TilePrefetch {
-  i64 lines; /* cache lines per tile; 0: no prefetch */
-  u32 axis;  /* reduction axis that is split for the hints; FORM_AXES: hints go between channel
-                blocks */
+  i64 lines; /* cache lines that each tile prefetches; 0: none */
+  u32 axis;  /* reduction axis whose loop is split to place hints between its parts; FORM_AXES: one
+                position per channel block */
   i64 steps; /* reduction steps that may issue a hint */
   BufId of;  /* the packed weights */
   i64 panel, line;    /* elements of a panel, and of a cache line */
   i64 ahead;          /* elements from the panels of this tile to the next ones */
-  ExprId tile, first; /* number of the tile among those that read these panels; its first panel in
-                         the batch */
+  ExprId tile, first; /* index of this tile among those that read the same panels; index of its
+                         first panel within the batch */
   ExprId batch;       /* panels of all earlier batches */
 } TilePrefetch;
 
@@ -78,15 +80,15 @@ typedef struct TilePrefetch {
 typedef struct TileAt {
   i64 from;        /* point of the lane axis at which panel 0 starts */
   CacheTile block; /* each 0: not tiled */
-  ExprId line;     /* point of the loops between panels and rows, counted; 0: no such loops */
-  i64 lines;       /* number of these points; 0: one */
+  ExprId line; /* linear index over the loops between the panel loop and the row loop; 0: none */
+  i64 lines;   /* iterations of these loops; 0: one */
   TilePrefetch fetch;
   ExprId panel;          /* number of the vector along the lane axis */
   ExprId panel_in_tile;  /* number of the vector within the tile */
   VarId var[FORM_AXES];  /* loop variables */
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
   VarId split_block, split_lane;
-  ExprId quad;     /* group of the quad axis */
+  ExprId quad;     /* index of the group of 4 (or 2) reduction points being consumed */
   InnerVars inner; /* lane_var, and the variables that run inside of channel blocks */
 } TileAt;
 
@@ -104,8 +106,8 @@ typedef struct TileAxes {
 typedef struct TileSums {
   i64 panels, max_rows;  /* panels of a tile, and the upper limit for its rows */
   i64 budget;            /* registers for accumulators */
-  i64 rows;              /* rows of tiles with that many panels; 0: as many as the budget allows */
-  bool panels_innermost; /* loops over axes without panels are outside of the loop over panels */
+  i64 rows;              /* rows of a tile, set by autotuning; 0: what budget and max_rows allow */
+  bool panels_innermost; /* the panel loop is inside the loops over the other, non-batch axes */
 } TileSums;
 
 typedef struct Tile {
@@ -118,11 +120,11 @@ typedef struct Tile {
   LaneUse use[FORM_IN];
   BufId pack[FORM_IN];
   bool packed_at_run[FORM_IN]; /* packed by the kernel itself, not at compile time */
-  bool widens;                 /* this tile stores `wide` and does not read it */
   BufId wide[FORM_IN];         /* f16 panels of a tile, converted to f32; 0: read as f16 */
+  bool widens;                 /* this tile reads f16 panels and fills `wide` for later tiles */
   TileStore store;
   BufId table; /* lookup table of a map (tile_lut.c); 0: computed */
-  u64 unroll;  /* bit per axis: unroll this reduction, because its steps read the same vectors */
+  u64 unroll;  /* bit per reduction axis to unroll: overlapping windows of rows share loads */
   TileSums sums;
   VarId lane_var, acc_var; /* placeholders for lane and accumulator until expressions are widened */
   const char *why_not;     /* why the form has no tile of this kind */
@@ -134,16 +136,16 @@ typedef struct TransposePlan TransposePlan; /* see lower_transpose.c */
 
 /* How a form is written and why: chosen once (kernel_choose.c), then written accordingly. */
 typedef struct KernelRecord {
-  const ConvPlan *conv; /* plan that layout_pass.c used; zeros unless a convolution */
+  const ConvPlan *conv; /* plan that layout_pass.c used; all zero for other nodes */
   Family family;
   Str size, reason;
-  Tile t;                    /* the tile; interior: that of the interior */
+  Tile t;                    /* the tile; interior: the tile of the part without padding */
   Tile out;                  /* dot_rows: lanes along the results, those of t along the reduction */
   u32 axis;                  /* row_acc: its axis; interior: axis along which the window slides */
-  Segment in;                /* interior: positions of the window that lie inside */
-  u32 nslide;                /* segments: number of windows, */
-  u32 dim;                   /* first dimension they slide over, */
-  WindowDim slide[MAX_RANK]; /* and their geometry */
+  Segment in;                /* interior: range of outputs whose whole window is inside */
+  u32 nslide;                /* segments: number of windowed dimensions */
+  u32 dim;                   /* segments: first of these dimensions */
+  WindowDim slide[MAX_RANK]; /* segments: window of each */
   Wino *wino;
   TransposePlan *turn;
   const char *why_not; /* plain: why vectors do not apply */
@@ -153,7 +155,9 @@ typedef struct KernelRecord {
 void kernel_choose(Lower *l, const Form *f, KernelRecord *r);
 void kernel_write(Lower *l, Cursor at, const Form *f,
                   KernelRecord *r); /* also attaches the record to the kernel as a note */
-bool lower_tiles(Lower *l, Cursor at, const Form *f); /* one part of a form; false: no tile fits */
+bool lower_tiles(
+    Lower *l, Cursor at,
+    const Form *f); /* chooses and writes vector loops for a part of a form; false: nothing fits */
 
 /* Points of the reduction; all its axes have known extents. */
 static inline double tile_reduction_size(const Tile *t) {
@@ -199,15 +203,16 @@ bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->ax
 bool tile_map_repeats(
     Tile *t); /* may a map store elements twice? Its operands must not alias the result. */
 /* Does a vector that starts at this point of t->axis.lane stay inside one channel block of all
- * operands and of the result? One that starts at a multiple of its lanes does. The first function
- * is for maps, the second for horizontal reductions. */
+ * operands and of the result? A vector that starts at a multiple of its lane count always does. The
+ * first function is for maps, the second for horizontal reductions. */
 bool tile_map_fits(const Tile *t, i64 from, u32 lanes);
 bool tile_horizontal_fits(const Tile *t, i64 from);
 Cover tile_cover(i64 n, i64 most);
 i64 tile_rows(const Tile *t, i64 panels);
 bool tile_row_fits(const Tile *t, u32 axis); /* can it be the row axis? */
-double tile_time(const Tile *t,
-                 i64 columns);        /* time of one reduction step, over all rows and panels */
+double tile_time(
+    const Tile *t,
+    i64 columns); /* estimated time of one reduction step over all rows and `columns` panels */
 double tile_fma_share(const Tile *t); /* part of that time spent in multiply-adds */
 
 /* Statements and expressions built between these two calls are dropped. */
@@ -223,13 +228,15 @@ void tile_lut_store(Tile *t, Cursor at); /* loads and stores the lanes of one ve
 void tile_tune(Tile *t, i64 widest);
 
 /* tile_int.c: reductions over int8 and int16 products. */
-bool bytes_begin(Tile *t);  /* replaces the operand by its narrow source; false: none has one */
+bool bytes_begin(
+    Tile *t); /* reads int8 or int16 instead of its i32 conversion; false: there is none */
 bool bytes_choose(Tile *t); /* chooses the instruction; false: plain integer arithmetic */
-ExprId bytes_load(const Tile *t, ExprId load); /* operand of a multiply-add, as a scalar */
+ExprId bytes_load(const Tile *t,
+                  ExprId load); /* operand of one step: an element, or a group packed in an i32 */
 ExprId bytes_sum(const Tile *t,
                  ExprId acc); /* converts an accumulator in f32 to the integer it holds */
 
-/* lower_winograd.c: data of a constant whose data is made on demand. */
+/* lower_winograd.c: transformed weights of a Winograd kernel, computed on demand. */
 const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a);
 
 /* tile_pack.c */
@@ -237,22 +244,23 @@ void pack_sums(Tile *t,
                u32 k); /* sets t->bytes.sums: -zero * sum of the weights of constant operand k */
 ExprId sums_load(const Tile *t);
 void pack_const(Tile *t, u32 k);          /* packs a constant operand at compile time */
-void pack_run(Tile *t, Cursor at, u32 k); /* writes code that packs another operand */
+void pack_run(Tile *t, Cursor at, u32 k); /* writes code that packs a non-constant operand */
 bool pack_can_run(const Tile *t, u32 k);
 /* Makes the next tiles read f16 panels as f32 from `wide`. A tile that `widens` fills it. false:
- * the operand is not f16. */
+ * no operand has f16 panels whose f32 copy fits in L2. */
 bool pack_widen(Tile *t, i64 panels);
 void pack_keep(const Tile *t, Cursor *at, u32 k,
-               ExprId value);           /* stores a panel, at the position in val */
-ExprId pack_load(const Tile *t, u32 k); /* loads a panel, at the position in val */
+               ExprId value); /* stores one vector into `wide`, at the position in at.val */
+ExprId pack_load(const Tile *t,
+                 u32 k); /* loads one vector of a panel, from `wide` if it is filled */
 
 /* Families written from a record. */
 enum { DOT_ROWS_LANES = 32 };                                             /* upper limit */
 void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_dot_rows.c */
 bool i16_choose(Lower *l, const Form *f, KernelRecord *r);                /* lower_i16.c */
 void i16_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
-/* Dot product of int16, in u32, in the shape that C compilers vectorize to pmaddwd: a loop over n,
- * which is a multiple of 16, and one step of it. */
+/* i16_dot_loop opens a loop over n, a multiple of 16; i16_dot_add adds one int16 product to a u32
+ * sum. C compilers vectorize this pattern to pmaddwd. */
 VarId i16_dot_loop(Prog *p, Cursor *at, i64 n);
 void i16_dot_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte);
 bool winograd_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_winograd.c */
@@ -264,7 +272,7 @@ CacheTile cache_tile(const Tile *t); /* tile_cache.c */
 
 /* tile_prefetch.c */
 void prefetch_choose(Tile *t, i64 panels,
-                     i64 tiles); /* sets t->at.fetch for `tiles` tiles per panel */
+                     i64 tiles); /* sets t->at.fetch; `tiles` tiles read the same `panels` panels */
 i64 prefetch_steps(const Tile *t,
                    u32 axis); /* steps between two hints; 1: no hints along this axis */
 void prefetch_lines(const Tile *t, Cursor *at,
@@ -272,7 +280,7 @@ void prefetch_lines(const Tile *t, Cursor *at,
 
 /* lower_tile.c */
 void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
-Nest tile_nest(const Tile *t, Cursor at);      /* position as in val */
+Nest tile_nest(const Tile *t, Cursor at);      /* at the position in t->at.val */
 void tile_loop(Tile *t, Cursor *at, u32 axis); /* opens a loop along an axis and sets its val */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
                const char *name); /* new variable of the same type */
@@ -292,13 +300,16 @@ ExprId tile_reduce_lanes(Prog *p, Cursor *at, Op with, ExprId v);
 BufId tile_any_begin(Prog *p, Cursor *at, u32 lanes);
 void tile_any_add(Prog *p, Cursor *at, BufId some, ExprId is);
 ExprId tile_any(Prog *p, Cursor *at, BufId some);
-ExprId tile_operand(const Tile *t, u32 k); /* vector, position as in val */
-ExprId tile_accumulate(const Tile *t, ExprId acc, const ExprId *arg); /* with(acc, body) */
+ExprId tile_operand(const Tile *t, u32 k); /* vector at the position in t->at.val */
+ExprId
+tile_accumulate(const Tile *t, ExprId acc,
+                const ExprId *arg); /* acc combined with one step: fma, dot product, or f.with */
 /* Runs the epilogue of a tile and stores it; valid: lanes to store. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
-void store_wide(Nest *x, const Widen *w, ExprId value); /* widens and stores a scalar expression */
-ExprId tile_first(const Tile *t);                       /* value of the lane axis at lane 0 */
-ExprId tile_lane(const Tile *t);                        /* value of the lane axis at any lane */
+void store_wide(Nest *x, const Widen *w,
+                ExprId value);    /* turns a scalar expression into a vector and stores it */
+ExprId tile_first(const Tile *t); /* value of the lane axis at lane 0 */
+ExprId tile_lane(const Tile *t);  /* value of the lane axis as an expression of lane_var */
 /* Is the loop over this axis outside of the panels? True if a packed operand moves along it, or
  * both factors of a contraction do. */
 bool tile_is_batch(const Tile *t, u32 axis);

@@ -15,6 +15,7 @@ buf z: out i32[8]
 buf e: out f32[2]
 buf k: const f32[4] = {0.5, 0.5, 0.5, 0.5}
 buf r: reg f32x4[]
+buf pin: temp f32[2]
 kernel "products" walks {
   for i in 0..2 {
     barrier x
@@ -28,6 +29,7 @@ kernel "bytes" {
   z[0:8] = pairs(sign4(a[0:8], a[0:8]), a[0:8], splat.8(0:i32))
 }
 kernel "functions" {
-  e[0] = exp0(0.0)
+  pin[0] = exp0(0.0)
+  e[0] = pin[0]
   e[1] = exp1(0.0)
 }
