@@ -71,7 +71,7 @@ class Rows:
         which = self.inputs.get(name, name)
         for one in [which] if isinstance(which, str) else which:
             if one not in table:
-                raise Usage(f"input '{name}' of the model: expected a column of the table, found '{one}'; columns are {', '.join(table)}")
+                raise Usage(f"input '{name}' of the model: the table has no column '{one}'; columns are {', '.join(table)}")
         wanted = DTYPES.get(dtype or "")
         try:
             parts = [_stack(table[one]) for one in ([which] if isinstance(which, str) else which)]

@@ -115,7 +115,7 @@ def room():
                 assert got.shape == (n, 4) and np.array_equal(got, np.maximum(a[:n] - b, 0)) and (not n or np.shares_memory(got, y))
         exact = np.empty((5, 4), np.float32)
         assert net(a, b, out=exact) is exact and np.array_equal(exact, np.maximum(a - b, 0))
-        raises(ingot.Usage, lambda: net(a, b, out=np.empty((4, 4), np.float32)), "room for 64")
+        raises(ingot.Usage, lambda: net(a, b, out=np.empty((4, 4), np.float32)), "memory for 64")
         found = ingot.compile(model("found"), engine=engine)
         place = np.full((1, 6), 9, np.int64)
         assert found(np.array([0, 1, 0, 1, 0, 0], np.float32), out=place).tolist() == [[1, 3]]
@@ -222,7 +222,7 @@ def errors():
     assert pick(numbers(4), [3.0, True]).tolist() == [numbers(4)[3], numbers(4)[1]]
     for what, found in (([1.7, 2.9], "expected int64, found 1.7"), ([0, float("nan")], "expected int64, found nan"), ([0, 2 ** 63], "expected int64, found 9223372036854775808"), ([1, None], "expected a number, found None"), (["1", "2"], "expected int64, found <U1")):
         raises(ingot.Usage, lambda: pick(numbers(4), what), "input 'i' is i64[2]: expected an array of numbers; found list [", found)
-    raises(ingot.Usage, lambda: net(a, [[1e300, 0, 0], [0, 0, 0]]), "1e+300 is no float32")
+    raises(ingot.Usage, lambda: net(a, [[1e300, 0, 0], [0, 0, 0]]), "expected float32, found 1e+300")
     for n, found in (("x", "str 'x'"), (1.5, "float 1.5"), (None, "NoneType None")):
         raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"batch": n}), f"dims: 'batch' is {found}: expected an integer")
         raises(ingot.Usage, lambda: ingot.compile(DIGITS, shapes={"image": [n, 1, 8, 8]}), f"shapes: 'image' is {found}: expected an integer")
@@ -669,7 +669,7 @@ def rows():
     raises(ingot.Usage, lambda: Rows(model("mean")).predict({"x": numbers(3, 4)}), "output 'y' has shape [4] for 3 rows")
     ids = Rows(model("ids"), {"i": ["a", "b"]}, max_batch=4)
     assert ids.predict({"a": np.array([1.0, 2.0]), "b": np.array([0, 9])})["y"].tolist() == [[[3, 4, 5], [0, 1, 2]], [[6, 7, 8], [27, 28, 29]]]
-    raises(ingot.Usage, lambda: ids.predict({"a": np.array([1.0, np.nan]), "b": np.array([0, 9])}), "input 'i'", "nan is no int64")
+    raises(ingot.Usage, lambda: ids.predict({"a": np.array([1.0, np.nan]), "b": np.array([0, 9])}), "input 'i'", "expected int64, found nan")
     for table in ({"a": np.array([]), "b": np.array([])}, {"a": np.array([], object), "b": np.array([], object)}):
         y = ids.predict(table)["y"]
         assert y.shape == (0, 2, 3) and y.dtype == np.int32

@@ -77,8 +77,8 @@ def chosen(env):
     bad = [what for what in found if found[what] != found["alone"]]
     if bad:
         raise Fail(f"{', '.join(bad)}: other bytes than --march={best}")
-    refused = {("opt", "--march", "multi"): "several machines", ("inspect", "--march", "avx2,sse2"): "several machines",
-               ("compile", "--march", "avx2,sse9"): "no 'sse9'", ("verify", "--per-node", "--march", "multi"): "several machines"}
+    refused = {("opt", "--march", "multi"): "is a list of targets, expected one", ("inspect", "--march", "avx2,sse2"): "is a list of targets, expected one",
+               ("compile", "--march", "avx2,sse9"): "unknown target 'sse9'", ("verify", "--per-node", "--march", "multi"): "is a list of targets, expected one"}
     for (verb, *args), text in refused.items():
         got = run([env.ingot, verb, *DIGITS, *args], 60)
         if got.rc != 2 or text not in got.text():

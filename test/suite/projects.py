@@ -354,7 +354,7 @@ def strangers(w):
     for name in ("README.md", ".ingot-export"):  # what a link leads to is no less somebody else's
         os.mkdir(w.path("soft-" + name))
         os.symlink("../notes.txt", w.path(f"soft-{name}/{name}"))
-        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", "cmake", "--name", "d", "-o", "soft-" + name, code=2, text=f"soft-{name}/{name} is there")
+        w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", "cmake", "--name", "d", "-o", "soft-" + name, code=2, text=f"soft-{name}/{name} exists")
     with open(w.path("notes.txt")) as f:
         want(f.read() == "mine\n", "a file behind a link")
 

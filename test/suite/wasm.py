@@ -294,7 +294,7 @@ def network(w, net):
     want(test == {"selftest": True} and facts["target"] == "simd128", f"self-test: {test}, {facts}")
 
 
-REFUSED = [(2, "expected wasm", ["--target", "java", "-o", "n.wasm"]), (2, "makes OUT.wasm, not n.o", ["--target", "wasm", "-o", "n.o"]),
+REFUSED = [(2, "expected wasm", ["--target", "java", "-o", "n.wasm"]), (2, "expected OUT.wasm, found n.o", ["--target", "wasm", "-o", "n.o"]),
            (2, "simd128 (the default) and scalar", ["--march", "avx2", "-o", "n.wasm"]), (3, "--threads", ["--threads", "2", "-o", "n.wasm"]),
            (3, "--backend", ["--backend", "llvm", "-o", "n.wasm"]), (3, "--lto", ["--lto", "-o", "n.wasm"]), (3, "--weights", ["--weights", "file", "-o", "n.wasm"])]
 
