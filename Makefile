@@ -184,11 +184,11 @@ $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script tensor spea
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The machine of the bytecode, once for each instruction set that it finds where it runs.
-# Loops over lanes are written to be vectorised; nobody looks at the flags of floating-point exceptions.
+# Loops over lanes are written to be vectorised; floating-point exception flags are not read.
 VM_LOOPS        := $(if $(findstring -fsanitize,$(CFLAGS)),,-O3 -fno-trapping-math)
 # Sanitizers around hundreds of labels, or of tiles, cost an optimiser minutes; and so the form with a switch is tested.
 VM_MACHINE      := $(if $(findstring -fsanitize,$(CFLAGS)),-DVM_SWITCH -O0)
-# Lanes of groups, likewise.
+# Loops over lanes of groups are written to be vectorised.
 $(BUILD)/obj/src/ir/qblock_search.o: ALL_CFLAGS += $(VM_LOOPS)
 VM_FLAGS_avx2   := -DVM_AVX2 -mavx2 -mfma
 VM_FLAGS_avx512 := -DVM_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512

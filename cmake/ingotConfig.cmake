@@ -3,7 +3,7 @@
 #   ingot_add_model(TARGET MODEL...
 #     [MARCH CPU] [DIMS batch=1 ...] [NAME prefix] [THREADS N] [STATE auto|in=out ...] [CPP] [OPTIONS ...])
 #
-# makes a static library TARGET of one or several models: `ingot compile` runs when a model has changed, and whoever links
+# makes a static library TARGET of one or several models: `ingot compile` runs when a model has changed, and a target that links
 # TARGET can include PREFIX.h (PREFIX.hpp with CPP). The prefix is TARGET unless NAME says otherwise. OPTIONS are handed on.
 #
 #   ingot::ingot    libingot, for programs that compile models themselves

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Report prose that breaks the writing rules a script can check (docs/style.md).
 
-Reads comments and strings of C files, Markdown, the man page and the help of the compiler.
+Reads comments and strings of C files, Markdown, the man page, the Makefile, the Python package and
+the help of the compiler.
 Prints path:line: rule: text for every violation; exits with 1 if there is one.
 `test/prose.py PATH...` restricts the report to paths that start with one of the arguments.
 """
@@ -94,8 +95,9 @@ def main():
     for path in listed("*.md", "docs/*.md"):
         if not path.startswith("docs/results/"):
             found.extend(markdown(path))
-    for n, row in enumerate(read("docs/ingot.1").splitlines(), 1):
-        found.extend(words("docs/ingot.1", n, row, False))
+    for path in listed("docs/ingot.1", "Makefile", "cmake/*", "python/ingot/*.py", "tools/*.js"):
+        for n, row in enumerate(read(path).splitlines(), 1):
+            found.extend(words(path, n, row, False))
     found.extend(names())
     program = os.path.join(ROOT, "build", "ingot")
     if os.path.exists(program):

@@ -218,9 +218,9 @@ function graph_view() {
     on = i;
     if (move) center(b); else later();
   }
-  const beside = (i, step) => { const row = box.map((b, j) => j).filter(j => box[j].layer === box[i].layer).sort((a, b) => box[a].x - box[b].x); return row[row.indexOf(i) + step]; };
+  const neighbour = (i, step) => { const row = box.map((b, j) => j).filter(j => box[j].layer === box[i].layer).sort((a, b) => box[a].x - box[b].x); return row[row.indexOf(i) + step]; };
   const nearest = (i, some) => some.reduce((best, j) => best === undefined || Math.abs(box[j].x - box[i].x) < Math.abs(box[best].x - box[i].x) ? j : best, undefined);
-  const KEYS = { ArrowDown: i => nearest(i, box[i].out) ?? (i + 1 < box.length ? i + 1 : i), ArrowUp: i => nearest(i, box[i].into) ?? (i ? i - 1 : i), ArrowLeft: i => beside(i, -1), ArrowRight: i => beside(i, 1),
+  const KEYS = { ArrowDown: i => nearest(i, box[i].out) ?? (i + 1 < box.length ? i + 1 : i), ArrowUp: i => nearest(i, box[i].into) ?? (i ? i - 1 : i), ArrowLeft: i => neighbour(i, -1), ArrowRight: i => neighbour(i, 1),
     Home: () => 0, End: () => box.length - 1 };
   picture.addEventListener('keydown', e => {
     if (e.key === '+' || e.key === '=') zoom(1.25);

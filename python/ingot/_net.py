@@ -388,7 +388,7 @@ class Net:
         return self._some().emit_c("model")[1]
 
     def write_c(self, path: str | os.PathLike[str]) -> None:
-        """FILE.c, FILE.h and, if weights are no part of the C, FILE.bin."""
+        """FILE.c, FILE.h and, if the weights are not in the C, FILE.bin."""
         stem = os.path.splitext(os.fspath(path))[0]
         self._some().write_c(os.path.basename(stem), stem + ".c", stem + ".h", stem + ".bin")
 
@@ -410,7 +410,7 @@ class Net:
         return f"<ingot.Net {what}, engine {self.engine}: {', '.join(p.name for p in self.inputs)} -> {', '.join(p.name for p in self.outputs)}>"
 
     def __reduce__(self) -> Any:
-        """By the path or the bytes of the model: whoever takes it compiles it again."""
+        """Pickled as the path or the bytes of the model; the receiver compiles it again."""
         return _again, (self._source, self._options)
 
 

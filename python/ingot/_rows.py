@@ -93,7 +93,7 @@ class Rows:
 
     @staticmethod
     def nothing(net: Net) -> dict[str, np.ndarray]:
-        """Results of no rows. Extents that nobody knows yet are 0."""
+        """Results of no rows. Unknown extents are 0."""
         ports = {p.name: (p.dtype, p.shape or (0,)) for p in net.outputs}
         if net._only:
             ports.update({name: (kind, shape) for name, kind, shape in net._only.outputs if name in ports and ports[name][0] != "str"})

@@ -3,8 +3,8 @@
     df.mapInPandas(ingot.spark.mapper("model.onnx"), "id long, probability array<float>")
     df.withColumn("probability", ingot.spark.udf("model.onnx", "array<float>")("image"))
 
-In: columns of numbers, or of arrays of numbers. Out: likewise; results of more than two axes as the numbers of a row, one behind the
-other. Every Python worker compiles the model once; a task that is run again, because its worker was lost, gives the same rows.
+In: columns of numbers, or of arrays of numbers. Out: columns of the same kinds; results of more than two axes as the numbers of a row, flattened in
+order. Every Python worker compiles the model once; a task that is run again, because its worker was lost, gives the same rows.
 """
 from __future__ import annotations
 
