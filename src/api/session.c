@@ -566,8 +566,7 @@ void api_need_single_entry(const Ingot *m) {
 
 void api_need_single_variant(const Ingot *m) {
   if (m->machine.bodies.n)
-    fail(m->c, ERR_usage, LOC_NONE, "'%s' is a list of targets, expected one",
-         m->codegen.march);
+    fail(m->c, ERR_usage, LOC_NONE, "'%s' is a list of targets, expected one", m->codegen.march);
 }
 
 static void passes(Ingot *m, const IngotPipe *pipe) {

@@ -193,7 +193,8 @@ static const Opt opts[] = {
     WHOLE("split", split, "N", 1, 64,
           "split kernels into N compilation units: -DNAME_PART=0 ... N-1"),
     FLAG("caller", caller,
-         "also emit NAME_call and NAME_facts, which run --library and verify --library need"),
+         "also emit NAME_call and NAME_facts, needed by `ingot run --library` and `ingot verify "
+         "--library`"),
     FLAG("profile", profile, "call a user callback after every kernel (see the header)"),
     FLAG("debug", debug,
          "give every tensor its own array, so that sanitizers catch out-of-bounds accesses; not "

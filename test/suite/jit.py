@@ -295,7 +295,7 @@ def plain(env):
     with open(os.path.join(folder, "state.ing"), "w") as f:
         f.write(bake.PROG)
     shutil.copy(digits, os.path.join(folder, "more.onnx"))
-    no("leave out --backend llvm", "build", "state.ing", "--backend", "llvm", "-o", "no.o")
+    no("without --backend llvm", "build", "state.ing", "--backend", "llvm", "-o", "no.o")
     no("several models", "build", digits, "more.onnx", "--backend", "llvm", "-o", "no.o")
     got = run([env.ingot, "compile", digits, "-d", "batch=1", "--quiet", "-o", "m.igb"], 60, cwd=folder)
     if got.rc:

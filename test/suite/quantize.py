@@ -339,7 +339,7 @@ def odd(env):
     env.generated(folder, ["make/mkquantodd.py", "requirements.txt"], lambda: env.script("mkquantodd.py", folder))
     at, out, weights = (lambda name: os.path.join(folder, name)), os.path.join(where, "x.onnx"), ("--method", "weights8")
     data, none = ("--data", at("x.npz")), os.path.join(where, "none.onnx")
-    cases = [("short_bias", (*weights, "--equalize"), 4, "the bias has 1 entries for 64 channels"), ("short_bias_norm", weights, 4, "the bias has 1 entries"),
+    cases = [("short_bias", (*weights, "--equalize"), 4, "the bias has 1 elements for 64 channels"), ("short_bias_norm", weights, 4, "the bias has 1 elements"),
              ("no_channels", weights, 3, "nothing to quantize"), ("no_channels", ("--method", "f16"), 3, "no constant of f32 with"), ("unsorted", weights, 4, "not sorted"),
              ("infinite", weights, 4, "tensor 'w' of layer 'mm' holds an infinity at [3,3]"), ("nan", data, 4, "holds NaN at [3,3]"),
              ("far_inputs", data, 4, "layer 'mm2' reads 'h', which is infinite or NaN"),

@@ -165,7 +165,7 @@ def verb(env):
     plain = must([env.ingot, "tokenize", model, "--text", "<s>", "--bare"], "tokenize").split()
     special = must([env.ingot, "tokenize", model, "--text", "<s>", "--bare", "--special"], "--special").split()
     want(special == around[:1] and around[0] not in plain, "text becomes <s> with --special only")
-    for args, code, words in ((["--ids", "1 x"], 2, "expected numbers"), (["--ids", "99999"], 2, "there are"), ([], 2, "expected --text"),
+    for args, code, words in ((["--ids", "1 x"], 2, "expected numbers"), (["--ids", "99999"], 2, "is out of range"), ([], 2, "expected --text"),
                               (["--text", "a", "--ids", "1"], 2, "found both")):
         got = run([env.ingot, "tokenize", model, *args], 60)
         want(got.rc == code and words in got.text(), f"{args}: exit {got.rc}, {got.text()}")

@@ -10,13 +10,16 @@
  * kernel.
  *
  * Inline values come from MAP nodes, from VIEW nodes other than reshape, and from gathers of whole
- * rows. A MAP needs a single use. A view may have many: each only changes the index expression. The
- * user must read its operand through an index, as MAP, REDUCE, VIEW and JOIN do. CONTRACT and
- * WINDOW read each element many times, so they accept only views. A contraction also accepts narrow
- * integers converted to i32, minus a zero point (node_is_decode): its kernel loads the narrow type.
+ * rows; but not from bitcast, views with a layout, or slices marked `keep`. A MAP or gather needs a
+ * single use, apart from the cheap values below. A view may have many: each only changes the index
+ * expression. The user must read its operand through an index, as MAP, REDUCE, VIEW and JOIN do.
+ * CONTRACT and WINDOW read each element many times, so they accept only views. A contraction also
+ * accepts narrow integers converted to i32, minus a zero point (node_is_decode): its kernel loads
+ * the narrow type.
  *
- * Epilogue values come from REDUCE, CONTRACT and WINDOW nodes with one use, by a MAP of the same
- * shape. Typical epilogues are bias, residual, activation and requantization.
+ * Epilogue values come from REDUCE, CONTRACT and WINDOW nodes whose users are MAPs of the same
+ * shape: one user, or several in one group. Typical epilogues are bias, residual, activation and
+ * requantization.
  *
  * A value of at most CHEAP operations may have several uses if all are in one group. Example: the
  * sum x of SiLU, x * sigmoid(x).
@@ -51,11 +54,11 @@ typedef struct Fuse {
   u32 *weight; /* by value: operations needed to compute it once more */
   bool *scattered; /* by value: its uses turned out to be in several groups */
   bool *hot;       /* by value: narrow integer converted to i32 for a contraction */
-  Val *byte;       /* by value: the one-byte value in channel blocks of which it is an elementwise
-                      function; 0: none */
-  bool *function;  /* by value: that function calls exp, tanh or the like (scalar_is_fast) */
-  Val *root;       /* by value: root of the group of the use visited last, if seen == round */
-  u32 *seen;       /* by value: round in which `root` was set */
+  Val *byte; /* by value: if it is an elementwise function of a one-byte value in channel blocks,
+                that value; 0: it is not */
+  bool *function; /* by value: that function calls exp, tanh or the like (scalar_is_fast) */
+  Val *root;      /* by value: root of the group of the use visited last, if seen == round */
+  u32 *seen;      /* by value: round in which `root` was set */
   u32 round;
   bool check; /* check the given Value.home instead of choosing it */
 } Fuse;
@@ -169,8 +172,9 @@ static void find_sinks(Fuse *f, RegionId b) {
   }
 }
 
-/* Finds functions of one byte that become lookup tables (tile_lut.c). The byte must be in memory,
- * in channel blocks, and the result at most 2 bytes wide. */
+/* Finds elementwise functions of one byte that call exp, tanh or the like and have results of at
+ * most 2 bytes. They become lookup tables (tile_lut.c), so their operand, which has channel blocks,
+ * is kept in memory. */
 static void find_bytes(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->blk.at[b];

@@ -65,8 +65,8 @@ typedef struct CacheTile {
 /* Prefetch of the panels that come next; see tile_prefetch.c. */
 typedef struct TilePrefetch {
   i64 lines; /* cache lines that each tile prefetches; 0: none */
-  u32 axis;  /* reduction axis whose loop is split to place hints between its parts; FORM_AXES: one
-                position per channel block */
+  u32 axis;  /* reduction axis whose loop is split to place hints between its parts; FORM_AXES: no
+                loop is split, hints are placed once per channel block */
   i64 steps; /* reduction steps that may issue a hint */
   BufId of;  /* the packed weights */
   i64 panel, line;    /* elements of a panel, and of a cache line */
@@ -124,7 +124,7 @@ typedef struct Tile {
   bool widens;                 /* this tile reads f16 panels and fills `wide` for later tiles */
   TileStore store;
   BufId table; /* lookup table of a map (tile_lut.c); 0: computed */
-  u64 unroll;  /* bit per reduction axis to unroll: overlapping windows of rows share loads */
+  u64 unroll;  /* bit set: unroll this reduction axis, so that overlapping windows share loads */
   TileSums sums;
   VarId lane_var, acc_var; /* placeholders for lane and accumulator until expressions are widened */
   const char *why_not;     /* why the form has no tile of this kind */
@@ -184,7 +184,8 @@ typedef struct Cover {
 
 /* tile_choose.c: decides axes, lanes and size; false: vectors do not apply. */
 bool tile_choose(Lower *l, const Form *f, Tile *t);
-/* Variant for maps whose result is contiguous along an axis of open extent. */
+/* Variant for maps whose result is contiguous along an axis whose extent is unknown at compile
+ * time. */
 bool tile_choose_open(Lower *l, const Form *f, Tile *t);
 /* Variant with lanes along the reduction. */
 bool tile_choose_horizontal(Lower *l, const Form *f, Tile *t);
@@ -255,7 +256,7 @@ ExprId pack_load(const Tile *t,
                  u32 k); /* loads one vector of a panel, from `wide` if it is filled */
 
 /* Families written from a record. */
-enum { DOT_ROWS_LANES = 32 };                                             /* upper limit */
+enum { DOT_ROWS_LANES = 32 }; /* maximum lanes of a dot_rows vector */
 void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_dot_rows.c */
 bool i16_choose(Lower *l, const Form *f, KernelRecord *r);                /* lower_i16.c */
 void i16_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
@@ -273,8 +274,9 @@ CacheTile cache_tile(const Tile *t); /* tile_cache.c */
 /* tile_prefetch.c */
 void prefetch_choose(Tile *t, i64 panels,
                      i64 tiles); /* sets t->at.fetch; `tiles` tiles read the same `panels` panels */
-i64 prefetch_steps(const Tile *t,
-                   u32 axis); /* steps between two hints; 1: no hints along this axis */
+i64 prefetch_steps(
+    const Tile *t,
+    u32 axis); /* reduction steps in each part of the split loop; 1: not split along this axis */
 void prefetch_lines(const Tile *t, Cursor *at,
                     ExprId group); /* issues the hints of one group of steps */
 
