@@ -9,8 +9,8 @@
  * and ~ its name in a call. The template is not a printf format.
  */
 #include "api/api_internal.h"
-#include "text/tokenizer.h"
-#include "text/sample.h"
+#include "tokenizer/tokenizer.h"
+#include "chat/sample.h"
 
 #include <inttypes.h>
 #include <string.h>
