@@ -49,13 +49,15 @@ const char *feature_test(Emit *e, const char *feature) {
 
 /* ---- vectors or not ---- */
 
-/* The baseline variant uses any vectors of its width. */
+/* The baseline variant uses any vectors of its width: those of the smallest target of every
+ * architecture. */
 static void put_any_guard(Emit *e, StrBuf *t) {
   const Target *mine = e->o->target;
   bool first = true;
   for (u32 i = 0; i < target_count; i++) {
     const Target *x = &target_table[i];
-    if (x->lanes != mine->lanes || x->fma < mine->fma) continue;
+    bool larger = i && !strcmp(x->arch, x[-1].arch) && x->lanes == x[-1].lanes;
+    if (larger || x->lanes != mine->lanes || x->fma < mine->fma) continue;
     sb_fmt(t, "%s(%s)", first ? "" : " || ", x->guard);
     first = false;
   }
@@ -78,10 +80,20 @@ static void put_message(Emit *e, StrBuf *t) {
          e->o->name, e->o->target->name, e->o->target->name);
 }
 
+/* One header for each architecture. */
 void put_intrinsics(StrBuf *t) {
-  sb_puts(t, "#if " GNU "\n#if defined(__x86_64__)\n#include <immintrin.h>\n"
-             "#elif defined(__ARM_NEON)\n#include <arm_neon.h>\n"
-             "#elif defined(__wasm_simd128__)\n#include <wasm_simd128.h>\n#endif\n#endif\n");
+  const char *word = "if";
+  sb_puts(t, "#if " GNU "\n");
+  for (u32 i = target_count; i-- > 0;) {
+    const Target *x = &target_table[i];
+    bool known = !*x->header;
+    for (u32 k = i + 1; k < target_count; k++)
+      known = known || !strcmp(target_table[k].header, x->header);
+    if (known) continue;
+    sb_fmt(t, "#%s %s\n#include <%s>\n", word, x->arch, x->header);
+    word = "elif";
+  }
+  sb_puts(t, "#endif\n#endif\n");
 }
 
 void put_vector_guard(Emit *e, StrBuf *t) {
