@@ -9,8 +9,8 @@
  * that parameter and ${weights_arg} its name in a call.
  */
 #include "api/api_internal.h"
-#include "text/tokenizer.h"
-#include "text/sample.h"
+#include "tokenizer/tokenizer.h"
+#include "chat/sample.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * declarations, support functions, weights, kernels, entry. The output depends only on the
  * input. */
 #include "back/c/c.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 #include "ir/lexer.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * and narrow floats are rounded after every operation. cindex.c writes index arithmetic. */
 #include "back/c/c.h"
 
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -9,7 +9,7 @@
  * The stack bound is counted here, not in a pass, since it depends on what C compilers make of this
  * text, also without optimization. The LLVM back end states no bound. */
 #include "back/c/c.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
  * the same bits; imk_pow2 rounds once in both. */
 #include "back/c/c.h"
 
-#include "ir/quick.h"
+#include "ir/math/quick.h"
 
 enum { VALUES = 64 }; /* stack values of a function that is not inlined */
 

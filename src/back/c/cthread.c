@@ -12,7 +12,7 @@
  * waiting thread spins, then yields, then sleeps. Without threads NAME_run does all the work. */
 #include "back/c/c.h"
 
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 #include <inttypes.h>
 
