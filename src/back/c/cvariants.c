@@ -261,8 +261,7 @@ static Emit *add_variant(OutFile *m, const EmitVariant *body, WeightMode weights
   const Target *t = body->target;
   CpuVariant *all = variant_begin(m->c);
   StrBuf name = sb_new(&m->c->keep);
-  sb_subst(&name, dot4 ? t->dot4 : t->name, strlen(dot4 ? t->dot4 : t->name), "-",
-           &(const char *){"_"});
+  for (const char *s = dot4 ? t->dot4 : t->name; *s; s++) sb_fmt(&name, "%c", *s == '-' ? '_' : *s);
   *part = (FileVariant){.name = sb_cstr(&name), .target = *t, .o = *m->o, .dot4 = dot4};
   if (dot4) part->target.features = str_text(m->c, str_fmt(m->c, "%s,%s", t->features, t->dot4));
   part->features = number ? part->target.features : "";
