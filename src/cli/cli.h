@@ -104,7 +104,7 @@ int is_one_of(const char *words, const char *word); /* words: separated by blank
 /* Appends "; did you mean ..." for a concept that ingot names differently; 0: unknown. `word` is
  * without dashes, `value` the next word or NULL. */
 int suggest_option(const Verb *v, const char *word, const char *value, char *to, size_t n);
-int suggest_verb(const char *word); /* prints "ingot: no verb ..." with proposals; exit code */
+int suggest_verb(const char *word); /* prints "ingot: no command ..." with proposals; exit code */
 
 /* The first engine with one of the flags. */
 const char *engine_with(unsigned flags);
