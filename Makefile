@@ -173,12 +173,11 @@ $(BUILD)/gen/unicode.c: src/tokenizer/unicode.txt $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
 	$(Q)$(BUILD)/embed unicode_txt $< $@
-# As templates, see mathlib.c: places for a suffix of names and for what says whether there is fma.
-$(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/math/% $(BUILD)/embed Makefile
+# Text of the elementary functions, see mathlib.c.
+$(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/math/% $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
-	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
-	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
+	$(Q)$(BUILD)/embed $(subst .,_,$*) $< $@
 $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script tensor speak peak unicode text_code vm_source vm_header report module_text module_types export_text): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<

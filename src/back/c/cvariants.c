@@ -101,7 +101,7 @@ static void put_pool(OutFile *m, StrBuf *t) {
 
 /* NAME, or NAME_ENTRY. */
 static const char *own_name(const Emit *e) {
-  return e->marks[3];
+  return e->vars[TV_entry].text;
 }
 
 static void put_variant(StrBuf *t, FileVariant *part, bool above) {
@@ -115,16 +115,17 @@ static void put_variant(StrBuf *t, FileVariant *part, bool above) {
 }
 
 static void put_cpu_dispatch(OutFile *m, StrBuf *t) {
-  put_template(m->part[0].e, t,
-               "\n/* ---- CPU dispatch ---- */\n\n"
-               "/* -D`_BODY=NAME selects a variant without testing the CPU, such as %s. */\nenum {",
-               m->part[m->npart - 1].name);
-  for (u32 i = 0; i < m->npart; i++) sb_fmt(t, "%sig_variant_%s", i ? ", " : " ", m->part[i].name);
   put_template(
       m->part[0].e, t,
-      " };\n#define IG_JOIN2(a, b) a##b\n#define IG_JOIN(a, b) IG_JOIN2(a, b)\n\n"
-      "static int ig_variant(void) {\n#ifdef `_BODY\n  return IG_JOIN(ig_variant_, `_BODY);\n"
-      "#else\n");
+      "\n/* ---- CPU dispatch ---- */\n\n"
+      "/* -D${NAME}_BODY=NAME selects a variant without testing the CPU, such as %s. */\nenum {",
+      m->part[m->npart - 1].name);
+  for (u32 i = 0; i < m->npart; i++) sb_fmt(t, "%sig_variant_%s", i ? ", " : " ", m->part[i].name);
+  put_template(m->part[0].e, t,
+               " };\n#define IG_JOIN2(a, b) a##b\n#define IG_JOIN(a, b) IG_JOIN2(a, b)\n\n"
+               "static int ig_variant(void) {\n#ifdef ${NAME}_BODY\n  return IG_JOIN(ig_variant_, "
+               "${NAME}_BODY);\n"
+               "#else\n");
   for (u32 i = m->npart - 1; i; i--) {
     const FileVariant *part = &m->part[i];
     sb_fmt(t, "#if IG_HAS_%s\n  %s", part->name, *part->features ? "if (" : "");
@@ -260,8 +261,7 @@ static Emit *add_variant(OutFile *m, const EmitVariant *body, WeightMode weights
   const Target *t = body->target;
   CpuVariant *all = variant_begin(m->c);
   StrBuf name = sb_new(&m->c->keep);
-  sb_subst(&name, dot4 ? t->dot4 : t->name, strlen(dot4 ? t->dot4 : t->name), "-",
-           &(const char *){"_"});
+  for (const char *s = dot4 ? t->dot4 : t->name; *s; s++) sb_fmt(&name, "%c", *s == '-' ? '_' : *s);
   *part = (FileVariant){.name = sb_cstr(&name), .target = *t, .o = *m->o, .dot4 = dot4};
   if (dot4) part->target.features = str_text(m->c, str_fmt(m->c, "%s,%s", t->features, t->dot4));
   part->features = number ? part->target.features : "";

@@ -208,15 +208,18 @@ static bool is_input(Graph *g, Val v) {
 }
 
 static _Noreturn void unknown_contents(Build *b, u32 i, Val blame) {
-  const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
+  const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "", *bound = "";
+  if (b->im->unbound)
+    bound = str_text(b->c, str_fmt(b->c, ", or a bound of the size with --max-shapes '%s=N'",
+                                   show(b->c, b->im->unbound)));
   if (blame && !is_input(b->g, blame))
     on_unsupported(b, "input %u decides a shape, has no bound, and depends on a variable of a loop",
                    i);
   if (blame && graph_val(b->g, blame)->name)
     on_unsupported(b,
                    "input %u decides a shape and depends on '%s'; give its contents with --input "
-                   "'%s=VALUE'",
-                   i, name, name);
+                   "'%s=VALUE'%s",
+                   i, name, name, bound);
   Str open = blame ? 0 : import_open(b->im, b->in[i]);
   const char *what = show(b->c, open);
   if (open)
@@ -224,7 +227,8 @@ static _Noreturn void unknown_contents(Build *b, u32 i, Val blame) {
                    "input %u decides a shape and has no bound, although the open dimension '%s' it "
                    "is computed from may have one; give that as a number, -d '%s=N'",
                    i, what, what);
-  on_unsupported(b, "input %u decides a shape but is only known at run time", i);
+  on_unsupported(b, "input %u decides a shape but is only known at run time%s", i,
+                 *bound ? str_text(b->c, str_fmt(b->c, "; give%s", bound + 4)) : "");
 }
 
 const Tensor *on_known(Build *b, u32 i) {
@@ -258,6 +262,7 @@ u32 on_known_ints(Build *b, u32 i, i64 *out, u32 max) {
 static u32 late_or_ints(Build *b, u32 i, Dim *out, u32 max, i64 least) {
   u32 n = 0;
   Val blame;
+  b->im->unbound = 0;
   if (!import_const_eval(b->im, b->in[i], &blame) && dynamic_dims(b, b->in[i], out, max, &n))
     return n;
   n = on_known_ints(b, i, out, max);

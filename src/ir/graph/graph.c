@@ -515,3 +515,67 @@ void graph_use_counts(Graph *g, u32 *count) {
     for (u32 i = 0; i < k->ret.n; i++) count[k->ret.at[i]]++;
   }
 }
+
+/* ---- equal computations ---- */
+
+static void put(StrBuf *t, i64 x) {
+  sb_put(t, &x, sizeof x);
+}
+
+static void put_tensor(StrBuf *t, const Tensor *x) {
+  u64 bytes = tensor_bytes(x);
+  put(t, x->dt);
+  put(t, x->rank);
+  for (u32 i = 0; i < x->rank; i++) put(t, x->dim[i]);
+  put(t, bytes <= KEY_CONTENT ? (i64)hash_bytes(x->data, (size_t)bytes) : (i64)(intptr_t)x->data);
+}
+
+static void put_attr(StrBuf *t, const Attr *a) {
+  put(t, a->key);
+  switch (a->kind) {
+  case AK_int:
+  case AK_dtype: put(t, a->u.i); break;
+  case AK_float: sb_put(t, &a->u.f, sizeof a->u.f); break;
+  case AK_str: put(t, a->u.s); break;
+  case AK_const: put_tensor(t, a->u.t); break;
+  case AK_list:
+    put(t, a->n);
+    for (u32 i = 0; i < a->n; i++) put(t, a->u.list[i]);
+    break;
+  }
+}
+
+StrBuf node_key(Arena *a, const Node *n) {
+  StrBuf t = sb_new(a);
+  put(&t, n->op);
+  put(&t, n->nin);
+  bool either = op_is(n->op, OF_COMM) && n->op != OP_max &&
+                n->op != OP_min; /* these return the first of two zeros */
+  if (n->nin == 2 && either && n->in[0] > n->in[1]) {
+    put(&t, n->in[1]);
+    put(&t, n->in[0]);
+  } else {
+    for (u32 i = 0; i < n->nin; i++) put(&t, n->in[i]);
+  }
+  for (u32 i = 0; i < n->nattr; i++) put_attr(&t, &n->attr[i]);
+  return t;
+}
+
+Val *graph_same(Graph *g) {
+  Arena *a = &g->c->scratch;
+  Val *same = NEWS(a, Val, g->val.n);
+  Map first = map_new(a);
+  for (Val v = 0; v < g->val.n; v++) same[v] = v;
+  for (NodeId id = 1; id < g->node.n; id++) {
+    Node n = *graph_node(g, id);
+    OpKind k = op_info[n.op].kind;
+    if (k == OK_CONTROL || k == OK_RANDOM || !n.nout) continue;
+    n.in = n.nin ? arena_copy(a, n.in, n.nin * sizeof *n.in) : NULL;
+    for (u32 i = 0; i < n.nin; i++) n.in[i] = same[n.in[i]];
+    StrBuf key = node_key(a, &n);
+    u32 *slot = map_put_bytes(&first, key.at, key.n);
+    if (!*slot) *slot = id;
+    for (u32 i = 0; i < n.nout; i++) same[n.out[i]] = graph_node(g, *slot)->out[i];
+  }
+  return same;
+}

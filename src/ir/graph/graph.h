@@ -217,6 +217,12 @@ const Tensor *graph_const(Graph *g, Val v); /* the tensor, if v is defined by OP
 /* Contents of an integer tensor of at most max elements, if known (const or dims nodes); false if
  * not. */
 bool graph_ints(Graph *g, Val v, i64 *out, u32 max, u32 *n); /* all constants, may be negative */
+/* Equal keys mean equal computations, except for constants: the key has a hash of up to KEY_CONTENT
+ * bytes of content, or the address of more. */
+enum { KEY_CONTENT = 65536 };
+StrBuf node_key(Arena *a, const Node *n);
+/* For each value the first one that is computed in the same way; in scratch. */
+Val *graph_same(Graph *g);
 /* non-negative constants or symbolic */
 bool graph_dim_list(Graph *g, Val v, Dim *out, u32 max, u32 *n);
 /* contents the parameter is pinned to, or NULL */
@@ -323,6 +329,8 @@ bool index_fits(Graph *g, Val idx, const Dim *size, u32 n);
 bool index_is_certain(Graph *g, Val idx, Dim extent);
 /* Bounds of all elements of an integer value, over all runs. */
 void value_int_range(Graph *g, Val v, i64 *lo, i64 *hi);
+/* The same over runs that no check of an index ends; same: of graph_same. */
+void value_int_range_checked(Graph *g, Val v, const Val *same, i64 *lo, i64 *hi);
 /* left: node budget, as below */
 void value_int_range_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left);
 /* float_range.c: bounds of all elements of a float value, NaN excluded. left: budget of nodes to

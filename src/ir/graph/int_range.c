@@ -26,7 +26,12 @@ typedef struct RangePart {
 
 static const RangePart whole = {MAX_RANK, 0};
 
-static IntRange span_at(Graph *g, Val v, RangePart at, u32 *left);
+typedef struct RangeQuery {
+  u32 *left;        /* budget of nodes to analyze */
+  const i64 *below; /* by value, or NULL: see value_int_range_checked */
+} RangeQuery;
+
+static IntRange span_at(Graph *g, Val v, RangePart at, RangeQuery *q);
 
 static IntRange span_type(DType dt) {
   IntRange s = {0};
@@ -81,23 +86,23 @@ static IntRange span_dims(Graph *g, const Node *n, RangePart at) {
 }
 
 /* A carried value is the initial value or the result of an iteration. */
-static IntRange span_carried(Graph *g, const Node *loop, u32 i, u32 *left) {
+static IntRange span_carried(Graph *g, const Node *loop, u32 i, RangeQuery *q) {
   const GraphRegion *body = &g->blk.at[loop->blk[0]];
-  IntRange first = span_at(g, loop->in[2 + i], whole, left);
-  return span_join(first, span_at(g, body->ret.at[1 + i], whole, left));
+  IntRange first = span_at(g, loop->in[2 + i], whole, q);
+  return span_join(first, span_at(g, body->ret.at[1 + i], whole, q));
 }
 
 /* Range of a loop parameter: iteration counter or carried value. */
-static IntRange span_param(Graph *g, Val v, u32 *left) {
+static IntRange span_param(Graph *g, Val v, RangeQuery *q) {
   IntRange s = span_type(graph_type(g, v)->dt);
   u32 pos = graph_val(g, v)->pos;
   for (RegionId b = 2; b < g->blk.n; b++) {
     const GraphRegion *k = &g->blk.at[b];
     if (!k->owner || pos >= k->param.n || k->param.at[pos] != v) continue;
     if (pos == 1) return s;
-    if (pos > 1) return span_carried(g, graph_node(g, k->owner), pos - 2, left);
+    if (pos > 1) return span_carried(g, graph_node(g, k->owner), pos - 2, q);
     Val trip = graph_node(g, k->owner)->in[0];
-    IntRange trips = span_at(g, trip, whole, left);
+    IntRange trips = span_at(g, trip, whole, q);
     s.lo = 0;
     if (trips.hi < INT64_MAX) s.hi = trips.hi > 0 ? trips.hi - 1 : 0;
     u32 n;
@@ -142,7 +147,7 @@ static RangePart part_view(Graph *g, const Node *n, RangePart at) {
   return (RangePart){at.axis - more, from->dim[at.axis - more] == 1 ? 0 : at.k};
 }
 
-static IntRange span_concat(Graph *g, const Node *n, RangePart at, u32 *left) {
+static IntRange span_concat(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
   u32 axis = (u32)node_int(n, AT_axis, 0);
   IntRange s = {0};
   bool any = false;
@@ -156,7 +161,7 @@ static IntRange span_concat(Graph *g, const Node *n, RangePart at, u32 *left) {
       from += d;
       if (p.k < 0 || p.k >= d) continue;
     }
-    IntRange one = span_at(g, n->in[i], p, left);
+    IntRange one = span_at(g, n->in[i], p, q);
     s = any ? span_join(s, one) : one;
     any = true;
   }
@@ -172,14 +177,20 @@ static bool mul_ok(i64 a, i64 b, i64 *to) {
   return true;
 }
 
-/* Half of the range stays unused, so that the sum of two cannot overflow. */
+static bool add_ok(i64 a, i64 b, i64 *to) {
+  if (b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b) return false;
+  *to = a + b;
+  return true;
+}
+
+/* Half of the range stays unused, so that a difference cannot overflow. */
 static bool is_small(IntRange s) {
   return s.lo > INT64_MIN / 2 && s.hi < INT64_MAX / 2;
 }
 
 static IntRange span_add(Graph *g, IntRange a, IntRange b, IntRange none) {
-  if (!is_small(a) || !is_small(b)) return none;
-  IntRange s = {a.lo + b.lo, a.hi + b.hi, false, 0};
+  IntRange s = {0};
+  if (!add_ok(a.lo, b.lo, &s.lo) || !add_ok(a.hi, b.hi, &s.hi)) return none;
   const i64 far = DIM_MAX / 4;
   if (!a.bound) return a.lo == a.hi && b.bound ? span_add(g, b, a, none) : s;
   if (b.lo == b.hi && b.lo >= 0 && b.lo < far && !dim_is_const(a.below))
@@ -209,16 +220,16 @@ static IntRange span_pick(Op op, IntRange a, IntRange b) {
 }
 
 /* Cast from float: NaN becomes 0. */
-static IntRange span_cast(Graph *g, Val v, IntRange none, u32 *left) {
+static IntRange span_cast(Graph *g, Val v, IntRange none, RangeQuery *q) {
   const double far = 0x1p62;
-  FloatRange r = value_float_range(g, v, left);
+  FloatRange r = value_float_range(g, v, q->left);
   if (!(r.lo > -far && r.hi < far)) return none;
   IntRange s = {(i64)r.lo, (i64)r.hi, false, 0}; /* both are truncated towards 0 */
   return span_join(s, (IntRange){0, 0, false, 0});
 }
 
 /* Range of a scalar op; a result that may wrap has the range of its type. */
-static IntRange span_map(Graph *g, const Node *n, RangePart at, u32 *left) {
+static IntRange span_map(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
   DType dt = graph_type(g, n->out[0])->dt;
   IntRange none = span_type(dt), x[3], s = none;
   u32 rank = graph_type(g, n->out[0])->rank;
@@ -231,7 +242,7 @@ static IntRange span_map(Graph *g, const Node *n, RangePart at, u32 *left) {
       p = at.axis < more ? whole : (RangePart){at.axis - more, at.k};
       if (p.axis < t->rank && t->dim[p.axis] == 1) p.k = 0;
     }
-    x[i] = span_at(g, n->in[i], p, left);
+    x[i] = span_at(g, n->in[i], p, q);
     if (x[i].lo > x[i].hi) return none; /* empty operand */
   }
   switch (n->op) { /* one formula per op */
@@ -239,7 +250,7 @@ static IntRange span_map(Graph *g, const Node *n, RangePart at, u32 *left) {
     if (dtype_is_int(graph_type(g, n->in[0])->dt) || graph_type(g, n->in[0])->dt == DT_bool)
       s = x[0];
     else if (dtype_is_float(graph_type(g, n->in[0])->dt))
-      s = span_cast(g, n->in[0], none, left);
+      s = span_cast(g, n->in[0], none, q);
     break;
   case OP_add: s = span_add(g, x[0], x[1], none); break;
   case OP_sub:
@@ -270,10 +281,10 @@ static IntRange span_map(Graph *g, const Node *n, RangePart at, u32 *left) {
 
 /* ---- traversal ---- */
 
-static IntRange span_node(Graph *g, const Node *n, Val v, RangePart at, u32 *left) {
+static IntRange span_node(Graph *g, const Node *n, Val v, RangePart at, RangeQuery *q) {
   const Type *x = graph_type(g, n->nin ? n->in[0] : v);
   u32 axis = (u32)node_int(n, AT_axis, 0), count;
-  if (n->op < OP_SCALARS) return span_map(g, n, at, left);
+  if (n->op < OP_SCALARS) return span_map(g, n, at, q);
   switch (n->op) { /* ops that produce positions or move them */
   case OP_const: return span_const(node_attr(n, AT_value)->u.t, at);
   case OP_dims: return span_dims(g, n, at);
@@ -284,14 +295,14 @@ static IntRange span_node(Graph *g, const Node *n, Val v, RangePart at, u32 *lef
   case OP_argmin: return span_extent(g, x->dim[axis]);
   case OP_topk:
     if (v == n->out[1]) return span_extent(g, x->dim[axis]);
-    return span_at(g, n->in[0], whole, left);
+    return span_at(g, n->in[0], whole, q);
   case OP_nms: {
     IntRange s = span_extent(g, x->dim[2]);
     s.lo = -1;
     return s;
   }
   case OP_loop:
-    if (graph_val(g, v)->pos + 2 < n->nin) return span_carried(g, n, graph_val(g, v)->pos, left);
+    if (graph_val(g, v)->pos + 2 < n->nin) return span_carried(g, n, graph_val(g, v)->pos, q);
     return span_type(graph_type(g, v)->dt);
   case OP_nonzero: {
     if (at.axis == 0 && at.k < x->rank) return span_extent(g, x->dim[at.k]);
@@ -302,18 +313,21 @@ static IntRange span_node(Graph *g, const Node *n, Val v, RangePart at, u32 *lef
   case OP_reshape:
   case OP_transpose:
   case OP_slice:
-  case OP_broadcast: return span_at(g, n->in[0], part_view(g, n, at), left);
-  case OP_concat: return span_concat(g, n, at, left);
-  case OP_pad:
-    return span_join(span_at(g, n->in[0], whole, left), span_at(g, n->in[1], whole, left));
+  case OP_broadcast: return span_at(g, n->in[0], part_view(g, n, at), q);
+  case OP_concat: return span_concat(g, n, at, q);
+  case OP_pad: return span_join(span_at(g, n->in[0], whole, q), span_at(g, n->in[1], whole, q));
   case OP_gather:
   case OP_gather_elems:
-  case OP_gather_nd: return span_at(g, n->in[0], whole, left);
+  case OP_gather_nd: return span_at(g, n->in[0], whole, q);
   case OP_reduce_max:
-  case OP_reduce_min: /* empty axis: the limit of the type */
-    return type_is_nonempty(x) ? span_at(g, n->in[0], whole, left) : span_type(x->dt);
+  case OP_reduce_min: { /* empty axis: the limit of the type */
+    IntRange s = span_at(g, n->in[0], whole, q), none = span_type(x->dt);
+    if (type_is_nonempty(x)) return s;
+    bool max = n->op == OP_reduce_max;
+    return (IntRange){max ? none.lo : s.lo, max ? s.hi : none.hi, false, 0};
+  }
   case OP_check_index: {
-    IntRange s = span_at(g, n->in[0], at, left);
+    IntRange s = span_at(g, n->in[0], at, q);
     const Dim *size = node_list(n, AT_size, &count);
     i64 lo, hi, max = 0;
     for (u32 i = 0; i < count; i++) {
@@ -329,15 +343,20 @@ static IntRange span_node(Graph *g, const Node *n, Val v, RangePart at, u32 *lef
   }
 }
 
-static IntRange span_at(Graph *g, Val v, RangePart at, u32 *left) {
-  if (graph_type(g, v)->kind != TY_tensor || !*left) return span_type(graph_type(g, v)->dt);
-  --*left;
+static IntRange span_at(Graph *g, Val v, RangePart at, RangeQuery *q) {
+  if (graph_type(g, v)->kind != TY_tensor || !*q->left) return span_type(graph_type(g, v)->dt);
+  --*q->left;
   NodeId def = graph_val(g, v)->def;
-  return def ? span_node(g, graph_node(g, def), v, at, left) : span_param(g, v, left);
+  IntRange s = def ? span_node(g, graph_node(g, def), v, at, q) : span_param(g, v, q);
+  i64 below = q->below ? q->below[v] : 0;
+  if (below && s.lo < -below) s.lo = -below;
+  if (below && s.hi >= below) s.hi = below - 1;
+  return s;
 }
 
 void value_int_range_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left) {
-  IntRange s = span_at(g, v, whole, left);
+  RangeQuery q = {.left = left};
+  IntRange s = span_at(g, v, whole, &q);
   *lo = s.lo;
   *hi = s.hi;
 }
@@ -345,6 +364,34 @@ void value_int_range_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left) {
 void value_int_range(Graph *g, Val v, i64 *lo, i64 *hi) {
   u32 left = SPAN_MANY;
   value_int_range_in(g, v, lo, hi, &left);
+}
+
+static void limit(i64 *below, Val v, i64 k) {
+  if (k && (!below[v] || k < below[v])) below[v] = k;
+}
+
+/* A check bounds the elements of its operand, and of what that operand rearranges or repeats. Only
+ * checks that every run passes count: those of the main region. */
+void value_int_range_checked(Graph *g, Val v, const Val *same, i64 *lo, i64 *hi) {
+  i64 *below = NEWS(&g->c->scratch, i64, g->val.n);
+  u32 left = SPAN_MANY, count;
+  for (u32 i = g->blk.at[1].node.n; i-- > 0;) {
+    const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
+    const Dim *size = n->op == OP_check_index ? node_list(n, AT_size, &count) : NULL;
+    i64 least, most = 0;
+    if (size && count == 1) dim_bounds(g->dims, *size, &least, &most);
+    bool all = n->op == OP_cast || n->op == OP_reshape || n->op == OP_transpose ||
+               n->op == OP_broadcast || n->op == OP_concat || (size && count == 1);
+    for (u32 k = 0; all && k < n->nin; k++) {
+      limit(below, same[n->in[k]], most);
+      limit(below, same[n->in[k]], below[same[n->out[0]]]);
+    }
+  }
+  for (Val k = 1; k < g->val.n; k++) below[k] = below[same[k]];
+  RangeQuery q = {&left, below};
+  IntRange s = span_at(g, v, whole, &q);
+  *lo = s.lo;
+  *hi = s.hi;
 }
 
 /* Is a <= b in every run? */
@@ -363,7 +410,8 @@ bool index_fits(Graph *g, Val idx, const Dim *size, u32 n) {
   for (u32 i = 0; i < n; i++) {
     i64 lo, hi;
     u32 left = SPAN_NODES;
-    IntRange s = span_at(g, idx, n == 1 ? whole : (RangePart){t->rank - 1, i}, &left);
+    RangeQuery q = {.left = &left};
+    IntRange s = span_at(g, idx, n == 1 ? whole : (RangePart){t->rank - 1, i}, &q);
     dim_bounds(g->dims, size[i], &lo, &hi);
     if (s.lo > s.hi) continue; /* empty */
     if (s.lo < -lo) return false;
@@ -394,10 +442,6 @@ const char *index_error(Graph *g, const Node *n) {
 }
 
 /* ---- limits for generated indices ---- */
-
-static void limit(i64 *below, Val v, i64 k) {
-  if (k && (!below[v] || k < below[v])) below[v] = k;
-}
 
 /* Limits on the results of n also hold for operands that it only moves. */
 static void hand_on(Graph *g, const Node *n, i64 *below) {

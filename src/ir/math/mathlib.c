@@ -2,10 +2,10 @@
  * write C.
  *
  * In: names of parts, such as "expf". Out: text to paste, each part once and after the parts it
- * needs; it requires <stdint.h>. Method: the headers are in the binary as templates. The Makefile
- * appends @ to function names and puts $ in place of the condition for an FMA instruction. They are
- * scanned at each call; dependencies come before their users, so one pass from the end finds all. A
- * unit test checks the markers, not this file. */
+ * needs; it requires <stdint.h>. Method: the headers are in the binary. Functions, whose names
+ * begin with im_ or imk_, get a suffix, and the condition for an FMA instruction is replaced. The
+ * headers are scanned at each call; dependencies come before their users, so one pass from the end
+ * finds all. A unit test checks the markers, not this file. */
 #include "ir/math/quick.h"
 
 #include <string.h>
@@ -95,8 +95,32 @@ static void mark_steps(LibPart *part, u32 count, u32 number) {
   }
 }
 
+static bool is_name_char(char ch) {
+  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+         ch == '_';
+}
+
+static bool begins(const char *s, size_t n, const char *with) {
+  return n >= strlen(with) && !memcmp(s, with, strlen(with));
+}
+
+static void put_part(StrBuf *t, const LibPart *p, const char *suffix, const char *fma) {
+  size_t n;
+  for (const char *s = p->text, *end = s + p->text_len; s < end; s += n) {
+    size_t left = (size_t)(end - s);
+    bool condition = begins(s, left, MATHLIB_FMA);
+    for (n = 0; n < left && is_name_char(s[n]);) n++;
+    bool function = begins(s, n, "im_") || begins(s, n, "imk_");
+    n = condition ? strlen(MATHLIB_FMA) : n ? n : 1;
+    if (condition)
+      sb_puts(t, fma);
+    else
+      sb_put(t, s, n);
+    if (function) sb_puts(t, suffix);
+  }
+}
+
 void mathlib_write(StrBuf *t, const char *names, const char *suffix, const char *fma) {
-  const char *text[] = {suffix, fma};
   LibPart part[PARTS_MAX];
   u32 count = list(part);
   mark(part, count, names);
@@ -110,6 +134,6 @@ void mathlib_write(StrBuf *t, const char *names, const char *suffix, const char 
     if (part[i].used && part[i].quick && quick_make(&q, part[i].quick - 1))
       quick_write(t, &q, &(QuickForm){"static inline ", "float", "uint32_t", suffix, 1, false});
     else if (part[i].used)
-      sb_subst(t, part[i].text, part[i].text_len, "@$", text);
+      put_part(t, &part[i], suffix, fma);
   }
 }
