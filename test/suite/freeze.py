@@ -130,8 +130,8 @@ def needs(c):
     g.output(g.node("Expand", [g.input([1, 4], onnx.FLOAT, "x"), g.input([2], onnx.INT64, "s")], ["y"]), None, onnx.FLOAT)
     model = c.save("expand.onnx", onnx.model(g))
     got = run([c.env.ingot, "inspect", model], 60, cwd=c.dir)
-    text = got.text()
-    want(got.rc == 3 and "Expand takes a shape from input 1, which depends on 's': give its contents with --freeze 's=VALUE'" in text and "support" not in text, text)
+    text = got.out.decode()
+    want(got.rc == 3 and "Expand takes a shape from input 1, which depends on 's': give its contents with --freeze 's=VALUE'" in text and "support" not in text, f"{got.rc}: {text}")
     c.run("inspect", model, "--freeze", "s=[3,4]")
 
 
