@@ -150,6 +150,8 @@ void watch_task(const char *what); /* task shown on a terminal when it takes lon
 void watch_interrupt(volatile int *flag);
 /* Prints "ingot: ", head and text to stderr; "warning: " is coloured on a terminal. */
 void watch_line(const char *head, const char *text);
+/* A signal says whether this file keeps the training; NULL: none. */
+void watch_checkpoint(const char *path);
 void watch_error(const char *text);
 void watch_progress(const char *text); /* text of the progress line; NULL: the task and its step */
 void watch_line_buffered(void);        /* flush standard output after every line */
