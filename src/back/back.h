@@ -2,7 +2,7 @@
 #ifndef INGOT_BACK_H
 #define INGOT_BACK_H
 
-#include "ir/prog.h"
+#include "ir/prog/prog.h"
 #include "ir/target.h"
 
 /* State kept from run to run: the memory of every BS_state buffer. */

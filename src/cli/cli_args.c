@@ -145,8 +145,8 @@ static const Opt opts[] = {
          "system prompt whose KV cache becomes part of the code"),
     HEAD("target"),
     TEXT("march", NULL, march, "CPU",
-         "instruction set: scalar, simd128, sse2, neon, avx2, avx512, native, a comma-separated "
-         "list, or multi: sse2,avx2,avx512 selected at run time"),
+         "instruction set: ${targets}, native, a comma-separated list, or multi: ${multi} selected "
+         "at run time"),
     WHOLE("threads", threads, "N", 1, 64,
           "threads of each run of generated C (default 1); every N gives the same bits"),
     TEXT("threads-api", NULL, threads_api, "API", "pthread (default) or openmp"),
@@ -295,15 +295,14 @@ static const struct {
     {"verify", "engine", "NAME", "compare only:"},
     {"bench", "engine", "NAME", "measure only:"},
     {"build", "march", "CPU",
-     "scalar, sse2, neon, avx2, avx512, native (default), multi, or any name that -march= of "
-     "the C compiler accepts, with features: x86-64-v3,+avx512f"},
+     "${targets}, native (default), multi, or any name that -march= of the C compiler accepts, "
+     "with features: x86-64-v3,+avx512f"},
     {"build", "seconds", "X",
      "seconds spent measuring each of --lto, --fast-math, --pgo and --bolt (default 1)"},
     {"build", "clean", NULL, "delete cached profiles and programs; needs no model"},
     {"build", "verbose", NULL, "print every command and the settings of the preset"},
     {"build", "json", NULL, "print JSON: the files built, or the measured speed-up of each step"},
-    {"bench", "march", "CPU",
-     "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
+    {"bench", "march", "CPU", "${targets}, native (default), multi, or as for -march="},
     {"run", "text", "TEXT", "text to tokenize as the input ids; -: standard input"},
     {"perplexity", "text", "FILE", "text to score; -: standard input"},
     {"play", "stop", "TEXT", "stop an answer before this text; repeatable"},
@@ -386,7 +385,7 @@ static const struct {
   const char *option, *words;
 } words[] = {
     {"constants", "all brief"},
-    {"march", "scalar sse2 neon avx2 avx512 native multi"},
+    {"march", "${targets} native multi"},
     {"weights", "inline literal text file pointer"},
     {"preset", "balanced max dev size"},
     {"optimize", "0 1 2 3 s"},
@@ -668,6 +667,23 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
   return 0;
 }
 
+/* Replaces ${targets} and ${multi} by the names of the targets; returns text itself if it has no
+ * marks. */
+static const char *put_targets(char *to, size_t room, const char *text, const char *gap) {
+  size_t n = 0;
+  if (!text || !strchr(text, '$')) return text;
+  while (*text && n < room - 1) {
+    int all = !strncmp(text, "${targets}", 10), multi = !strncmp(text, "${multi}", 8);
+    const char *name = multi ? ingot_multi() : NULL;
+    for (uint32_t i = 0; n < room && (all ? (name = ingot_target(i)) != NULL : multi && !i); i++)
+      n += (size_t)snprintf(to + n, room - n, "%s%s", i ? gap : "", name);
+    if (!all && !multi) to[n++] = *text;
+    text += all ? 10 : multi ? 8 : 1;
+  }
+  to[n < room ? n : room - 1] = 0;
+  return to;
+}
+
 int args_option(const Verb *v, int i, OptionInfo *out) {
   if (i >= NOPTS) return 0;
   const Opt *o = &opts[i];
@@ -680,7 +696,9 @@ int args_option(const Verb *v, int i, OptionInfo *out) {
       out->text = special[k].text;
     }
   for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-    if (!strcmp(words[k].option, o->name)) out->words = words[k].words;
+    if (!strcmp(words[k].option, o->name))
+      out->words = put_targets(out->word_room, sizeof out->word_room, words[k].words, " ");
+  out->text = put_targets(out->text_room, sizeof out->text_room, out->text, ", ");
   return 1;
 }
 

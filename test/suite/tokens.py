@@ -266,7 +266,7 @@ def embedded(env):
     source, binary, block = (os.path.join(here, n) for n in ("around.c", "around", "gpt2.block"))
     with open(text) as f, open(source, "w") as to:
         to.write(f.read() + AROUND)
-    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-function", "-ffp-contract=off", "-I" + os.path.join(ROOT, "src"), "-include", "ir/mathlibd.h"]
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-function", "-ffp-contract=off", "-I" + os.path.join(ROOT, "src"), "-include", "ir/math/mathlibd.h"]
     must([need("cc"), *flags, "-o", binary, source], "cc")
     must([program(), os.path.join(folder, "gpt2.json"), block], "text")
     for text, ids, _ in table["gpt2"]["rows"][20:60]:

@@ -6,7 +6,7 @@
  * the same bits; imk_pow2 rounds once in both. */
 #include "back/c/c.h"
 
-#include "ir/quick.h"
+#include "ir/math/quick.h"
 
 enum { VALUES = 64 }; /* stack values of a function that is not inlined */
 
@@ -32,7 +32,7 @@ static void put_function(Emit *e, const char *name) {
   for (u32 op = 0; op < QO_COUNT;
        op++) /* in a fixed order: that of the steps depends on the compiler */
     if (quick_has(&q, (QuickOp)op)) need_operation(e, (QuickOp)op);
-  put_template(e, &suffix, "x%u@", w);
+  put_template(e, &suffix, "x%u${sfx}", w);
   quick_write(&e->variant->vec.text, &q,
               &(QuickForm){"static inline IG_QUICK ", f, u, sb_cstr(&suffix), w});
 }
@@ -47,6 +47,6 @@ const char *need_quick(Emit *e, const Expr *x) {
   u64 frame = VALUES * 4 * e->b.w;
   if (frame > e->variant->vec.quick_frame) e->variant->vec.quick_frame = frame;
   put_function(e, part);
-  put_template(e, &name, "im_%sx%u@", part, e->b.w);
+  put_template(e, &name, "im_%sx%u${sfx}", part, e->b.w);
   return sb_cstr(&name);
 }

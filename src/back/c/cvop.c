@@ -423,7 +423,7 @@ void put_vector(Emit *e, ExprId id, Prec at) {
 void put_vectors(Emit *e, StrBuf *out) {
   if (!e->variant->vec.twice) return;
   put_template(e, out,
-               "#if IG_VECTORS@\n"
+               "#if IG_VECTORS${sfx}\n"
                "#if defined(__clang__) || __GNUC__ >= 12\n"
                "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)\n"
                "#else\n"
@@ -457,13 +457,13 @@ void put_vectors(Emit *e, StrBuf *out) {
     for (u32 i = 1; i < WIDTHS; i++) {
       u32 bytes = dtype_bytes(k) << i;
       if (e->variant->vec.type[k][i])
-        put_template(e, out, "typedef %s ig_%sx%u@ __attribute__((vector_size(%u)));\n", c_type(k),
-                     dtype_info[k].name, 1u << i, bytes);
+        put_template(e, out, "typedef %s ig_%sx%u${sfx} __attribute__((vector_size(%u)));\n",
+                     c_type(k), dtype_info[k].name, 1u << i, bytes);
       if (e->variant->vec.memory[k][i])
-        put_template(
-            e, out,
-            "typedef %s ig_%sx%uu@ __attribute__((vector_size(%u), aligned(%u), may_alias));\n",
-            c_type(k), dtype_info[k].name, 1u << i, bytes, dtype_bytes(k));
+        put_template(e, out,
+                     "typedef %s ig_%sx%uu${sfx} __attribute__((vector_size(%u), aligned(%u), "
+                     "may_alias));\n",
+                     c_type(k), dtype_info[k].name, 1u << i, bytes, dtype_bytes(k));
     }
   sb_put(out, e->variant->vec.text.at, e->variant->vec.text.n);
   sb_puts(out, "#endif\n");
