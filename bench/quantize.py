@@ -13,7 +13,6 @@ Speeds are the time of the float model by that of the quantised one, on the same
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 
@@ -26,6 +25,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "test", "make"))
 import quantized  # noqa: E402
 from mkquantize import Reader, images  # noqa: E402
+import timer  # noqa: E402
 
 INGOT = os.path.join(ROOT, "build", "ingot")
 OUT = os.path.join(ROOT, "build", "bench", "quantize")
@@ -47,10 +47,8 @@ def data(model, seed, n):
 
 def turn(program, seconds=0.5):
     """Processor time of a run in ms."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = json.loads(subprocess.run([program, "--bench", str(seconds)], capture_output=True, text=True, check=True).stdout.splitlines()[-1])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000 / said["n"]
+    used, got = timer.child([program, "--bench", str(seconds)])
+    return used * 1000 / json.loads(got.stdout.splitlines()[-1])["n"]
 
 
 def times(models, *how, seconds=0.5, rounds=5):

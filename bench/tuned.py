@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import shutil
 import statistics
 import subprocess
@@ -25,6 +24,7 @@ import time
 
 import doc
 import pgo
+import timer
 
 HERE, ROOT, BUILD, TUNED = pgo.HERE, pgo.ROOT, pgo.BUILD, pgo.TUNED
 INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
@@ -70,10 +70,9 @@ def run_ms(program):
 
 def talk(program, prompt, count):
     """CPU time, tokens read and tokens written."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    got = subprocess.run([program, "--prompt", prompt, "--max-tokens", str(count), "--temperature", "0"], capture_output=True, text=True, check=True)
+    seconds, got = timer.child([program, "--prompt", prompt, "--max-tokens", str(count), "--temperature", "0"])
     m = re.search(r"(\d+) tokens in, (\d+) out", got.stderr)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, int(m[1]), int(m[2])
+    return seconds, int(m[1]), int(m[2])
 
 
 def talk_ms(program):

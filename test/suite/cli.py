@@ -9,6 +9,8 @@ import struct
 from lib import npy
 from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail, want
 
+CHECK = "* !cli/engines !cli/little_memory"
+
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
 VERBS = ("run", "verify", "inspect", "ops", "opt")
 
