@@ -1,4 +1,4 @@
-"""What a measurement had to reach, and whether it did: the last lines of a program of bench/."""
+"""Prints the goals of a measurement and whether they were reached: the last lines of a program of bench/."""
 
 
 def verdict(what, value, aim, least=True, form=".2f"):
