@@ -56,7 +56,7 @@ typedef struct Opt {
 
 static const Opt opts[] = {
     HEAD("model and shapes"),
-    TEXT("model-path", "m", model, "PATH", "model file; may also stand alone"),
+    TEXT("model-path", "m", model, "PATH", "model file; the option name can be left out"),
     TEXT("function", NULL, function, "NAME",
          "function of a .ch program to compile; needed if several qualify"),
     FLAG("files", files, "let .ch programs read and write files (default of run, repl and build)"),
@@ -233,7 +233,8 @@ static const Opt opts[] = {
     WHOLE("block", block, "N", 16, 4096, "weights per scale, a power of 2 (default 32)"),
     FLAG("bias-correction", bias_correction, "correct biases by the mean error of the weights"),
     FLAG("equalize", equalize, "equalize channel ranges across layers first"),
-    LIST("exclude", NULL, keep, "NODE", "do not quantize NODE; * and ? match any text; repeatable"),
+    LIST("exclude", NULL, keep, "NODE",
+         "do not quantize NODE; * matches any text, ? one byte; repeatable"),
     TEXT("budget", NULL, budget, "X",
          "exclude the most costly layers until outputs reach X dB SQNR or, with --label, lose at "
          "most X points of accuracy"),
@@ -316,7 +317,8 @@ static const struct {
      "examples along the first axis of arrays named like the inputs, and their labels"},
     {"train", "label", "NAME", "array with the labels (default: label)"},
     {"train", "output", "FILE.onnx", "trained model to write"},
-    {"train", "freeze", "WEIGHT", "do not train WEIGHT; * and ? match any text; repeatable"},
+    {"train", "freeze", "WEIGHT",
+     "do not train WEIGHT; * matches any text, ? one byte; repeatable"},
     {"train", "seed", "N", "seed of shuffling and dropout"},
     {"train", "engine", "NAME", "default c, else jit or vm:"},
     {"train", "train", "SPEC", "more settings: decay=0.01,beta1=0.8,axis=2,output=NAME"},
