@@ -97,7 +97,7 @@ TENSORS := $(wildcard tools/script*.[ch] src/lang/run/*.[ch] src/lang/run/*.def 
 $(BUILD)/gen/tensor.c: $(TENSORS) $(BUILD)/join $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
-	$(Q)$(BUILD)/join --apart -lang/lang_value.h tools/script_all.c $(BUILD)/gen/tensor.txt src tools
+	$(Q)$(BUILD)/join --apart -lang/run/lang_value.h tools/script_all.c $(BUILD)/gen/tensor.txt src tools
 	$(Q)$(BUILD)/embed tensor_text $(BUILD)/gen/tensor.txt $@
 # The program that measures what a machine can do, for `ingot bench --per-kernel`: peak_text.
 $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed

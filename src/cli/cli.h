@@ -104,7 +104,7 @@ int is_one_of(const char *words, const char *word); /* words: separated by blank
 /* Appends "; did you mean ..." for a concept that ingot names differently; 0: unknown. `word` is
  * without dashes, `value` the next word or NULL. */
 int suggest_option(const Verb *v, const char *word, const char *value, char *to, size_t n);
-int suggest_verb(const char *word); /* prints "ingot: no verb ..." with proposals; exit code */
+int suggest_verb(const char *word); /* prints "ingot: no command ..." with proposals; exit code */
 
 /* The first engine with one of the flags. */
 const char *engine_with(unsigned flags);
@@ -150,6 +150,8 @@ void watch_task(const char *what); /* task shown on a terminal when it takes lon
 void watch_interrupt(volatile int *flag);
 /* Prints "ingot: ", head and text to stderr; "warning: " is coloured on a terminal. */
 void watch_line(const char *head, const char *text);
+/* A signal says whether this file keeps the training; NULL: none. */
+void watch_checkpoint(const char *path);
 void watch_error(const char *text);
 void watch_progress(const char *text); /* text of the progress line; NULL: the task and its step */
 void watch_line_buffered(void);        /* flush standard output after every line */

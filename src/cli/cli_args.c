@@ -56,12 +56,12 @@ typedef struct Opt {
 
 static const Opt opts[] = {
     HEAD("model and shapes"),
-    TEXT("model-path", "m", model, "PATH", "model file; the option name can be left out"),
+    TEXT("model-path", "m", model, "PATH", "model file; the option name may be omitted"),
     TEXT("function", NULL, function, "NAME",
          "function of a .ch program to compile; needed if several qualify"),
     FLAG("files", files, "let .ch programs read and write files (default of run, repl and build)"),
     FLAG("no-files", no_files,
-         "refuse .ch programs that read or write files (default of the other verbs)"),
+         "refuse .ch programs that read or write files (default of the other commands)"),
     LIST("input-dim", "d", dim, "SPEC",
          "set a dimension: batch=1 (or batch:1) in all inputs, images:0=1 for dimension 0 of input "
          "images; repeatable or comma-separated"),
@@ -148,7 +148,7 @@ static const Opt opts[] = {
          "instruction set: ${targets}, native, a comma-separated list, or multi: ${multi} selected "
          "at run time"),
     WHOLE("threads", threads, "N", 1, 64,
-          "threads of each run of generated C (default 1); every N gives the same bits"),
+          "threads per inference of generated C (default 1); results do not depend on N"),
     TEXT("threads-api", NULL, threads_api, "API", "pthread (default) or openmp"),
     WHOLE("threads-grain", threads_grain, "NS", 1, 1000000000,
           "minimum estimated work per thread in ns (default 4000)"),
@@ -172,7 +172,8 @@ static const Opt opts[] = {
     TEXT("preset", NULL, preset, "NAME",
          "balanced (default), max, dev or size; --presets shows their settings"),
     FLAG("presets", presets, "list the presets; needs no model"),
-    FLAG("lto", lto, "link-time optimization; OUT.o and OUT.a: compile as one unit"),
+    FLAG("lto", lto,
+         "link-time optimization; OUT.o and OUT.a are compiled as one translation unit instead"),
     {"pgo", NULL, OPT_may, offsetof(Args, pgo), 0, 0, "[=WORKLOAD]",
      "profile-guided optimization; WORKLOAD: FILE.npz, a folder of .npz, or prompts (.json, or one "
      "per "
@@ -187,7 +188,8 @@ static const Opt opts[] = {
     HEAD("generated C"),
     TEXT("name", "f", name, "NAME", "prefix of all C names (default: from the output file)"),
     TEXT("weights", NULL, weights, "HOW",
-         "literal: numbers; text: strings; inline: literal, or text when large; file: NAME.bin "
+         "literal: C arrays; text: string literals; inline: literal, or text when large; file: "
+         "NAME.bin "
          "(default above 8 MB); pointer: an argument of the run function"),
     FLAG("cpp", cpp, "also write NAME.hpp, a C++ class that owns its arena"),
     WHOLE("split", split, "N", 1, 64,
@@ -285,7 +287,7 @@ static const struct {
      "C file, with its header next to it, or FILE.igb: bytecode (default: C to stdout)"},
     {"build", "output", "PATH",
      "OUT.o, OUT.a, OUT.so (with a header), OUT.wasm (with a JavaScript module) or a program; for "
-     "PROGRAM.ch: the whole program, or OUT.c"},
+     "PROGRAM.ch without --function: an executable, or OUT.c with its C"},
     {"run", "python", "PATH", "Python with onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},
@@ -302,7 +304,22 @@ static const struct {
      "seconds spent measuring each of --lto, --fast-math, --pgo and --bolt (default 1)"},
     {"build", "clean", NULL, "delete cached profiles and programs; needs no model"},
     {"build", "verbose", NULL, "print every command and the settings of the preset"},
-    {"build", "json", NULL, "print JSON: the files built, or the measured speed-up of each step"},
+    {"build", "json", NULL,
+     "print JSON: output and memory sizes; with --lto, --fast-math, --pgo or --bolt the speed-up "
+     "of "
+     "each"},
+    {"build", "optimize", "N", "-O level of the C compiler: 0, 1, 2 (default), 3 or s"},
+    {"build", "date", "YYYY-MM-DD", "date passed to the chat template (default 2026-01-01)"},
+    {"build", "input", "SPEC",
+     "set an input of measurements and profiles: x=@x.npy, x=0.5 (fill), x=[1,2,3], x=ones, zeros "
+     "or rand; repeatable"},
+    {"build", "inputs", "FILE.npz", "read inputs of measurements and profiles from an archive"},
+    {"build", "weights", "HOW",
+     "literal: C arrays; text: string literals, which compile faster; inline: literal, or text "
+     "when "
+     "large; file: included by the assembler (default above 4 MiB); pointer: an argument of the "
+     "run "
+     "function"},
     {"bench", "march", "CPU", "${targets}, native (default), multi, or as for -march="},
     {"run", "text", "TEXT", "text to tokenize as the input ids; -: standard input"},
     {"perplexity", "text", "FILE", "text to score; -: standard input"},

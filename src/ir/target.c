@@ -61,6 +61,11 @@ static bool cpu_has(const char *name, size_t n) {
 #else
 #define ARM64 false
 #endif
+#if defined(__arm__) && defined(__ARM_NEON) && defined(__ARM_FEATURE_FMA)
+#define ARM32 true
+#else
+#define ARM32 false
+#endif
 #define CPU_FEATURE(feature, test)                                                                 \
   if (n == sizeof feature - 1 && !memcmp(name, feature, n)) return test;
 #include "ir/target.def"

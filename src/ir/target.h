@@ -33,6 +33,8 @@ typedef struct Target {
   u32 regs;          /* vector registers */
   u32 block;         /* channels per block in blocked layouts */
   bool fma;          /* has fused multiply-add */
+  bool flushes;      /* f32 vectors treat subnormals as zeros; their operators are functions of
+                        cvop.def, since compilers leave the vector instructions unused */
   bool loops;        /* emulates the vectors of another target with loops: see target_find */
   u32 has;           /* CAP_ bits of its instructions; prog_expand.c expands the others. Without the
                         CPU feature dot4, dot_i8x4 is a short sequence */

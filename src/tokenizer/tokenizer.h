@@ -236,9 +236,9 @@ enum {
   VE_parse_special = 1, /* parse special tokens in the text */
   VE_add_special = 2,   /* add the special tokens of the model at both ends */
 };
-/* Bytes of memory for a text of n bytes, at most VOCAB_PER_BYTE * n plus a constant. Enough if the
- * normalizer at most doubles the text; below VOCAB_PER_BYTE, enough for every text. Unigram and
- * WordPiece stay below even with NFKC. Otherwise vocab_encode may return VOCAB_ROOM. */
+/* Bytes of memory for a text of n bytes, at most VOCAB_PER_BYTE * n plus a constant. Enough for
+ * NFKC of any text that has places where no merge crosses, and for every text if the result is
+ * below VOCAB_PER_BYTE. Otherwise vocab_encode may return VOCAB_ROOM. */
 enum { VOCAB_PER_BYTE = 60, VOCAB_SLACK = 1 << 16 };
 TEXT_FN size_t vocab_encode_bytes(const Vocab *v, size_t n);
 /* Returns the number of ids, or VOCAB_FULL, VOCAB_ROOM, VOCAB_SLOW. marked, or NULL: one byte per

@@ -2,8 +2,9 @@
  *
  * BPE: a list of symbols and a heap of mergeable pairs (lowest rank, then leftmost). A pair is
  * identified by its left symbol, which knows its place in the heap, so that a merge updates two
- * keys in place: O(n log n). Unigram: the best path (Viterbi), with two bytes per byte of the word
- * and a ring of scores as long as the longest token. WordPiece: greedy longest match.
+ * keys in place: O(n log n). Unigram: the best path (Viterbi), with two bytes per byte up
+ * to the next cut and a ring of scores as long as the longest token. WordPiece: greedy longest
+ * match.
  */
 #include "tokenizer/tokenizer.h"
 #include <string.h>
@@ -159,6 +160,49 @@ static void push_symbol(const Vocab *v, u32 id, bool *unknown, IdList *out) {
   }
 }
 
+/* Words above this are merged in pieces. */
+enum { WORD_PIECE = 1 << 16 };
+
+/* The merges as a bit for each pair of bytes, last and first of both parts. */
+typedef struct MergePairs {
+  u32 *bit;
+  bool apart; /* unknown text is always a symbol, and no merge begins with it */
+} MergePairs;
+
+static void note_pairs(const Vocab *v, MergePairs *p) {
+  u32 n, nleft, nright;
+  const TokenMerge *merge = vocab_section(v, VP_merge, &n, sizeof *merge);
+  memset(p->bit, 0, (1 << 16) / 8);
+  p->apart = !(v->head->flags & VF_byte_level) && v->head->unknown != VOCAB_NONE;
+  for (u32 i = 0; i < n; i++) {
+    u32 id = merge[i].left;
+    const u8 *left = vocab_token(v, id, &nleft), *right = vocab_token(v, merge[i].right, &nright);
+    u32 pair = nleft && nright ? (u32)left[nleft - 1] << 8 | right[0] : 0;
+    p->bit[pair >> 5] |= (u32)1 << (pair & 31);
+    if (id == v->head->unknown || (id < v->head->ntoken && vocab_flags(v, id) & TF_byte))
+      p->apart = false;
+  }
+}
+
+/* End of the piece of a word that begins at `from`: no merge joins the symbols on both sides, and
+ * the right one is a token. */
+static size_t piece_end(const Vocab *v, const MergePairs *p, const u8 *at, size_t n, size_t from) {
+  size_t i = from, whole = 0;
+  u32 length = 1, count;
+  const u32 *byte = vocab_section(v, VP_byte_id, &count, sizeof *byte);
+  for (bool known = true; i < n; i += length) {
+    bool was = known;
+    if (!(v->head->flags & VF_byte_level)) utf8_get(at + i, n - i, &length);
+    known = v->head->flags & VF_byte_level
+                ? byte[at[i]] != 0
+                : trie_longest(&v->token, at + i, length, &whole) != VOCAB_NONE && whole == length;
+    if (i - from < WORD_PIECE || !known) continue;
+    u32 pair = (u32)at[i - 1] << 8 | at[i];
+    if (was ? !(p->bit[pair >> 5] >> (pair & 31) & 1) : p->apart) break;
+  }
+  return i;
+}
+
 /* The initial symbols of a word, at most max; unknown text is a symbol, too. */
 static bool begin_symbols(Bpe *b, const u8 *at, size_t n, size_t max) {
   const VocabHeader *h = b->v->head;
@@ -202,81 +246,105 @@ static bool bpe(const Vocab *v, const u8 *at, size_t n, IdList *out, TokenizerMe
       return true;
     }
   }
-  Bpe b = {.v = v, .id = (u32 *)(void *)r.at};
-  if (!begin_symbols(&b, at, n, r.n / sizeof(u32))) return false;
-  u32 **array[] = {&b.id, &b.next, &b.prev, &b.rank, &b.heap, &b.place};
-  for (u32 i = 0; i < sizeof array / sizeof *array; i++)
-    if (!(*array[i] = tokenizer_alloc(&r, b.n * sizeof(u32)))) return false;
-  merge_all(&b);
+  MergePairs pairs = {.bit = n > WORD_PIECE ? tokenizer_alloc(&r, (1 << 16) / 8) : NULL};
+  if (pairs.bit) note_pairs(v, &pairs);
   bool unknown = false;
-  for (u32 i = 0; i < b.n; i++)
-    if (b.id[i] != VOCAB_NONE) push_symbol(v, b.id[i], &unknown, out);
+  for (size_t from = 0, to; from < n; from = to) {
+    to = pairs.bit ? piece_end(v, &pairs, at, n, from) : n;
+    TokenizerMem rest = r;
+    Bpe b = {.v = v, .id = (u32 *)(void *)rest.at};
+    if (!begin_symbols(&b, at + from, to - from, rest.n / sizeof(u32))) return false;
+    u32 **array[] = {&b.id, &b.next, &b.prev, &b.rank, &b.heap, &b.place};
+    for (u32 i = 0; i < sizeof array / sizeof *array; i++)
+      if (!(*array[i] = tokenizer_alloc(&rest, b.n * sizeof(u32)))) return false;
+    merge_all(&b);
+    for (u32 i = 0; i < b.n; i++)
+      if (b.id[i] != VOCAB_NONE) push_symbol(v, b.id[i], &unknown, out);
+  }
   return true;
 }
 
 /* ---- unigram ---- */
 
+/* Paths are followed to the next byte that all of them pass, which is near in most texts. */
+enum { PATH_BYTES = 1 << 14 };
+
 typedef struct BestPath { /* the best path to each byte */
-  u16 *size;              /* bytes of its last piece; 0: unreachable */
-  double *sum; /* score of the path: for the last `ring` bytes, because pieces are shorter */
-  size_t ring; /* a power of two */
+  u16 *size;              /* bytes of its last piece, from byte `base` on; 0: unreachable */
+  size_t base, far, max;  /* far: end of the longest piece so far; max: elements of size */
+  double *sum;  /* score of the path: for the last `ring` bytes, because pieces are shorter */
+  size_t ring;  /* a power of two */
+  bool unknown; /* the last piece was unknown */
 } BestPath;
 
-static void viterbi_relax(const Vocab *v, BestPath *p, size_t from, size_t to, double score) {
+static bool viterbi_relax(const Vocab *v, BestPath *p, size_t from, size_t to, double score) {
   double sum = score + p->sum[from & (p->ring - 1)], *best = &p->sum[to & (p->ring - 1)];
   if (v->head->flags & VF_narrow_sums) sum = (float)sum;
-  if (p->size[to] && sum <= *best) return;
+  if (to - p->base >= p->max) return false;
+  while (p->far < to) p->size[++p->far - p->base] = 0;
+  u16 *size = &p->size[to - p->base];
+  if (*size && sum <= *best) return true;
   *best = sum;
-  p->size[to] = (u16)(to - from);
+  *size = (u16)(to - from);
+  return true;
 }
 
-static void viterbi_forward(const Vocab *v, BestPath *p, const u8 *at, size_t n) {
-  u32 count, length;
+/* Relaxes all pieces that begin at byte i, where a character of `length` bytes is. */
+static bool viterbi_step(const Vocab *v, BestPath *p, const u8 *at, size_t n, size_t i,
+                         u32 length) {
+  u32 count, node = 0;
   const double *score = vocab_section(v, VP_score, &count, sizeof *score);
-  for (size_t i = 0; i < n; i += length) {
-    bool single = false;
-    utf8_get(at + i, n - i, &length);
-    u32 node = 0;
-    for (size_t k = i; k < n && k + 1 - i < p->ring; k++) {
-      node = trie_step(&v->token, node, at[k]);
-      if (node == VOCAB_NONE) break;
-      u32 value = v->token.value[node];
-      if (!value) continue;
-      viterbi_relax(v, p, i, k + 1, score[value - 1]);
-      single = single || k + 1 - i == length;
-    }
-    if (!single) viterbi_relax(v, p, i, i + length, score[count - 1]);
+  bool single = false;
+  for (size_t k = i; k < n && k + 1 - i < p->ring; k++) {
+    node = trie_step(&v->token, node, at[k]);
+    if (node == VOCAB_NONE) break;
+    u32 value = v->token.value[node];
+    if (!value) continue;
+    if (!viterbi_relax(v, p, i, k + 1, score[value - 1])) return false;
+    single = single || k + 1 - i == length;
   }
+  return single || viterbi_relax(v, p, i, i + length, score[count - 1]);
+}
+
+/* Pushes the pieces of the best path from p->base to byte `end`. */
+static void push_path(const Vocab *v, BestPath *p, const u8 *at, size_t end, IdList *out) {
+  u16 *to = p->size, next = 0; /* reverse the path: the size of the piece that starts here */
+  size_t n = end - p->base, length = 0;
+  at += p->base;
+  for (size_t i = n; i;) {
+    u16 size = to[i];
+    to[i] = next;
+    next = size;
+    i -= size;
+  }
+  to[0] = next;
+  for (size_t i = 0; i < n; i += to[i]) {
+    u32 id = trie_longest(&v->token, at + i, to[i], &length);
+    if (id == VOCAB_NONE || length < to[i]) {
+      push_unknown(v, at + i, to[i], p->unknown && (v->head->flags & VF_fuse_unknown), out);
+      p->unknown = true;
+    } else {
+      push_id(out, id);
+      p->unknown = id == v->head->unknown;
+    }
+  }
+  p->base = end;
 }
 
 static bool unigram(const Vocab *v, const u8 *at, size_t n, IdList *out, TokenizerMem r) {
   BestPath p = {.ring = vocab_viterbi_window(v)};
   p.sum = tokenizer_alloc(&r, p.ring * sizeof *p.sum);
-  p.size = tokenizer_alloc(&r, (n + 1) * sizeof *p.size);
-  if (!p.sum || !p.size) return false;
-  memset(p.size, 0, (n + 1) * sizeof *p.size);
+  p.size = (u16 *)(void *)r.at;
+  p.max = r.n / sizeof *p.size;
+  if (!p.sum || !p.max) return false;
   p.sum[0] = 0;
-  viterbi_forward(v, &p, at, n);
-  /* Reverse the path: size[] becomes the size of the piece that starts here. */
-  u16 next = 0;
-  for (size_t i = n; i;) {
-    u16 size = p.size[i];
-    p.size[i] = next;
-    next = size;
-    i -= size;
+  u32 length;
+  for (size_t i = 0; i < n; i += length) {
+    if (i == p.far && i - p.base >= PATH_BYTES) push_path(v, &p, at, i, out);
+    utf8_get(at + i, n - i, &length);
+    if (!viterbi_step(v, &p, at, n, i, length)) return false;
   }
-  p.size[0] = next;
-  bool unknown = false;
-  for (size_t i = 0, length = 0; i < n; i += p.size[i]) {
-    u32 id = trie_longest(&v->token, at + i, p.size[i], &length);
-    if (id == VOCAB_NONE || length < p.size[i]) {
-      push_unknown(v, at + i, p.size[i], unknown && (v->head->flags & VF_fuse_unknown), out);
-      unknown = true;
-    } else {
-      push_id(out, id);
-      unknown = id == v->head->unknown;
-    }
-  }
+  push_path(v, &p, at, n, out);
   return true;
 }
 

@@ -1,9 +1,9 @@
 /* tokenizer_norm.c: normalization steps on arrays of characters.
  *
- * Each step reads one array and writes another. Each has half of the memory, so a text needs memory
- * for its actual result, not for the worst case. Unicode forms: full decomposition (a table, Hangul
- * by formula), canonical ordering (a stable counting sort per run of marks), canonical composition.
- * All are linear.
+ * Each step reads one array and writes another. A long text is taken in chunks, so memory is needed
+ * for its actual result and the arrays of a chunk. Unicode forms: full decomposition (a table,
+ * Hangul by formula), canonical ordering (a stable counting sort per run of marks), canonical
+ * composition. All are linear.
  */
 #include "tokenizer/tokenizer.h"
 #include <string.h>
@@ -345,25 +345,171 @@ static bool apply(Chars *x, const TokenizerStep *t, bool first) {
   return false;
 }
 
+/* ---- chunks ---- */
+
+/* Long texts are normalized in chunks. The result is that of the whole text because no step looks
+ * across a seam: this is checked before every step, with the characters on both sides. If it does
+ * not hold, the seam is moved, then the chunk grows. */
+enum { CHUNK = 4096, EDGE = CHARSMAP_DEPTH, SEAM_TRIES = 4, SEAM_MOVE = 61 };
+
+typedef struct Edge { /* the last characters of a chunk before a step */
+  u32 n, at[EDGE];
+} Edge;
+
+typedef struct TextChunk {
+  size_t from, to;   /* text */
+  size_t out, bytes; /* result: offset in the memory, size */
+  Edge *last;        /* by step; NULL: the chunk is the whole text */
+} TextChunk;
+
+typedef struct Normalizer {
+  const Vocab *v;
+  const TokenizerStep *step;
+  u32 nstep;
+  const u8 *at;
+  size_t n;
+  TokenizerMem room;
+  bool first; /* the text begins here */
+} Normalizer;
+
+typedef enum ChunkEnd { CHUNK_done, CHUNK_seam, CHUNK_full } ChunkEnd;
+
+/* Never the second character of a composition, and no mark. */
+static bool starts_anew(const Vocab *v, u32 ch) {
+  u32 n;
+  const u32 *row = vocab_section(v, VP_compose, &n, 3 * sizeof *row);
+  for (u32 i = 0; i < n; i++)
+    if (row[3 * i + 1] == ch) return false;
+  return !combining(v, ch) && !(ch >= HANGUL_V && ch < HANGUL_T + HANGUL_NT);
+}
+
+/* Does no occurrence of the pattern cross the seam? */
+static bool splits_no_match(const Chars *x, const Edge *e, const u32 *with, u32 n) {
+  if (x->n < n || e->n < n) return n < 2;
+  for (u32 k = 1; k < n; k++)
+    if (!memcmp(e->at + e->n - k, with, k * sizeof *with) &&
+        !memcmp(x->at, with + k, (n - k) * sizeof *with))
+      return false;
+  return true;
+}
+
+static bool splits_no_rule(const Chars *x, const Edge *e) {
+  u32 both[2 * EDGE], bytes, to, nunit = x->v->head->charsmap_trie / 4;
+  const u32 *trie = vocab_section(x->v, VP_charsmap, &bytes, 1);
+  size_t more = x->n < EDGE ? x->n : EDGE;
+  Chars c = {.v = x->v, .at = both, .n = e->n + more};
+  memcpy(both, e->at, e->n * sizeof *both);
+  memcpy(both + e->n, x->at, more * sizeof *both);
+  for (u32 i = 0; nunit && i < e->n; i++)
+    if (both[i] < VOCAB_BAD_BYTE && rule(&c, i, trie, nunit, &to) > e->n - i) return false;
+  return true;
+}
+
+/* Does the step do the same to both sides of the seam as to the whole? */
+static bool seam_holds(const Chars *x, const TokenizerStep *t, const Edge *e) {
+  if (!x->n || !e->n) return false;
+  u32 last = e->at[e->n - 1], next = x->at[0];
+  switch ((NormKind)t->kind) {
+  case NK_map:
+  case NK_drop:
+  case NK_replace_set:
+  case NK_surround:
+  case NK_fix_utf8: return true;
+  case NK_expand: {
+    CharMap m = map_of(x->v, t->a);
+    u32 j = m.n ? below(m.key, m.n, next, 0) : 0;
+    bool maps = m.n && m.key[j] == next;
+    if (maps && m.at[j] == m.at[j + 1]) return false;
+    return !combining(x->v, maps ? m.unit[m.at[j]] : next);
+  }
+  case NK_compose: return starts_anew(x->v, next);
+  case NK_replace: return splits_no_match(x, e, units(x->v, t->a), t->b);
+  case NK_prepend: return e->n == EDGE || e->n >= t->b;
+  case NK_trim:
+  case NK_collapse_spaces: return !char_is_space(last) && !char_is_space(next);
+  case NK_charsmap: return splits_no_rule(x, e);
+  case NK_collapse_runs: return last != t->a || next != t->a;
+  }
+  return false;
+}
+
+/* Reads at least `least` bytes, up to a seam that is likely to hold. 0: out of memory. */
+static size_t read_chars(Chars *x, const u8 *p, size_t n, size_t least) {
+  u32 length, last = ' ';
+  size_t i = 0;
+  for (; i < n; i += length) {
+    u32 ch = utf8_get(p + i, n - i, &length);
+    bool poor = char_is_space(last) || char_is_space(ch) || combining(x->v, ch);
+    if (i >= least && (!poor || i >= least + EDGE)) break;
+    if (x->n == x->max) return 0;
+    x->at[x->n++] = last = ch;
+  }
+  return i;
+}
+
+/* Normalizes the text from c->from on. before: the edges of the chunk before it, or NULL. */
+static ChunkEnd normalise_chunk(const Normalizer *w, TextChunk *c, size_t least,
+                                const Edge *before) {
+  size_t out = (c->out + 3) & ~(size_t)3;
+  if (out > w->room.n) return CHUNK_full;
+  Chars x = {.v = w->v, .max = (w->room.n - out) / 2 / sizeof *x.at};
+  x.at = (u32 *)(void *)(w->room.at + out);
+  x.other = x.at + x.max;
+  size_t took = read_chars(&x, w->at + c->from, w->n - c->from, least);
+  if (!took) return CHUNK_full;
+  c->to = c->from + took;
+  for (u32 i = 0; i < w->nstep; i++) {
+    if (before && !seam_holds(&x, &w->step[i], &before[i])) return CHUNK_seam;
+    if (c->last) {
+      Edge *e = &c->last[i];
+      e->n = x.n < EDGE ? (u32)x.n : EDGE;
+      memcpy(e->at, x.at + x.n - e->n, e->n * sizeof *e->at);
+    }
+    if (before && w->step[i].kind == NK_prepend) continue;
+    if (!apply(&x, &w->step[i], w->first)) return CHUNK_full;
+  }
+  c->bytes = 0; /* at most 4 per character, so no character is overwritten before it is read */
+  for (size_t i = 0; i < x.n; i++) c->bytes += utf8_put(w->room.at + c->out + c->bytes, x.at[i]);
+  return CHUNK_done;
+}
+
+/* CHUNK_seam: try again with larger chunks. *bytes: of the result. */
+static ChunkEnd normalise_chunks(const Normalizer *w, Edge *edge, size_t size, size_t *bytes) {
+  TextChunk now = {.last = edge}, next;
+  Edge *before = NULL, *spare[2] = {edge + w->nstep, edge + 2 * w->nstep};
+  size_t want = size, tries = 0;
+  if (!edge) now.last = NULL;
+  ChunkEnd end = normalise_chunk(w, &now, want, NULL);
+  while (end == CHUNK_done && now.to < w->n) {
+    next = (TextChunk){.from = now.to, .out = now.out + now.bytes, .last = spare[0]};
+    end = normalise_chunk(w, &next, size, now.last);
+    if (end == CHUNK_done) {
+      spare[0] = before ? before : spare[1];
+      before = now.last;
+      now = next;
+      want = size;
+      tries = 0;
+    } else if (end == CHUNK_seam) {
+      if (++tries == SEAM_TRIES) tries = 0, want *= 2;
+      end = normalise_chunk(w, &now, want - tries * SEAM_MOVE, before);
+    }
+  }
+  *bytes = now.out + now.bytes;
+  return end;
+}
+
 bool vocab_normalise(const Vocab *v, VocabSection steps, bool first, const u8 **at, size_t *n,
                      TokenizerMem *r) {
-  u32 count;
-  const TokenizerStep *step = vocab_section(v, steps, &count, sizeof *step);
-  if (!count || !*n) return true;
-  Chars x = {.v = v, .max = r->n / 2 / sizeof *x.at};
-  x.at = (u32 *)(void *)r->at;
-  x.other = x.at + x.max;
-  for (size_t i = 0; i < *n;) {
-    u32 length;
-    if (x.n == x.max) return false;
-    x.at[x.n++] = utf8_get(*at + i, *n - i, &length);
-    i += length;
-  }
-  for (u32 i = 0; i < count; i++)
-    if (!apply(&x, &step[i], first)) return false;
-  size_t bytes = 0; /* at most 4 per character, so no character is overwritten before it is read */
-  for (size_t i = 0; i < x.n; i++) bytes += utf8_put(r->at + bytes, x.at[i]);
-  *n = bytes;
-  *at = tokenizer_alloc(r, bytes);
+  Normalizer w = {.v = v, .at = *at, .n = *n, .first = first};
+  w.step = vocab_section(v, steps, &w.nstep, sizeof *w.step);
+  if (!w.nstep || !*n) return true;
+  Edge *edge = NULL;
+  bool whole = *n <= CHUNK + EDGE;
+  if (!whole && !(edge = tokenizer_alloc(r, (size_t)3 * w.nstep * sizeof *edge))) return false;
+  w.room = *r;
+  ChunkEnd end = CHUNK_seam;
+  for (size_t size = whole ? *n : CHUNK; end == CHUNK_seam; size *= 2)
+    end = normalise_chunks(&w, edge, size, n);
+  *at = end == CHUNK_done ? tokenizer_alloc(r, *n) : NULL;
   return *at != NULL;
 }

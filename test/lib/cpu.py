@@ -24,6 +24,8 @@ def _needs():
 
 
 NEEDS = _needs()
+# Targets of other processors: cross compiler and emulator.
+OTHER = {name: (row["cross"], "qemu-" + row["cross"].partition("-")[0]) for name, row in TABLE.items() if row["cross"].startswith(("aarch64", "arm"))}
 FLAGS = {name: row["cflags"].split() for name, row in TABLE.items()}
 
 

@@ -57,7 +57,8 @@ static void put_any_guard(Emit *e, StrBuf *t) {
   for (u32 i = 0; i < target_count; i++) {
     const Target *x = &target_table[i];
     bool larger = i && !strcmp(x->arch, x[-1].arch) && x->lanes == x[-1].lanes;
-    if (larger || x->lanes != mine->lanes || x->fma < mine->fma) continue;
+    if (larger || x->lanes != mine->lanes || x->fma < mine->fma || x->flushes != mine->flushes)
+      continue;
     sb_fmt(t, "%s(%s)", first ? "" : " || ", x->guard);
     first = false;
   }

@@ -13,6 +13,7 @@ enum { VALUES = 64 }; /* stack values of a function that is not inlined */
 /* Requests the helper function of an operation, if it needs one. */
 static void need_operation(Emit *e, QuickOp op) {
   const char *name = op == QO_const ? "imk_all" : quick_function(op);
+  if (e->o->target->flushes && quick_call(op)) name = quick_call(op);
   if (!name || !need_vector(e, name, DT_f32, NULL)) return;
   if (op == QO_mad) e->variant->math[OP_fma][MM_f] = true;
   if (op == QO_farsin) e->variant->math[OP_sin][MM_f] = true;
@@ -33,8 +34,9 @@ static void put_function(Emit *e, const char *name) {
        op++) /* in a fixed order: that of the steps depends on the compiler */
     if (quick_has(&q, (QuickOp)op)) need_operation(e, (QuickOp)op);
   put_template(e, &suffix, "x%u${sfx}", w);
-  quick_write(&e->variant->vec.text, &q,
-              &(QuickForm){"static inline IG_QUICK ", f, u, sb_cstr(&suffix), w});
+  quick_write(
+      &e->variant->vec.text, &q,
+      &(QuickForm){"static inline IG_QUICK ", f, u, sb_cstr(&suffix), w, e->o->target->flushes});
 }
 
 const char *need_quick(Emit *e, const Expr *x) {

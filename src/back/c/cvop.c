@@ -38,8 +38,9 @@ static bool is_mask_op(const Expr *x) {
 /* A comparison: a mask as wide as the operands. */
 static void put_comparison(Emit *e, const Expr *x, DType k) {
   sb_fmt(e->t, "(%s)(", mine(e, signed_of(dtype_bytes(k))));
-  if (x->op == OP_isnan) {
-    put_call(e, x, need_vector(e, "isnan", k, NULL));
+  const char *call = need_vector(e, op_info[x->op].name, k, NULL);
+  if (call) {
+    put_call(e, x, call);
   } else if (x->op == OP_cast) {
     put_data(e, x->arg[0], PR_rel);
     sb_puts(e->t, " != 0");
@@ -206,7 +207,10 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
   DType k = elem_of(x->dt);
   const VecOp *o = &float_ops[x->op];
   MathMode part = math_part(e, x->op, x->dt);
-  if (x->op == OP_recip) {
+  const char *call = o->sign ? need_vector(e, op_info[x->op].name, k, NULL) : NULL;
+  if (call) {
+    put_call(e, x, call);
+  } else if (x->op == OP_recip) {
     open_paren(e, PR_mul, at);
     sb_fmt(e->t, "%s(1) / ", need_vector(e, "set", k, NULL));
     put_data(e, x->arg[0], PR_unary);

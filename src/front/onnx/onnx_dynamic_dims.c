@@ -100,7 +100,7 @@ static Str name_of_size(Graph *g, Val v) {
   while (!graph_val(g, v)->name && (n = graph_producer(g, v)) &&
          (n->op == OP_cast || op_info[n->op].kind == OK_VIEW))
     v = n->in[0];
-  return graph_val(g, v)->name;
+  return graph_val(g, v)->def ? graph_val(g, v)->name : 0; /* of inputs it means their shape */
 }
 
 /* One element of a list of sizes, a scalar. A size that nothing bounds is bounded by checks of the

@@ -515,6 +515,7 @@ void build_matmulnbits(Build *b) {
            (long long)n, (long long)k, (long long)block);
   if (on_int(b, "weight_prepacked", 0))
     on_unsupported(b, "weight_prepacked is not 0, so the weights have the layout of one machine");
+  g->rounds = g->rounds || on_int(b, "accuracy_level", 0) == ACCURACY_INT8;
   Val rows = on_dtype(b, x) == DT_f32 ? packed_weights(b, n, k, block, bits) : 0;
   if (rows) {
     Val y = mk_matmul(g, x, mk_transpose(g, rows, (const i64[]){1, 0}));

@@ -158,6 +158,7 @@ struct Graph {
   bool eager;        /* fold small integer computations while building (import only) */
   bool opens;        /* import: weights are marked and not folded; see train.h */
   bool trains;       /* import: layers behave as in training */
+  bool rounds;       /* the model lets products round their operands to int8 */
   bool ordered;      /* nodes are already in execution order */
   bool again;        /* canon or quant changed something; run again */
   u8 left;           /* LEFT_*: work for later passes, which the pipeline runs next */

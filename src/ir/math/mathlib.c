@@ -132,7 +132,7 @@ void mathlib_write(StrBuf *t, const char *names, const char *suffix, const char 
   for (u32 i = 0; i < count; i++) {
     Quick q;
     if (part[i].used && part[i].quick && quick_make(&q, part[i].quick - 1))
-      quick_write(t, &q, &(QuickForm){"static inline ", "float", "uint32_t", suffix, 1});
+      quick_write(t, &q, &(QuickForm){"static inline ", "float", "uint32_t", suffix, 1, false});
     else if (part[i].used)
       put_part(t, &part[i], suffix, fma);
   }

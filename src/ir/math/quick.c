@@ -147,6 +147,13 @@ const char *quick_function(QuickOp op) {
   return words[op].function;
 }
 
+const char *quick_call(QuickOp op) {
+  static const char *const name[QO_COUNT] = {
+      [QO_add] = "imk_add", [QO_sub] = "imk_sub", [QO_mul] = "imk_mul",
+      [QO_lt] = "imk_lt",   [QO_le] = "imk_le",   [QO_eq] = "imk_eq"};
+  return name[op];
+}
+
 static bool is_compared(QuickOp op) {
   return words[op].infix && words[op].function;
 }
@@ -195,6 +202,13 @@ static const char *prefix(const char *name) {
 static void put_step(StrBuf *t, const Quick *q, u8 i, const QuickForm *f) {
   const QuickStep *s = &q->step[i];
   const char *function = words[s->op].function, *infix = words[s->op].infix;
+  const char *call = f->calls && s->n == 2 && !q->step[s->arg[0]].bits ? quick_call(s->op) : NULL;
+  if (call) {
+    sb_fmt(t, "%s%s(", call, f->suffix);
+    put_args(t, q, s, f);
+    sb_puts(t, ")");
+    return;
+  }
   bool cast = f->lanes > 1 && (is_compared(s->op) || s->op == QO_bits || s->op == QO_float);
   if (s->op == QO_const) {
     sb_puts(t, s->text);

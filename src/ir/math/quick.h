@@ -37,7 +37,10 @@ bool quick_find(Quick *to, const char *name);
 typedef struct QuickForm {
   const char *linkage, *real, *bits, *suffix;
   u32 lanes;
+  bool calls; /* sums, products and comparisons of floats are calls: see quick_call */
 } QuickForm;
+/* Function for an operation of floats that has an operator, such as imk_add; NULL: none. */
+const char *quick_call(QuickOp op);
 bool quick_has(const Quick *q, QuickOp op); /* does it contain this operation? */
 void quick_write(StrBuf *t, const Quick *q, const QuickForm *form);
 const char *quick_function(QuickOp op); /* name from quick_ops.def */
