@@ -6,7 +6,7 @@
 Every program is built five times with each compiler: for any x86-64 (baseline: -O2, SSE2), for this machine (native), that with LTO, with a profile (--pgo), with a
 profile and laid out by llvm-bolt. All ten take turns, every round begins with another one; figures are CPU times, medians over rounds, ratios medians of the
 ratios of each round. A step gains only where the middle half of the rounds is beyond one per cent: else the table says so. The tokeniser is that of ingot itself
-(bench/pgo.py). What cannot be had (llvm-bolt is not there, a linker has no LTO) is left out and named. Results are kept in build/bench/tuned.json, written anew
+(bench/pgo.py). Missing tools (llvm-bolt, a linker with LTO) are named and their rows left out. Results are kept in build/bench/tuned.json, written anew
 after every round, so that a run that is ended leaves what it has; --doc writes docs/results/tuned.md.
 
 --minutes: each program has an equal part of the time that is left when its turn comes, builds included; its rounds end with that, but for the first LEAST. On two

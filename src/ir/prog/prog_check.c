@@ -116,7 +116,10 @@ enum { MOST_REGISTERS = 1 << 14 }; /* limit: each becomes a variable */
 
 static void check_buf(ProgCheck *o, BufId id) {
   const Buf *b = prog_buf(o->p, id);
-  if (b->space >= BS_COUNT || b->rank > MAX_RANK) WRONG(o, "buffer %u is malformed", id);
+  if (b->space >= BS_COUNT || b->rank > MAX_RANK)
+    WRONG(o,
+          "buffer %u has space %u and rank %u, expected a space below %u and a rank of at most %u",
+          id, (u32)b->space, (u32)b->rank, (u32)BS_COUNT, (u32)MAX_RANK);
   check_dtype(o, b->dt, b->lanes);
   if (b->lanes > 1 && b->space != BS_reg)
     WRONG(o, "%s: only register buffers have vectors as elements", buf_name(o, id));
@@ -316,10 +319,12 @@ static void check_vector(ProgCheck *o, const Expr *e) {
 static void check_expr(ProgCheck *o, ExprId id) {
   Prog *p = o->p;
   if (id == 0 || id >= p->nexpr) WRONG(o, "expression %u does not exist", id);
-  if (o->expr[id]) WRONG(o, "expression %u is used twice", id);
+  if (o->expr[id]) WRONG(o, "expression %u is used twice, expected one use", id);
   o->expr[id] = true;
   const Expr *e = prog_expr(p, id);
-  if (e->kind >= EX_COUNT) WRONG(o, "expression %u is malformed", id);
+  if (e->kind >= EX_COUNT)
+    WRONG(o, "expression %u has kind %u, expected a kind below %u", id, (u32)e->kind,
+          (u32)EX_COUNT);
   if (++o->depth > PROG_DEPTH) WRONG(o, "operands nest deeper than %d", PROG_DEPTH);
   check_dtype(o, e->dt, e->lanes);
   if (e->kind == EX_load) {
@@ -467,7 +472,8 @@ static void check_stmt(ProgCheck *o, StmtId id) {
   case ST_require: check_scalar(o, s->a, DT_bool, "a condition"); return;
   case ST_fence: check_fence(o, s); return;
   case ST_prefetch: check_prefetch(o, s); return;
-  default: WRONG(o, "a statement is malformed");
+  default:
+    WRONG(o, "a statement has kind %u, expected a kind below %u", (u32)s->kind, (u32)ST_COUNT);
   }
 }
 
