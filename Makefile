@@ -30,7 +30,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD
 VM_X86  := $(findstring x86_64,$(shell $(CC) -dumpmachine))
 VM_OBJ  := $(if $(VM_X86),$(foreach x,avx2 avx512,$(BUILD)/obj/src/back/vm/$(x)/machine.o $(BUILD)/obj/src/back/vm/$(x)/tile.o))
 LIB_OBJ += $(VM_OBJ)
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/speak.o
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/play_inside.o
 
 all: $(BUILD)/ingot $(BUILD)/libingot.a $(BUILD)/libingot.so
 
@@ -123,13 +123,13 @@ $(BUILD)/gen/player.c: src/ir/math/mathlib.h src/ir/math/mathlibd.h $(BUILD)/gen
 	  cat $(BUILD)/gen/text_code.txt; sed '/^#include "/d' $(PLAYER); } > $(BUILD)/gen/player.txt
 	$(Q)$(BUILD)/embed player_text $(BUILD)/gen/player.txt $@
 # The same program inside ingot, around the interpreter: for machines without a C compiler. Tables there are pointers here.
-$(BUILD)/gen/speak.c: $(BUILD)/gen/player.c tools/speak.h Makefile
+$(BUILD)/gen/play_inside.c: $(BUILD)/gen/player.c tools/play_inside.h Makefile
 	$(call say,EMBED,$@)
-	$(Q){ printf '#define %s\n' 'ingot_model (*speak_model)' 'ingot_player (*speak_player)' 'main player_main'; \
+	$(Q){ printf '#define %s\n' 'ingot_model (*play_model)' 'ingot_player (*play_player)' 'main player_main'; \
 	  echo 'int main(int argc, char **argv);'; cat $(BUILD)/gen/player.txt; \
-	  printf '%s\n' '#undef ingot_model' '#undef ingot_player' 'const Model *speak_model;' 'const Player *speak_player;'; \
-	  printf '%s\n' 'struct Ingot;' 'int speak(struct Ingot *m, int argc, char **argv);'; cat tools/speak.h; } > $@
-$(BUILD)/gen/speak.o: ALL_CFLAGS += -Isrc -Wno-unused-function
+	  printf '%s\n' '#undef ingot_model' '#undef ingot_player' 'const Model *play_model;' 'const Player *play_player;'; \
+	  printf '%s\n' 'struct Ingot;' 'int play_model_here(struct Ingot *m, int argc, char **argv);'; cat tools/play_inside.h; } > $@
+$(BUILD)/gen/play_inside.o: ALL_CFLAGS += -Isrc -Wno-unused-function
 # The machine of the bytecode as one file and its header: vm_source, vm_header.
 VM_STANDALONE := $(wildcard tools/vm/*.[ch] src/back/vm/*.h src/back/vm/*.def src/ir/math/mathlib*.h src/ir/*.def) src/ir/eval.c $(addprefix src/back/vm/,vm_ops.c vm_verify.c tile.c machine.c)
 $(BUILD)/join: tools/join.c
@@ -178,7 +178,7 @@ $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/math/% $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $< $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script tensor speak peak unicode text_code vm_source vm_header report module_text module_types export_text): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script tensor play_inside peak unicode text_code vm_source vm_header report module_text module_types export_text): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

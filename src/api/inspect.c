@@ -465,13 +465,13 @@ IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n) {
 static void explain(Ingot *m, bool json, StrBuf *out) {
   (void)json;
   api_need_single_entry(m);
-  api_run_passes(m, &(IngotPipe){.stop = "canon"});
+  api_run_passes(m, &(IngotPassOptions){.stop = "canon"});
   if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "--explain: expected a graph, found a program");
   Graph *g = graph_copy(m->g); /* without the marks of fuse */
   fuse_explain(m->g, out);
   m->g = g;
   m->passed = false;
-  api_run_passes(m, &(IngotPipe){.start = "widen_f16", .stop = "lower"});
+  api_run_passes(m, &(IngotPassOptions){.start = "widen_f16", .stop = "lower"});
   family_list(m->p, out);
 }
 

@@ -147,7 +147,7 @@ static IngotStatus predict(Ingot *m, const char *engine, const float *image, Dig
   int64_t dim[4] = {d->n, 1, SIDE, SIDE};
   IngotTensor x = {.name = "image", .dtype = "f32", .rank = 4, .dim = dim, .data = image};
   x.bytes = (uint64_t)d->n * PIXELS * sizeof *image;
-  IngotPipe pipe = {0};
+  IngotPassOptions pipe = {0};
   double start = now();
   IngotStatus bad = ingot_open_bytes(m, digits_onnx, digits_onnx_size, "digits.onnx");
   if (!bad) bad = ingot_input(m, &x);
@@ -177,7 +177,7 @@ static IngotStatus figures(void) {
   size_t n = 0, nh, lines = 0;
   IngotStatus bad = ingot_open_bytes(m, digits_onnx, digits_onnx_size, "digits.onnx");
   if (!bad) bad = ingot_set_dim(m, "batch=1");
-  if (!bad) bad = ingot_emit_c(m, &(IngotC){.name = "digits"}, &source, &n, &header, &nh);
+  if (!bad) bad = ingot_emit_c(m, &(IngotCodegen){.name = "digits"}, &source, &n, &header, &nh);
   for (size_t i = 0; i < n; i++) lines += source[i] == '\n';
   if (!bad)
     printf("as C, one digit at a time: %zu lines, weights %lld bytes, arena %lld bytes, stack %lld "

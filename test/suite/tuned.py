@@ -246,10 +246,10 @@ def foreign(env):
     w.refused("c", "--pgo", "--name", "a", code=5, has="profile")
 
 
-def relaxed(env, cc):
+def fast_math(env, cc):
     """Sums in any order, and exp as good as before: its rounding to a whole number is kept from the compiler."""
     need(cc)
-    w = Work(env, "relaxed-" + cc)
+    w = Work(env, "fast_math-" + cc)
     w.build("--cc", cc, "--march", "scalar", "--fast-math", "-o", "p", has="fast-math: output probability differs")
     w.build("--cc", cc, "--march", "sse2", "--fast-math", "--lto", "-o", "p.so", has="fast-math: output probability differs")
 
@@ -294,5 +294,5 @@ def tests(env):
             Test("tuned/clang", lambda: steps(env, "clang"), cost=15), Test("tuned/libraries", lambda: libraries(env), cost=12),
             Test("tuned/workloads", lambda: workloads(env), cost=8), Test("tuned/prompts", lambda: prompts(env), cost=8), Test("tuned/refusals", lambda: refusals(env), cost=2),
             Test("tuned/bolt", lambda: bolt(env), cost=3), Test("tuned/broken", lambda: broken(env), cost=8), Test("tuned/foreign", lambda: foreign(env), cost=12),
-            Test("tuned/relaxed-gcc", lambda: relaxed(env, "gcc"), cost=3), Test("tuned/relaxed-clang", lambda: relaxed(env, "clang"), cost=3),
+            Test("tuned/fast_math-gcc", lambda: fast_math(env, "gcc"), cost=3), Test("tuned/fast_math-clang", lambda: fast_math(env, "clang"), cost=3),
             Test("tuned/features", lambda: features(env), cost=3), Test("tuned/doctor", lambda: doctor(env), cost=5)]
