@@ -40,7 +40,7 @@ $(BUILD)/objects.a: $(LIB_OBJ)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # What others link with is one object, in which only the names of ingot.h are global: `inflate` and `plan` stay theirs.
-# Objects for link-time optimisation have no names yet that could be hidden.
+# Objects for link-time optimization have no names yet that could be hidden.
 OBJCOPY ?= $(shell $(CC) -print-prog-name=objcopy)
 RELINK   = $(shell $(CC) -print-prog-name=ld) -r -o $(BUILD)/libingot.o $^ && $(OBJCOPY) --wildcard --keep-global-symbol='ingot_*' $(BUILD)/libingot.o
 $(BUILD)/libingot.a: $(LIB_OBJ)
@@ -183,11 +183,11 @@ $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script tensor play
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The machine of the bytecode, once for each instruction set that it finds where it runs.
-# Loops over lanes are written to be vectorised; floating-point exception flags are not read.
+# Loops over lanes are written to be vectorized; floating-point exception flags are not read.
 VM_LOOPS        := $(if $(findstring -fsanitize,$(CFLAGS)),,-O3 -fno-trapping-math)
-# Sanitizers around hundreds of labels, or of tiles, cost an optimiser minutes; and so the form with a switch is tested.
+# Sanitizers around hundreds of labels, or of tiles, cost an optimizer minutes; and so the form with a switch is tested.
 VM_MACHINE      := $(if $(findstring -fsanitize,$(CFLAGS)),-DVM_SWITCH -O0)
-# Loops over lanes of groups are written to be vectorised.
+# Loops over lanes of groups are written to be vectorized.
 $(BUILD)/obj/src/ir/quant/qblock_search.o: ALL_CFLAGS += $(VM_LOOPS)
 VM_FLAGS_avx2   := -DVM_AVX2 -mavx2 -mfma
 VM_FLAGS_avx512 := -DVM_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512

@@ -5,7 +5,7 @@
 
 Without names all figures, for every target this machine can run; needs python3, gcc and, for pack_rows and sparse, ingot. A line each: the figure,
 the value that the measurement suggests, the value of the table, and what was seen. Every time is the least of many short runs, so a busy
-machine gives the same figures more slowly. The suggestion is for a person to judge: neighbours often differ by less than one percent, and
+machine gives the same figures more slowly. The suggestion is for a person to judge: neighbors often differ by less than one percent, and
 the table changes only where whole networks become faster (bench/run).
 """
 import argparse

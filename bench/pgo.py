@@ -4,7 +4,7 @@
     bench/pgo.py [--cc gcc] [--rounds N] [--bolt] [--models N]
 
 The baseline is build/ingot, or, with another compiler than make takes, ingot built by it (build-tuned/CC-baseline). Then it is built instrumented, runs that on the ten networks below (as plain C and for vectors) and on a text for the
-tokeniser, and builds it again with the profile (build-tuned/CC-pgo/ingot). The time that each of them takes to make C of the ten networks is measured in turn: CPU
+tokenizer, and builds it again with the profile (build-tuned/CC-pgo/ingot). The time that each of them takes to make C of the ten networks is measured in turn: CPU
 time of the process, medians over rounds. bench/tuned.py builds its other rows with the functions of this file.
 """
 import argparse

@@ -1,14 +1,14 @@
-"""Quantised models: beside ONNX Runtime's quantiser, and how fast they are.
+"""Quantized models: beside ONNX Runtime's quantizer, and how fast they are.
 
-    bench/quantize.py [NAME...]                                             `ingot quantize` beside ONNX Runtime's quantiser, on networks of nets.py
+    bench/quantize.py [NAME...]                                             `ingot quantize` beside ONNX Runtime's quantizer, on networks of nets.py
     bench/quantize.py --speed [--march scalar,sse2,...] [--rows N] [NAME...]    C of every method beside that of the float model, on those of test/make/mkquantize.py
     bench/quantize.py --groups 2,4,... [--march ...]                        the same of three 3x3 convolutions on 28x28 in groups of so many channels, static
 
 Both get the same examples (images with the spectrum of photographs, random words), static, QDQ, a scale for each channel. SQNR is that of the outputs on other examples, in ONNX
-Runtime with session.x64quantprecision; C beside it is the compiled model against ONNX Runtime on the same file, the largest difference in all of these examples, in 255ths of the range of the outputs, and behind it the same between ONNX Runtime with and without its optimisations. Times are of the processor, not of the clock, the least of
+Runtime with session.x64quantprecision; C beside it is the compiled model against ONNX Runtime on the same file, the largest difference in all of these examples, in 255ths of the range of the outputs, and behind it the same between ONNX Runtime with and without its optimizations. Times are of the processor, not of the clock, the least of
 five turns, taken in turn; of speeds of twenty short ones, of which some meet little of what else runs.
 
-Speeds are the time of the float model by that of the quantised one, on the same target, as `ingot build` makes both.
+Speeds are the time of the float model by that of the quantized one, on the same target, as `ingot build` makes both.
 """
 import argparse
 import json
@@ -91,7 +91,7 @@ def row(name):
 
 
 def beside_ort(names):
-    print("| network | SQNR dB | ONNX Runtime's quantiser | C, steps | its own, steps | size | float C, ms | C, ms |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| network | SQNR dB | ONNX Runtime's quantizer | C, steps | its own, steps | size | float C, ms | C, ms |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in names or ("mobilenetv2", "resnet18", "bert-tiny"):
         row(name)
 

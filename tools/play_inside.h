@@ -1,6 +1,6 @@
 /* play_inside.h: the player inside ingot, for machines without a C compiler.
  *
- * In: an opened language model, and the arguments of tools/player.c. Out: the behaviour of that
+ * In: an opened language model, and the arguments of tools/player.c. Out: the behavior of that
  * program. This text follows that of the program (build/gen/play_inside.c). It fills the program's
  * tables from the model and runs the model as bytecode: answers have the same bits but are slower.
  * The arena of the program holds one number: the positions in the KV cache. */

@@ -506,7 +506,7 @@ const Engine *api_engine_for(const Ingot *m, const char *name,
                              unsigned flags); /* and that can run m */
 
 /* requant_gguf.c */
-void api_requantise(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
+void api_requantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
 
 /* bytecode.c */
 bool api_is_bytecode(const Ingot *m);                  /* is the open model bytecode? */

@@ -47,14 +47,14 @@ static void quote_json(Report *r, const char *before, Str s) {
 static void value_line(Report *r, Str name, const char *type, const Scale *s, bool first) {
   if (!r->json) {
     sb_fmt(&r->out, "  %s: %s", show(r->m->c, name), type);
-    if (s) sb_fmt(&r->out, ", quantised: %s", api_scale_text(r->m->c, s));
+    if (s) sb_fmt(&r->out, ", quantized: %s", api_scale_text(r->m->c, s));
     sb_puts(&r->out, "\n");
     return;
   }
   quote_json(r, first ? "{\"name\":" : ",{\"name\":", name);
   quote_json(r, ",\"type\":", str_of(r->m->c, type));
   if (s)
-    sb_fmt(&r->out, ",\"quantised\":{\"scale\":%.9g,\"zero\":%lld}", s->scale, (long long)s->zero);
+    sb_fmt(&r->out, ",\"quantized\":{\"scale\":%.9g,\"zero\":%lld}", s->scale, (long long)s->zero);
   sb_puts(&r->out, "}");
 }
 

@@ -14,8 +14,8 @@ static const struct {
   bool types; /* weight types are given by name */
 } makers[] = {
     {"ONNX", ".onnx", api_quantize_onnx, false},
-    {"GGUF", ".gguf", api_requantise, true},
-    {"safetensors", ".gguf", api_requantise, true},
+    {"GGUF", ".gguf", api_requantize, true},
+    {"safetensors", ".gguf", api_requantize, true},
 };
 
 /* Tools identify formats by suffix: refuses the suffix of another format. */

@@ -403,7 +403,7 @@ static void import(Ingot *m, bool symbolic) {
 }
 
 /* Does the graph quantize computed values? Dequantizing is exact. */
-static bool quantises(const Graph *g) {
+static bool quantizes(const Graph *g) {
   for (NodeId i = 1; i < g->node.n; i++) {
     const Node *n = &g->node.at[i];
     if (n->op != OP_cast || !dtype_is_float(g->val.at[n->in[0]].type.dt)) continue;
@@ -416,7 +416,7 @@ static bool quantises(const Graph *g) {
 
 void api_graph_stats(Ingot *m) {
   m->facts.macs = graph_macs(m->g, true);
-  m->facts.rounds = quantises(m->g);
+  m->facts.rounds = quantizes(m->g);
 }
 
 void api_import(Ingot *m, bool symbolic) {
@@ -573,7 +573,7 @@ static void passes(Ingot *m, const IngotPassOptions *pipe) {
   api_need_single_entry(m);
   api_run_passes(m, pipe);
   m->facts.rounds = m->facts.rounds ||
-                    (m->g && quantises(m->g)); /* a pass may quantize what the model does not */
+                    (m->g && quantizes(m->g)); /* a pass may quantize what the model does not */
 }
 
 IngotStatus ingot_passes(Ingot *m, const IngotPassOptions *pipe) {
@@ -595,7 +595,7 @@ static void round_blocks(Ingot *m) {
   if (!m->g || m->passed || !rounds_products(m->g)) return;
   api_compile(m, &(IngotPassOptions){.start = "dequantize", .stop = "dequantize"},
               &(CompileRequest){.target = target_scalar()});
-  m->facts.rounds = m->facts.rounds || quantises(m->g);
+  m->facts.rounds = m->facts.rounds || quantizes(m->g);
 }
 
 IngotStatus ingot_round_activations(Ingot *m) {

@@ -148,7 +148,7 @@ Ingot *new_model(void);            /* NULL: out of memory; a signal removes its 
 void watch_task(const char *what); /* task shown on a terminal when it takes long; NULL: done */
 /* SIGINT sets *flag instead of ending the process; NULL: restore. */
 void watch_interrupt(volatile int *flag);
-/* Prints "ingot: ", head and text to stderr; "warning: " is coloured on a terminal. */
+/* Prints "ingot: ", head and text to stderr; "warning: " is colored on a terminal. */
 void watch_line(const char *head, const char *text);
 void watch_error(const char *text);
 void watch_progress(const char *text); /* text of the progress line; NULL: the task and its step */
@@ -202,8 +202,8 @@ void json_text(const char *before, const char *s); /* quoted for JSON */
 void json_diff(const IngotDiff *d);
 IngotStatus json_memory(Ingot *m);            /* memory of the model as members of an object */
 void json_real(const char *before, double x); /* null for NaN and infinity */
-int wants_colour(FILE *to);                   /* a terminal, and NO_COLOR is not set */
-const char *verdict(int ok);                  /* "ok" or "DIFFERS", coloured on a terminal */
+int wants_color(FILE *to);                    /* a terminal, and NO_COLOR is not set */
+const char *verdict(int ok);                  /* "ok" or "DIFFERS", colored on a terminal */
 
 /* Prints text to standard output. More than 1 MB is refused on a terminal. */
 int fits_terminal(const Args *a, const char *what, size_t n); /* 0: after a message */

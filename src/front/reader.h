@@ -259,7 +259,7 @@ struct Reader {
   const LmAssets *(*chat_assets)(Ctx *c, const Source *s, const Model *m);
   bool onnxruntime; /* engine onnxruntime runs its files */
   /* Plans a GGUF file with other weight types. NULL: not possible. */
-  RequantPlan *(*requantise)(Ctx *c, const Model *m, const RequantOptions *o);
+  RequantPlan *(*requantize)(Ctx *c, const Model *m, const RequantOptions *o);
   /* Writes the file to path with new elements for n weights, by name; the rest is unchanged. path
    * NULL: only checks that it is possible. NULL: weights cannot be written. */
   void (*rewrite)(Ctx *c, const Source *s, const Model *m, const Str *name, Tensor *const *t, u32 n,

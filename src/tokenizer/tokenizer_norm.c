@@ -345,7 +345,7 @@ static bool apply(Chars *x, const TokenizerStep *t, bool first) {
   return false;
 }
 
-bool vocab_normalise(const Vocab *v, VocabSection steps, bool first, const u8 **at, size_t *n,
+bool vocab_normalize(const Vocab *v, VocabSection steps, bool first, const u8 **at, size_t *n,
                      TokenizerMem *r) {
   u32 count;
   const TokenizerStep *step = vocab_section(v, steps, &count, sizeof *step);

@@ -149,9 +149,9 @@ def said(env):
             raise Fail(f"--march={march} does not say what it is for")
         if march != "scalar" and ("im_fmaf" not in text or "__FMA__" in text):
             raise Fail(f"--march={march}: a function asks the flags for what it was told it may use")
-    quantised = multi.quantised_net(env)
+    quantized = multi.quantized_net(env)
     for march, flag in (("avx512", "-mavx512vnni"), ("avx2", "-mavxvnni"), ("multi", ""), ("sse2", "")):
-        got = run([env.ingot, "compile", *quantised, "--march", march], 60)
+        got = run([env.ingot, "compile", *quantized, "--march", march], 60)
         if got.rc or (flag in got.err.decode()) != bool(flag) and flag or ("int8 kernels are faster" in got.err.decode()) != bool(flag):
             raise Fail(f"--march={march}: {got.err.decode()}")
 
