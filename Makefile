@@ -370,11 +370,11 @@ replay: $(BUILD)/ingot
 	@test -x $(OLD_DIR)/build/ingot || { mkdir -p $(OLD_DIR) && git archive $(OLD_ID) | tar -x -C $(OLD_DIR) && $(MAKE) -C $(OLD_DIR) BUILD=build build/ingot; }
 	@$(PYTHON) bench/replay.py $(OLD_DIR)/build/ingot $(BUILD)/ingot --only '$(MODELS)' --every $(or $(EVERY),1) $(if $(NAMES),--names)
 
-# ingot with a profile of its own work: build-tuned/CC-pgo/ingot, and how long it takes for ten networks. PGOFLAGS="--cc clang --bolt".
+# ingot with a profile of its own work: build-pgo/CC-pgo/ingot, and how long it takes for ten networks. PGOFLAGS="--cc clang --bolt".
 pgo: setup all
 	@$(PYTHON) bench/pgo.py $(PGOFLAGS)
-bench-tuned: setup all
-	@$(PYTHON) bench/tuned.py $(if $(filter *,$(ONLY)),,--only '$(ONLY)') $(if $(QUICK),--rounds 3,--doc)
+bench-pgo: setup all
+	@$(PYTHON) bench/pgo_gains.py $(if $(filter *,$(ONLY)),,--only '$(ONLY)') $(if $(QUICK),--rounds 3,--doc)
 
 run:
 	+@$(SUBMAKE) all
@@ -451,9 +451,9 @@ deb: dist
 	@rm -rf $(DEB) && ls $(BUILD)/deb/*.deb
 
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/join $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-fuzz build-tsan build-tuned
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/join $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-fuzz build-tsan build-pgo
 distclean:
-	rm -rf build build-asan build-msan build-fuzz build-tsan build-tuned
+	rm -rf build build-asan build-msan build-fuzz build-tsan build-pgo
 
 help:
 	@printf '%s\n' \
@@ -482,7 +482,7 @@ help:
 	  'make boards        models as bytecode and as C on a simulated Cortex-M4, flash and RAM: docs/results/boards.md' \
 	  'make bench-browser WebAssembly compared with ONNX Runtime Web in headless Chromium: docs/results/browser.md; ONLY=digits' \
 	  'make bench-llm     language models compared with llama.cpp: docs/results/llm.md; ONLY=SmolLM2* THREADS=1 QUICK=1' \
-	  'make bench-tuned   what native, LTO, PGO and BOLT gain, gcc and clang: docs/results/tuned.md; ONLY=sense QUICK=1' \
+	  'make bench-pgo     what native, LTO, PGO and BOLT gain, gcc and clang: docs/results/pgo.md; ONLY=sense QUICK=1' \
 	  'make pgo           ingot compiled with a profile of its own work, and what that gains; PGOFLAGS="--cc clang --bolt"' \
 	  'make picture       docs/report.svg, the picture of README.md, with chromium' \
 	  'make docs          writes what commands print, and the tables, into the documents' \
@@ -494,4 +494,4 @@ help:
 	  'make clean         remove what was built; make distclean also removes downloads'
 
 .PHONY: replay all unit unit-programs setup asan msan hostile hostile-programs tsan check test test-all lint format picture wc docs coverage-doc fuzz fuzz-programs fuzz-smoke gen gen-onnx backend releases torch torch-train \
-  bench bench-c bench-plan bench-engines bench-browser boards bench-llm bench-tuned bench-train pgo run demo install dist deb clean distclean help
+  bench bench-c bench-plan bench-engines bench-browser boards bench-llm bench-pgo bench-train pgo run demo install dist deb clean distclean help

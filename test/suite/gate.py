@@ -138,7 +138,7 @@ def no_cliff(env):
         raise Fail(f"loops for avx2 take {took['avx2'] / took['scalar']:.1f} times as long as those of scalar")
 
 
-def said(env):
+def messages(env):
     """What every file says of its target, and a flag that is still worth a word."""
     env.need_ingot()
     model = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
@@ -159,4 +159,4 @@ def said(env):
 def tests(env):
     return [*[Test(f"gate/{t}", lambda t=t: flagless(env, t), cost=8) for t in ("avx2", "avx512")],
             Test("gate/programs", lambda: programs(env), cost=6), Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
-            Test("gate/said", lambda: said(env), cost=3)]
+            Test("gate/messages", lambda: messages(env), cost=3)]

@@ -58,7 +58,7 @@ def verbose(c):
         want(re.search(rf"^ingot: {task}: \d+\.\d\d s$", c.run(verb, MODEL, *args, "--verbose").text(), re.M), verb)
 
 
-ELSEWHERE = {"train": None, "tokenize": None, "perplexity": None, "doctor": None}  # suites train, tokens and tuned
+ELSEWHERE = {"train": None, "tokenize": None, "perplexity": None, "doctor": None}  # suites train, tokens and pgo
 
 
 def data(c):
