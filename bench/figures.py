@@ -5,7 +5,7 @@
 
 Without names: all figures, for every target that this machine can run; needs python3, gcc and, for pack_rows and sparse, ingot. Prints one line per figure: its name,
 the value that the measurement suggests, the value of the table, and the measurement. Every time is the minimum of many short runs, so
-a busy machine gives the same figures, only later. A person judges the suggestion: neighbouring values often differ by less than one
+a busy machine gives the same figures, only later. A person judges the suggestion: neighboring values often differ by less than one
 percent. Change the table only if whole networks become faster (bench/run).
 """
 import argparse

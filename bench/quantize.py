@@ -91,7 +91,7 @@ def row(name):
 
 
 def beside_ort(names):
-    print("| network | SQNR dB | ONNX Runtime's quantiser | C, steps | its own, steps | size | float C, ms | C, ms |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| network | SQNR dB | ONNX Runtime's quantizer | C, steps | its own, steps | size | float C, ms | C, ms |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in names or ("mobilenetv2", "resnet18", "bert-tiny"):
         row(name)
 

@@ -146,7 +146,7 @@ bool row_depends(VmBuild *b, ExprId e);
 u32 operation(VmBuild *b, Op op, DType of, DType to); /* operand of kind o */
 
 /* vm_quant.c */
-bool vm_quantise(VmBuild *b, const Expr *e,
+bool vm_quantize(VmBuild *b, const Expr *e,
                  VmVal *out); /* false: the expression is not a quantization */
 
 /* vm_row.c */

@@ -289,8 +289,8 @@ void prog_names(Prog *p);
 /* longest constant printed inline, in elements; deepest nesting of statements or operands */
 enum { PROG_INLINE = 64, PROG_DEPTH = 400 };
 extern const char *const buf_space_name[BS_COUNT];
-void prog_print(Prog *p, StrBuf *out, StrBuf *side);
-Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
+void prog_print(Prog *p, StrBuf *out, StrBuf *weights);
+Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weights, size_t nweights);
 
 /* prog_bind.c: values of symbols, from the shapes of inputs. Fails with ERR_input if shapes do not
  * match. Result in a. */

@@ -607,8 +607,8 @@ static void buffer(ProgParse *o) {
   prog_buf(o->p, b)->data = data;
 }
 
-Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside) {
-  ProgParse o = {.s = lex_new(c, text, n, file, side, nside)};
+Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weights, size_t nweights) {
+  ProgParse o = {.s = lex_new(c, text, n, file, weights, nweights)};
   Lexer *s = &o.s;
   o.p = prog_new(c, dims_new(c));
   s->dims = o.p->dims;

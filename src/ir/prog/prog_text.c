@@ -52,7 +52,7 @@ const char *const buf_space_name[BS_COUNT] = {"in",    "out",   "const", "temp",
 
 typedef struct ProgPrint {
   Prog *p;
-  StrBuf *t, *side;
+  StrBuf *t, *weights;
   StmtId kernel; /* the one being printed; 0: none */
 } ProgPrint;
 
@@ -328,12 +328,12 @@ static void put_buf(ProgPrint *o, const Buf *b) {
   if (o->p->planned && prog_is_planned(b)) sb_fmt(o->t, " at %llu", (unsigned long long)b->offset);
   if (b->data) {
     sb_puts(o->t, " = ");
-    lit_tensor(o->t, o->side, o->p->c, b->data, PROG_INLINE);
+    lit_tensor(o->t, o->weights, o->p->c, b->data, PROG_INLINE);
   }
   sb_puts(o->t, "\n");
 }
 
-void prog_print(Prog *p, StrBuf *out, StrBuf *side) {
+void prog_print(Prog *p, StrBuf *out, StrBuf *weights) {
   ProgPrint o = {p, out, side, 0};
   bool *used = NEWS(&p->c->scratch, bool, dim_nsyms(p->dims) + 1);
   prog_names(p);

@@ -4,7 +4,7 @@
  * contractions and pools, so that these use the normal kernel families.
  *
  *   y[o] = sum over k of x[o s + k d - lo] w[k]        (s stride, d dilation)
- *   dx[i] = sum over k of v'[i + lo - k d] w[k]        v': v with s - 1 zeros between neighbours
+ *   dx[i] = sum over k of v'[i + lo - k d] w[k]        v': v with s - 1 zeros between neighbors
  *   dw[k] = sum over o of x[o s + k d - lo] v[o]
  *
  * So dx is a convolution of v' with the mirrored weights. dw is a convolution of x by v, with batch
@@ -39,7 +39,7 @@ static WindowGrad read_slide(const Node *n, const Dim *size) {
   return s;
 }
 
-/* x with `inner` zeros between neighbours along its last n axes, and padding lo and hi, which crops
+/* x with `inner` zeros between neighbors along its last n axes, and padding lo and hi, which crops
  * if negative. Constant padding is left to the window operator: out_lo, out_hi. */
 static Val stretched(Graph *g, Val x, u32 n, const i64 *inner, const Dim *lo, const Dim *hi,
                      const bool *less, i64 *out_lo, i64 *out_hi) {

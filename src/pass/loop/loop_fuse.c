@@ -224,7 +224,7 @@ static void shrink_all(LoopFuse *m, StmtId loop) {
       shrink(m, &in, prog_stmt(p, loop), in.root.at[i].root);
 }
 
-/* Fuses neighbouring loops of a list. */
+/* Fuses neighboring loops of a list. */
 static void merge_loops(LoopFuse *m, StmtId first) {
   Prog *p = m->p;
   for (StmtId x = first; x; x = prog_stmt(p, x)->next) {

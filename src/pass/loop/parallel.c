@@ -494,7 +494,7 @@ static void add_shared(ParallelCtx *o, Stmt k, StmtId id, const Chain *c, StmtLi
   stmts_move(o->p, l, alone);
 }
 
-/* Appends the statements of a list to l as kernels with the name of k. Neighbours that one thread
+/* Appends the statements of a list to l as kernels with the name of k. Neighbors that one thread
  * runs become one kernel. */
 static void split_kernel(ParallelCtx *o, Stmt k, StmtId first, StmtList *l) {
   Prog *p = o->p;
