@@ -42,7 +42,7 @@ $(BUILD)/objects.a: $(LIB_OBJ)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # What others link with is one object, in which only the names of ingot.h are global: `inflate` and `plan` stay theirs.
-# Objects for link-time optimisation have no names yet that could be hidden.
+# Objects for link-time optimization have no names yet that could be hidden.
 OBJCOPY ?= $(shell $(CC) -print-prog-name=objcopy)
 RELINK   = $(shell $(CC) -print-prog-name=ld) -r -o $(BUILD)/libingot.o $^ && $(OBJCOPY) --wildcard --keep-global-symbol='ingot_*' $(BUILD)/libingot.o
 $(BUILD)/libingot.a: $(LIB_OBJ)
@@ -82,10 +82,10 @@ $(EMBED:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: tools/embed.txt $(BUILD)/embed
 $(EMBED:%=$(BUILD)/gen/%.o): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
-$(BUILD)/gen/speak.o: ALL_CFLAGS += -Wno-unused-function
+$(BUILD)/gen/play_inside.o: ALL_CFLAGS += -Wno-unused-function
 
-# The bytecode interpreter, once for each instruction set that it finds where it runs. Loops over lanes are written to be vectorised;
-# floating-point exception flags are not read. Sanitizers around hundreds of labels cost an optimiser minutes: they test the form with a switch.
+# The bytecode interpreter, once for each instruction set that it finds where it runs. Loops over lanes are written to be vectorized;
+# floating-point exception flags are not read. Sanitizers around hundreds of labels cost an optimizer minutes: they test the form with a switch.
 SANITIZED       := $(findstring -fsanitize,$(CFLAGS))
 VM_LOOPS        := $(if $(SANITIZED),,-O3 -fno-trapping-math)
 VM_FLAGS_avx2   := -DVM_AVX2 -mavx2 -mfma
@@ -119,9 +119,9 @@ format:
 
 ## make clean         remove what was built; make distclean also removes downloads
 clean:
-	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-fuzz build-tsan build-tuned
+	rm -rf $(BUILD)/obj $(BUILD)/gen $(BUILD)/embed $(BUILD)/unit $(BUILD)/randgraph $(BUILD)/ingot $(BUILD)/objects.a $(BUILD)/libingot.* build-asan build-msan build-fuzz build-tsan build-pgo
 distclean:
-	rm -rf build build-asan build-msan build-fuzz build-tsan build-tuned
+	rm -rf build build-asan build-msan build-fuzz build-tsan build-pgo
 
 help:
 	@sed -n 's/^## //p' $(filter %Makefile %.mk,$(MAKEFILE_LIST))

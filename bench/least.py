@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""ingot and ONNX Runtime in turn in one process on one thread: the least processor time of a run, in microseconds.
+"""Compares ingot with ONNX Runtime: minimum CPU time of a run in microseconds, in turn in one process on one thread.
 
     build/bench-venv/bin/python bench/least.py MODEL.onnx.. [--seconds 2] [--ingot PATH,..] [--cc gcc,clang] [--march avx2]
 
-For machines where other work runs: what is taken from this process is not counted, and the least of many runs met little of the rest.
-Inputs are in MODEL.npz, as bench/micro.py and bench/nets.py write them. ONNX Runtime stands there twice: by default and with exact sums of
-products of bytes (session.x64quantprecision). Several --ingot: versions beside each other. Behind the times: how far each result departs
-from the exact one.
+Meant for busy machines: CPU time excludes the time of other processes, and the minimum of many runs is disturbed least.
+Inputs are in MODEL.npz, as bench/micro.py and bench/nets.py write them. ONNX Runtime is listed twice: with its defaults, and with exact sums of
+int8 products (session.x64quantprecision). Several --ingot compare versions. The columns after the times have the largest error of
+each result.
 """
 import argparse
 import ctypes

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Loops of numbers, functions that call themselves or each other, arrays in arrays and closures in programs of the language: tree walk against vm, jit and c.
+"""Compares the tree walker of the language with vm, jit and c: scalar loops, recursive calls, nested arrays and closures.
 
     bench/loops.py [ROUNDS]
 
-Programs with 1 to 10 million turns. Engine ref walks the tree; the others compile what runs often (docs/language.md). Engines take turns, each
-in a process of its own; of the rounds the least processor time counts, with all that it takes to start and to compile. What they print must be the same.
+The programs have 1 to 10 million iterations. Engine ref walks the tree; the others compile hot code (docs/language.md). Engines take turns,
+each in its own process. The minimum CPU time over the rounds counts, including start and compilation. All must print the same.
 """
 import os
 import sys

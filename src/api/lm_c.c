@@ -101,7 +101,7 @@ static void put_macros(StrBuf *t, const char *upper, const LmAssets *s, const Vo
 
 const EmitExtra *api_lm_c(Ingot *m, const char *name, bool given) {
   Ctx *c = m->c;
-  const LmAssets *s = api_speech(m);
+  const LmAssets *s = api_chat_assets(m);
   LmFacts f = {0};
   Vocab v;
   if (!s || !find_facts(m, &f)) return NULL;

@@ -146,7 +146,7 @@ bool row_depends(VmBuild *b, ExprId e);
 u32 operation(VmBuild *b, Op op, DType of, DType to); /* operand of kind o */
 
 /* vm_quant.c */
-bool vm_quantise(VmBuild *b, const Expr *e,
+bool vm_quantize(VmBuild *b, const Expr *e,
                  VmVal *out); /* false: the expression is not a quantization */
 
 /* vm_row.c */
@@ -162,7 +162,7 @@ void compile_list(VmBuild *b, StmtId first);
 
 /* vm_scalar.c */
 void choose_scalars(VmBuild *b);
-void store_scalars(VmBuild *b); /* stores those that are outputs */
+void store_scalars(VmBuild *b); /* stores the scalars that are outputs */
 
 /* vm_taps.c */
 void vm_taps(VmBuild *b, Words32 *code);

@@ -2,7 +2,7 @@
  *
  * They are short and, except for sine, cosine and tangent, branch-free, so that gcc -O3 and clang
  * vectorize loops over them. Not proven to be correctly rounded, but nearly so: the error before
- * rounding is below 2^-43, and at most one result in a million is the other neighbour of the true
+ * rounding is below 2^-43, and at most one result in a million is the other neighbor of the true
  * value. "error" is the largest measured on every 97th float, for exp and tanh on all floats. */
 #ifndef INGOT_MATHLIBF_H
 #define INGOT_MATHLIBF_H
@@ -120,7 +120,7 @@ static inline float im_gelu_x2f(float x) {
 /* Sine and cosine: x = q pi/2 + r, |r| <= pi/4. */
 
 /*@ imk_pio2f needs: imk_u64 */
-/* For |x| < 2^18: q times the upper part of pi/2 is exact. */
+/* Returns q and r. |x| < 2^18, so that q times the upper part of pi/2 is exact. */
 static inline uint64_t imk_pio2f(double x, double *r) {
   double t = x * 0x1.45f306dc9c883p-1 + 0x1.8p52, k = t - 0x1.8p52;
   *r = (x - k * 0x1.921fb544p0) - k * 0x1.0b4611a626331p-34;

@@ -74,8 +74,8 @@ void native_graphs(DryRun *d, StrBuf *out) {
     StrBuf source = sb_new(&d->m->c->keep), header = sb_new(&d->m->c->keep);
     /* as in force.c */
     for (u32 i = 0; i < d->graph.n; i++)
-      api_run_passes(d->graph.at[i], &(IngotPipe){.skip = "canon"});
-    IngotC o = {.name = "tensors", .selftest = -1};
+      api_run_passes(d->graph.at[i], &(IngotPassOptions){.skip = "canon"});
+    IngotCodegen o = {.name = "tensors", .selftest = -1};
     arena = api_emit(d->m, &o, false, &source, &header).arena_bytes;
     sb_puts(out, "\n/* ---- graphs ---- */\n\n");
     sb_put(out, source.at, source.n);

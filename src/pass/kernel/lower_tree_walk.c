@@ -6,7 +6,7 @@
  * iteration does not change it, because the body depends on nothing else.
  *
  * Each load depends on the previous one, so several elements run interleaved to hide latency. They
- * are neighbours along the second-to-last axis if that is long enough, because those start at the
+ * are neighbors along the second-to-last axis if that is long enough, because those start at the
  * same node and read the same cache lines. The remainder runs along the last axis.
  */
 #include "pass/lower/lower.h"
@@ -284,8 +284,9 @@ static void walk_rest(TreeWalk *w, Cursor at, Dim from) {
 static Cursor walk_kernel(TreeWalk *w) {
   Lower *l = w->l;
   Cursor at = lower_kernel(l, group_label(l->g, l->n));
-  family_note(l->p, l->at.last, FA_tree_walk,
-              str_fmt(l->c, "of %lld interleaved", (long long)w->lanes), 0);
+  KernelRecord r = {.family = FA_tree_walk};
+  r.size = str_fmt(l->c, "of %lld interleaved", (long long)w->lanes);
+  kernel_record(l->p, l->at.last, r);
   return at;
 }
 
