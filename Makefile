@@ -25,7 +25,7 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LIB_SRC := $(if $(filter 0,$(LLVM)),$(filter-out src/back/llvm/l%.c,$(LIB_SRC)),$(LIB_SRC))
 GEN     := digits.onnx digits_test.bin
 LIB_GEN := mathlib.h mathlibd.h mathlibf.h mathlibq.h mathlibs.h
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/script.o $(BUILD)/gen/tensor.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o $(BUILD)/gen/vm_source.o $(BUILD)/gen/vm_header.o $(BUILD)/gen/report.o \
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(LIB_GEN:%=$(BUILD)/gen/%.o) $(BUILD)/gen/runner.o $(BUILD)/gen/player.o $(BUILD)/gen/script.o $(BUILD)/gen/peak.o $(BUILD)/gen/unicode.o $(BUILD)/gen/text_code.o $(BUILD)/gen/vm_source.o $(BUILD)/gen/vm_header.o $(BUILD)/gen/report.o \
            $(BUILD)/gen/module_text.o $(BUILD)/gen/module_types.o $(BUILD)/gen/export_text.o
 VM_X86  := $(findstring x86_64,$(shell $(CC) -dumpmachine))
 VM_OBJ  := $(if $(VM_X86),$(foreach x,avx2 avx512,$(BUILD)/obj/src/back/vm/$(x)/machine.o $(BUILD)/obj/src/back/vm/$(x)/tile.o))
@@ -85,20 +85,13 @@ $(BUILD)/gen/runner.c: $(RUNNER) $(BUILD)/embed Makefile
 	$(call say,EMBED,$@)
 	$(Q){ echo '#define _POSIX_C_SOURCE 200809L'; sed '/^#include "/d' $(RUNNER); } > $(BUILD)/gen/runner.txt
 	$(Q)$(BUILD)/embed runner_text $(BUILD)/gen/runner.txt $@
-# What stands in front of a compiled program of the language: script_text.
-SCRIPT := src/ir/mathlib.h src/ir/mathlibd.h src/lang/digits.h tools/script.c tools/script_lib.c tools/script_main.c
-$(BUILD)/gen/script.c: $(SCRIPT) $(BUILD)/embed Makefile
+# The text before a compiled program of the language: script_text.
+SCRIPT := $(wildcard tools/script*.[ch] src/lang/*.[ch] src/lang/*.def src/base/*.[ch] src/ir/*.def src/io/*.[ch] src/front/lang/*.def) src/ir/ir.h src/ir/eval.c src/ir/dtype.c src/ir/tensor.c $(wildcard src/ir/mathlib*.h)
+$(BUILD)/gen/script.c: $(SCRIPT) $(BUILD)/join $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
-	$(Q){ echo '#define _POSIX_C_SOURCE 200809L'; sed '/^#include "/d' $(SCRIPT); } > $(BUILD)/gen/script.txt
+	$(Q)$(BUILD)/join --apart -lang/lang_value.h -lang/dry.h tools/script_all.c $(BUILD)/gen/script.txt src tools
 	$(Q)$(BUILD)/embed script_text $(BUILD)/gen/script.txt $@
-# The same with tensors: tensor_text.
-TENSORS := $(wildcard tools/script*.[ch] src/lang/*.[ch] src/lang/*.def src/base/*.[ch] src/ir/*.def src/io/*.[ch] src/front/lang/*.def) src/ir/ir.h src/ir/eval.c src/ir/dtype.c src/ir/tensor.c $(wildcard src/ir/mathlib*.h)
-$(BUILD)/gen/tensor.c: $(TENSORS) $(BUILD)/join $(BUILD)/embed Makefile
-	@mkdir -p $(@D)
-	$(call say,EMBED,$@)
-	$(Q)$(BUILD)/join --apart -lang/lang_value.h tools/script_all.c $(BUILD)/gen/tensor.txt src tools
-	$(Q)$(BUILD)/embed tensor_text $(BUILD)/gen/tensor.txt $@
 # The program that measures what a machine can do, for `ingot bench --per-kernel`: peak_text.
 $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
 	@mkdir -p $(@D)
@@ -179,7 +172,7 @@ $(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefil
 	$(call say,EMBED,$<)
 	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
 	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
-$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script tensor speak peak unicode text_code vm_source vm_header report module_text module_types export_text): %.o: %.c
+$(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script speak peak unicode text_code vm_source vm_header report module_text module_types export_text): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

@@ -3,8 +3,9 @@
  * A build tool, run by the Makefile. Quoted names are searched in the folders, in order. A header
  * is expanded once, a table (.def) at every include. System headers stay; -NAME leaves out an
  * include of that name, quoted or not. With --apart, static names of C files in folders are made
- * unique: f of dir/x.c is x__f in OUT. Names im_* of ir/mathlib*.h become sim_*, since generated C
- * that follows defines im_*. On failure it exits with 1 and leaves no OUT. */
+ * unique: f of dir/x.c is x__f in OUT. All functions except main become static, so that a C
+ * compiler leaves out those that are not used. Names im_* of ir/mathlib*.h become sim_*, since
+ * generated C that follows defines im_*. On failure it exits with 1 and leaves no OUT. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -70,8 +71,21 @@ static int is_static(const StaticNames *a, const char *s, size_t n) {
   return 0;
 }
 
+/* True if the line declares or defines a function with external linkage: at column 0 a type, then
+ * the name before the first parenthesis. A macro call has the parenthesis after its first word. */
+static int is_exported(const char *line) {
+  static const char *const other[] = {"static ", "typedef ", "extern ", "return ", "else ", "#"};
+  size_t n = strcspn(line, "(=;{,\\"), word = 0;
+  for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+    if (!strncmp(line, other[i], strlen(other[i]))) return 0;
+  while (is_word((unsigned char)line[word])) word++;
+  if (!word || word == n || line[n] != '(' || !is_word((unsigned char)line[n - 1])) return 0;
+  return n < 5 || strncmp(line + n - 5, " main", 5) != 0;
+}
+
 /* Writes the line with names replaced, except in quotes and fields. */
 static void put_apart(FILE *out, const StaticNames *a, const char *line) {
+  if (is_exported(line)) fputs("static ", out);
   for (const char *s = line; *s;) {
     size_t n = 0;
     if (*s == '"') {
