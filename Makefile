@@ -20,7 +20,7 @@ ifeq ($(LLVM),0)
 ALL_CFLAGS += -DINGOT_NO_LLVM
 endif
 
-LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/io/*.c src/text/*.c src/front/*.c src/front/*/*.c src/pass/*.c src/pass/*/*.c src/back/*/*.c src/api/*.c src/lang/*.c))
+LIB_SRC := $(sort $(wildcard src/*.c src/base/*.c src/ir/*.c src/ir/*/*.c src/io/*.c src/tokenizer/*.c src/chat/*.c src/front/*.c src/front/*/*.c src/pass/*.c src/pass/*/*.c src/back/*/*.c src/api/*.c src/lang/*/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LIB_SRC := $(if $(filter 0,$(LLVM)),$(filter-out src/back/llvm/l%.c,$(LIB_SRC)),$(LIB_SRC))
 GEN     := digits.onnx digits_test.bin
@@ -86,11 +86,11 @@ $(BUILD)/gen/runner.c: $(RUNNER) $(BUILD)/embed Makefile
 	$(Q){ echo '#define _POSIX_C_SOURCE 200809L'; sed '/^#include "/d' $(RUNNER); } > $(BUILD)/gen/runner.txt
 	$(Q)$(BUILD)/embed runner_text $(BUILD)/gen/runner.txt $@
 # The text before a compiled program of the language: script_text.
-SCRIPT := $(wildcard tools/script*.[ch] src/lang/*.[ch] src/lang/*.def src/base/*.[ch] src/ir/*.def src/io/*.[ch] src/front/lang/*.def) src/ir/ir.h src/ir/eval.c src/ir/dtype.c src/ir/tensor.c $(wildcard src/ir/mathlib*.h)
+SCRIPT := $(wildcard tools/script*.[ch] src/lang/run/*.[ch] src/lang/run/*.def src/base/*.[ch] src/ir/*.def src/io/*.[ch] src/lang/syntax/*.def) src/ir/ir.h src/ir/eval.c src/ir/dtype.c src/ir/tensor.c $(wildcard src/ir/math/mathlib*.h)
 $(BUILD)/gen/script.c: $(SCRIPT) $(BUILD)/join $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
-	$(Q)$(BUILD)/join --apart -lang/lang_value.h -lang/dry.h tools/script_all.c $(BUILD)/gen/script.txt src tools
+	$(Q)$(BUILD)/join --apart -lang/run/lang_value.h -lang/run/dry.h tools/script_all.c $(BUILD)/gen/script.txt src tools
 	$(Q)$(BUILD)/embed script_text $(BUILD)/gen/script.txt $@
 # The program that measures what a machine can do, for `ingot bench --per-kernel`: peak_text.
 $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
@@ -99,7 +99,7 @@ $(BUILD)/gen/peak.c: bench/peak.c $(BUILD)/embed
 	$(Q)$(BUILD)/embed peak_text $< $@
 # Text <-> ids and the sampler as text for generated C, text_code: every function static, in need of im_exp (mathlib.c writes it); guards that are those of no
 # generated header.
-TEXT_CODE := $(addprefix src/text/,tokenizer.h vocab_view.c pretokenize.c tokenizer_norm.c tokenizer_model.c encode.c decode.c sample.h sample.c)
+TEXT_CODE := $(addprefix src/tokenizer/,tokenizer.h vocab_view.c pretokenize.c tokenizer_norm.c tokenizer_model.c encode.c decode.c) $(addprefix src/chat/,sample.h sample.c)
 $(BUILD)/gen/text_code.c: $(TEXT_CODE) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
@@ -109,10 +109,10 @@ $(BUILD)/gen/text_code.c: $(TEXT_CODE) $(BUILD)/embed Makefile
 	$(Q)$(BUILD)/embed text_code $(BUILD)/gen/text_code.txt $@
 # The text of the program around a language model: player_text.
 PLAYER := tools/model.h tools/edit.h src/base/mark.h tools/output.h tools/player.c
-$(BUILD)/gen/player.c: src/ir/mathlib.h src/ir/mathlibd.h $(BUILD)/gen/text_code.c $(PLAYER) $(BUILD)/embed Makefile
+$(BUILD)/gen/player.c: src/ir/math/mathlib.h src/ir/math/mathlibd.h $(BUILD)/gen/text_code.c $(PLAYER) $(BUILD)/embed Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$@)
-	$(Q){ echo '#define _XOPEN_SOURCE 700'; sed '/^#include "/d' src/ir/mathlib.h src/ir/mathlibd.h; \
+	$(Q){ echo '#define _XOPEN_SOURCE 700'; sed '/^#include "/d' src/ir/math/mathlib.h src/ir/math/mathlibd.h; \
 	  cat $(BUILD)/gen/text_code.txt; sed '/^#include "/d' $(PLAYER); } > $(BUILD)/gen/player.txt
 	$(Q)$(BUILD)/embed player_text $(BUILD)/gen/player.txt $@
 # The same program inside ingot, around the interpreter: for machines without a C compiler. Tables there are pointers here.
@@ -124,7 +124,7 @@ $(BUILD)/gen/speak.c: $(BUILD)/gen/player.c tools/speak.h Makefile
 	  printf '%s\n' 'struct Ingot;' 'int speak(struct Ingot *m, int argc, char **argv);'; cat tools/speak.h; } > $@
 $(BUILD)/gen/speak.o: ALL_CFLAGS += -Isrc -Wno-unused-function
 # The machine of the bytecode as one file and its header: vm_source, vm_header.
-VM_STANDALONE := $(wildcard tools/vm/*.[ch] src/back/vm/*.h src/back/vm/*.def src/ir/mathlib*.h src/ir/*.def) src/ir/eval.c $(addprefix src/back/vm/,vm_ops.c vm_verify.c tile.c machine.c)
+VM_STANDALONE := $(wildcard tools/vm/*.[ch] src/back/vm/*.h src/back/vm/*.def src/ir/math/mathlib*.h src/ir/*.def) src/ir/eval.c $(addprefix src/back/vm/,vm_ops.c vm_verify.c tile.c machine.c)
 $(BUILD)/join: tools/join.c
 	@mkdir -p $(@D)
 	$(call say,HOSTCC,$<)
@@ -162,16 +162,15 @@ $(BUILD)/gen/export_text.c: $(EXPORT) $(BUILD)/embed Makefile
 	$(Q)for f in $(EXPORT:tools/export/%=%); do echo "==== $$f"; cat tools/export/$$f; done > $(BUILD)/gen/export_text.txt
 	$(Q)$(BUILD)/embed export_text $(BUILD)/gen/export_text.txt $@
 # What Unicode says of characters, for vocabularies: unicode_txt.
-$(BUILD)/gen/unicode.c: src/text/unicode.txt $(BUILD)/embed
+$(BUILD)/gen/unicode.c: src/tokenizer/unicode.txt $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
 	$(Q)$(BUILD)/embed unicode_txt $< $@
-# As templates, see mathlib.c: places for a suffix of names and for what says whether there is fma.
-$(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/% $(BUILD)/embed Makefile
+# Text of the elementary functions, see mathlib.c.
+$(LIB_GEN:%=$(BUILD)/gen/%.c): $(BUILD)/gen/%.c: src/ir/math/% $(BUILD)/embed
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)
-	$(Q)sed -e '/^.\*@/!s/imk\{0,1\}_[a-z0-9_]\{1,\}/&@/g' -e 's/defined(__FMA__)/$$/g' $< > $(BUILD)/gen/$*.txt
-	$(Q)$(BUILD)/embed $(subst .,_,$*) $(BUILD)/gen/$*.txt $@
+	$(Q)$(BUILD)/embed $(subst .,_,$*) $< $@
 $(patsubst %,$(BUILD)/gen/%.o,$(GEN) $(LIB_GEN) runner player script speak peak unicode text_code vm_source vm_header report module_text module_types export_text): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
@@ -182,7 +181,7 @@ VM_LOOPS        := $(if $(findstring -fsanitize,$(CFLAGS)),,-O3 -fno-trapping-ma
 # Sanitizers around hundreds of labels, or of tiles, cost an optimiser minutes; and so the form with a switch is tested.
 VM_MACHINE      := $(if $(findstring -fsanitize,$(CFLAGS)),-DVM_SWITCH -O0)
 # Loops over lanes of groups are written to be vectorised.
-$(BUILD)/obj/src/ir/qblock_search.o: ALL_CFLAGS += $(VM_LOOPS)
+$(BUILD)/obj/src/ir/quant/qblock_search.o: ALL_CFLAGS += $(VM_LOOPS)
 VM_FLAGS_avx2   := -DVM_AVX2 -mavx2 -mfma
 VM_FLAGS_avx512 := -DVM_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512
 ifneq (,$(VM_X86))

@@ -104,14 +104,16 @@ IngotStatus ingot_detokenize(Ingot *m, const uint32_t *ids, size_t n, unsigned f
 IngotStatus ingot_set_dim(Ingot *m, const char *spec);
 IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
 
-/* Target of the code: "scalar" (any machine), "simd128" (WebAssembly), "sse2", "neon", "avx2",
- * "avx512" or "native". A comma-separated list, or "multi" for "sse2,avx2,avx512", gives C with one
+/* Target of the code: a name of ingot_target, such as "scalar" (any machine) or "avx2", or
+ * "native". A comma-separated list, or "multi" for the list of ingot_multi, gives C with one
  * variant per target; every run selects the best one for its CPU. Other engines then use the
  * variant for this CPU. "avx2-loops" and similar names are the fallback for a compiler or CPU
  * without these vectors. The default is native for engine c, build and bench, and scalar for
  * generated C. Call before the passes. */
 IngotStatus ingot_set_target(Ingot *m, const char *name);
-const char *ingot_native(void); /* the target that "native" selects */
+const char *ingot_target(uint32_t i); /* name of the i-th target; NULL after the last one */
+const char *ingot_multi(void);        /* the targets of "multi", separated by commas */
+const char *ingot_native(void);       /* the target that "native" selects */
 /* Makes exp, log, sin, cos, tanh and erf of f32 return the nearest float, as in engine ref. The
  * default is computation in float, within the errors of docs/ir.md. Call before the passes. */
 IngotStatus ingot_set_precise(Ingot *m);

@@ -1,4 +1,4 @@
-"""Computes every constant of src/ir/mathlib*.h: python3 tools/mathfit.py [--check] [NAME...]
+"""Computes every constant of src/ir/math/mathlib*.h: python3 tools/mathfit.py [--check] [NAME...]
 
 Needs mpmath. Polynomials are fitted by the Remez exchange algorithm at 60 digits and then rounded to double; the
 second column is the largest error of the rounded polynomial, relative to the function it serves. Quotients of
@@ -12,7 +12,7 @@ import sys
 from mpmath import mp, mpf
 
 mp.dps = 60
-IR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src", "ir")
+IR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src", "ir", "math")
 
 
 def hexa(x):

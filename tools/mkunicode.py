@@ -1,11 +1,11 @@
-"""Writes src/text/unicode.txt from the unicodedata of this Python:
+"""Writes src/tokenizer/unicode.txt from the unicodedata of this Python:
 
-    python3 tools/mkunicode.py > src/text/unicode.txt
+    python3 tools/mkunicode.py > src/tokenizer/unicode.txt
 
 Hexadecimal numbers, separated by white space; a section begins with =NAME. The first number of a row is how far it lies
 behind that of the row before; characters of a row are numbers of their own:
 
-    =category  first, category as a number of src/text/unicode.h: from this character up to the next row
+    =category  first, category as a number of src/tokenizer/unicode.h: from this character up to the next row
     =class     first, canonical combining class, likewise
     =canon     c, n, n characters: full canonical decomposition; Hangul is left out
     =compat    c, n, n characters: full compatibility decomposition where it differs from that

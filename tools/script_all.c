@@ -1,9 +1,9 @@
 /* script_all.c: runtime of a compiled program, as one text (tools/join.c).
  *
  * Values, tensors, layers, gradients and optimizers use the sources of src/lang, as `ingot run`
- * does. The difference: where src/lang/force.c compiles a graph, script_tensor.c looks up one that
- * ingot compiled before. Functions are static, so a C compiler drops those that a program does not
- * use. */
+ * does. The difference: where src/lang/run/force.c compiles a graph, script_tensor.c looks up one
+ * that ingot compiled before. Functions are static, so a C compiler drops those that a program does
+ * not use. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -40,26 +40,26 @@
 #include "io/npy.c"
 #include "io/npz.c"
 
-#include "lang/builtin_args.c"
-#include "lang/builtin_core.c"
-#include "lang/digits.c"
-#include "lang/grads.c"
-#include "lang/layers.c"
-#include "lang/lazy.c"
-#include "lang/load.c"
-#include "lang/load_image.c"
-#include "lang/lang_model.c"
-#include "lang/pending_graph.c"
-#include "lang/nn.c"
-#include "lang/operators.c"
-#include "lang/optim.c"
-#include "lang/random.c"
-#include "lang/tensors.c"
-#include "lang/lang_object.c"
-#include "lang/lang_value.c"
-#include "lang/show.c"
-#include "lang/value_ops.c"
-#include "lang/weights.c"
+#include "lang/run/builtin_args.c"
+#include "lang/run/builtin_core.c"
+#include "lang/run/digits.c"
+#include "lang/run/grads.c"
+#include "lang/run/layers.c"
+#include "lang/run/lazy.c"
+#include "lang/run/load.c"
+#include "lang/run/load_image.c"
+#include "lang/run/lang_model.c"
+#include "lang/run/pending_graph.c"
+#include "lang/run/nn.c"
+#include "lang/run/operators.c"
+#include "lang/run/optim.c"
+#include "lang/run/random.c"
+#include "lang/run/tensors.c"
+#include "lang/run/lang_object.c"
+#include "lang/run/lang_value.c"
+#include "lang/run/show.c"
+#include "lang/run/value_ops.c"
+#include "lang/run/weights.c"
 
 #include "script.c"
 #include "script_tensor.c"

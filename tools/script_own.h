@@ -1,9 +1,9 @@
-/* script_own.h: replaces src/lang/lang_value.h in a compiled program.
+/* script_own.h: replaces src/lang/run/lang_value.h in a compiled program.
  *
- * Values are those of src/lang/value.h. An Eval is the state of a running program apart from its
- * variables. A node of the syntax tree is a source position with what messages need. Types, structs
- * and functions are tables that ingot writes. No value is unknown at run time (src/lang/dry.h), and
- * no extent is symbolic (src/lang/sizes.c). */
+ * Values are those of src/lang/run/value.h. An Eval is the state of a running program apart from
+ * its variables. A node of the syntax tree is a source position with what messages need. Types,
+ * structs and functions are tables that ingot writes. No value is unknown at run time
+ * (src/lang/run/dry.h), and no extent is symbolic (src/lang/run/sizes.c). */
 #ifndef INGOT_SCRIPT_OWN_H
 #define INGOT_SCRIPT_OWN_H
 
@@ -22,24 +22,24 @@ typedef u32 Val;
 
 typedef enum Tok {
 #define TOK(name, text) TOK_##name,
-#include "front/lang/tokens.def"
+#include "lang/syntax/tokens.def"
 #undef TOK
   TOK_COUNT
 } Tok;
 static const char *const tok_text[] = {
 #define TOK(name, text) text,
-#include "front/lang/tokens.def"
+#include "lang/syntax/tokens.def"
 #undef TOK
 };
 
 typedef enum LangKind {
 #define KIND(name, text) KD_##name,
-#include "front/lang/kinds.def"
+#include "lang/syntax/kinds.def"
 #undef KIND
 } LangKind;
 static const char *const kind_name[] = {
 #define KIND(name, text) text,
-#include "front/lang/kinds.def"
+#include "lang/syntax/kinds.def"
 #undef KIND
 };
 
@@ -49,15 +49,15 @@ struct LangObject;
 struct LangValue;
 #define BI(name, sig, args, shape, fn)                                                             \
   static void bi_##fn(struct Eval *ev, struct LangValue *arg, u32 n, struct LangValue *out);
-#include "front/lang/builtins.def"
+#include "lang/syntax/builtins.def"
 #undef BI
 #define METHOD(name, n, result, fn)                                                                \
   static void do_##fn(struct Eval *ev, struct LangObject *m, struct LangValue *arg,                \
                       struct LangValue *out);
-#include "front/lang/methods.def"
+#include "lang/syntax/methods.def"
 #undef METHOD
 
-#include "lang/value.h"
+#include "lang/run/value.h"
 
 struct Ast {
   int place;

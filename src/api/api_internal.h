@@ -5,7 +5,7 @@
 
 #include "back/back.h"
 #include "ingot.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 #include "front/onnx/pb.h"
 #include "io/data.h"
 #include "front/reader.h"

@@ -243,7 +243,7 @@ static void need_unpassed(const Ingot *m) {
 static bool set_list(Ingot *m, const char *name) {
   Ctx *c = m->c;
   bool wanted[64] = {0}, base = false;
-  const char *list = strcmp(name, "multi") ? name : "sse2,avx2,avx512";
+  const char *list = strcmp(name, "multi") ? name : target_multi;
   if (!strchr(list, ',')) return false;
   if (m->machine.bodies.n && m->codegen.march && !strcmp(m->codegen.march, name))
     return true; /* unchanged */
@@ -252,8 +252,8 @@ static bool set_list(Ingot *m, const char *name) {
     size_t n = strcspn(s, ",");
     const Target *t = find_target(c, str_text(c, str_intern(c, s, n)));
     if (n == 5 && !strncmp(s, "multi", n))
-      fail(c, ERR_usage, LOC_NONE,
-           "'%s': multi means sse2,avx2,avx512 and cannot be part of a list", name);
+      fail(c, ERR_usage, LOC_NONE, "'%s': multi means %s and cannot be part of a list", name,
+           target_multi);
     if (!t || t->loops)
       fail(c, ERR_usage, LOC_NONE,
            "'%s': expected targets separated by commas; unknown target '%s'", name,
@@ -446,6 +446,14 @@ static void set_precise(Ingot *m) {
 
 IngotStatus ingot_set_precise(Ingot *m) {
   API_CALL(m, set_precise(m));
+}
+
+const char *ingot_target(uint32_t i) {
+  return i < target_count ? target_table[i].name : NULL;
+}
+
+const char *ingot_multi(void) {
+  return target_multi;
 }
 
 const char *ingot_native(void) {

@@ -55,7 +55,8 @@ enum { MAX_SPLIT = 64 };
 typedef struct TestRun {
   Ingot *m;
   Prog *p;
-  bool loops; /* the file has scalar loops instead of vectors, which round differently */
+  bool flushes; /* see Target */
+  bool loops;   /* the file has scalar loops instead of vectors, which round differently */
   Unfused unfused;
   SelfTest st;
   i64 *size;
@@ -71,7 +72,7 @@ static void run_unfused(Ctx *c, TestRun *r, const VmOptions *o) {
   r->unfused = prog_unfuse(p, &c->keep);
   if (!r->unfused.any) return;
   vm_run(vm_compile(p, &r->m->run.once), o, r->in, out, &c->keep);
-  r->st.loops_hash = selftest_hash(out, p->out.n);
+  r->st.loops_hash = selftest_hash(out, p->out.n, r->flushes);
 }
 
 /* Symbols take their upper bounds, to test the arena. Symbols set at run time, such as the length
@@ -105,7 +106,7 @@ static void run_test(Ctx *c, void *arg) {
   }
   VmOptions o = {.fuel = r->fuel};
   vm_run(vm_compile(p, &r->m->run.once), &o, r->in, r->out, &c->keep);
-  u64 hash = selftest_hash(r->out, p->out.n);
+  u64 hash = selftest_hash(r->out, p->out.n, r->flushes);
   r->st = (SelfTest){r->size, r->in, r->out, limit, hash, hash};
   if (r->loops) run_unfused(c, r, &o);
 }
@@ -132,9 +133,9 @@ static bool is_long(Ingot *m, Prog *p) {
   return (m->g && graph_steps(m->g, &dear) > SELFTEST_COST) || prog_steps(p) > SELFTEST_COST;
 }
 
-static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
+static TestRun *make_test(Ingot *m, Prog *p, bool flushes, bool loops, int wish) {
   TestRun *r = NEW(&m->c->keep, TestRun);
-  *r = (TestRun){.m = m, .p = p, .loops = loops};
+  *r = (TestRun){.m = m, .p = p, .flushes = flushes, .loops = loops};
   if (!wish) r->fuel = SELFTEST_FUEL;
   if (wish < 0) {
     r->why = "not wanted";
@@ -229,13 +230,14 @@ static const char *options_text(Ingot *m, const IngotC *o) {
 /* ---- entries ---- */
 
 /* Entries of a variant with their self-tests; why: first reason for a missing one. */
-static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, const char **why) {
+static EmitEntry *make_entries(Ingot *m, u32 body, const Target *t, bool loops, int selftest,
+                               const char **why) {
   u32 n = api_entry_count(m);
   EmitEntry *to = NEWS(&m->c->keep, EmitEntry, n);
   for (u32 i = 0; i < n; i++) {
     Ingot *x = api_entry(m, i);
     Prog *p = api_program(x, body);
-    TestRun *r = *why ? NULL : make_test(x, p, loops, selftest);
+    TestRun *r = *why ? NULL : make_test(x, p, t->flushes, loops, selftest);
     if (r && r->why) *why = r->why;
     to[i] = (EmitEntry){x->entries.entry, p, *why ? NULL : &r->st, x->facts.macs,
                         x->g ? &x->g->scale : NULL};
@@ -301,10 +303,11 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source
   for (u32 i = 0; i < n; i++) {
     body[i].target = m->machine.body ? m->machine.bodies.at[i] : api_program_target(m);
     body[i].n = api_entry_count(m);
-    body[i].entry = make_entries(m, i, !i && body[i].target->fma, o->selftest, &why);
+    body[i].entry =
+        make_entries(m, i, body[i].target, !i && body[i].target->fma, o->selftest, &why);
   }
   for (u32 i = 0; why && i < n; i++)
-    body[i].entry = make_entries(m, i, false, -1, &(const char *){NULL});
+    body[i].entry = make_entries(m, i, body[i].target, false, -1, &(const char *){NULL});
   if (why && o->selftest >= 0) warn(c, LOC_NONE, "the C has no self-test: %s", why);
   EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,

@@ -201,7 +201,7 @@ static void file_part(Report *r) {
 
 static void refusals(Report *r) {
   u32 k = 0;
-  sb_puts(&r->out, r->json ? "\"unsupported\":[" : "unsupported nodes\n");
+  sb_puts(&r->out, r->json ? "\"unsupported\":[" : "nodes that are refused\n");
   for (const Diag *d = r->m->c->diags; d; d = d->next) {
     if (d->level != LV_error || d->code != ERR_unsupported) continue;
     if (r->json)

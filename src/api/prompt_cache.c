@@ -6,7 +6,7 @@
  * omitted: the cached ids start every conversation with this prompt.
  */
 #include "api/api_internal.h"
-#include "text/chat.h"
+#include "chat/chat.h"
 
 #include <string.h>
 #include <time.h>

@@ -402,8 +402,9 @@ static void import(Ingot *m, bool symbolic) {
   api_freeze_text(m);
 }
 
-/* Does the graph quantize computed values? Dequantizing is exact. */
+/* Does the graph quantize computed values, or may it? Dequantizing is exact. */
 static bool quantises(const Graph *g) {
+  if (g->rounds) return true;
   for (NodeId i = 1; i < g->node.n; i++) {
     const Node *n = &g->node.at[i];
     if (n->op != OP_cast || !dtype_is_float(g->val.at[n->in[0]].type.dt)) continue;

@@ -374,11 +374,7 @@ static void work(Ctx *c, void *arg) {
   open_measure(f);
   write_model(f, NULL);
   ranks_begin(c, &f->ranks);
-  if (f->checkpoint && checkpoint_load(f)) {
-    f->out->resumed = f->at.step;
-    warn(c, LOC_NONE, "resuming from %s: epoch %llu, example %llu", f->checkpoint,
-         (unsigned long long)f->at.epoch + 1, (unsigned long long)f->at.row);
-  }
+  if (f->checkpoint && checkpoint_load(f)) f->out->resumed = f->at.step;
   for (u32 i = 0; i < f->row.n; i++) report_epoch(f, i);
   f->began = f->saved = time_ms();
   f->began_at = f->at.epoch * f->data.n + f->at.row;

@@ -91,9 +91,10 @@ typedef struct OptionInfo {
   const char *name, *brief; /* brief: letter or NULL */
   const char *value;        /* placeholder of its value; NULL: takes none; [=X]: optional */
   const char *text;
-  const char *words; /* possible values, separated by blanks; NULL: free text */
-  int is_list;       /* repeatable */
-  int is_taken;      /* 0: this verb does not take it */
+  const char *words;                   /* possible values, separated by blanks; NULL: free text */
+  int is_list;                         /* repeatable */
+  int is_taken;                        /* 0: this verb does not take it */
+  char text_room[512], word_room[256]; /* of text and words that list the targets */
 } OptionInfo;
 int args_option(const Verb *v, int i, OptionInfo *out); /* 0: after the last */
 void args_engines(const Verb *v, FILE *to);             /* engines of a verb, a blank before each */
@@ -103,7 +104,7 @@ int is_one_of(const char *words, const char *word); /* words: separated by blank
 /* Appends "; did you mean ..." for a concept that ingot names differently; 0: unknown. `word` is
  * without dashes, `value` the next word or NULL. */
 int suggest_option(const Verb *v, const char *word, const char *value, char *to, size_t n);
-int suggest_verb(const char *word); /* prints "ingot: no verb ..." with proposals; exit code */
+int suggest_verb(const char *word); /* prints "ingot: no command ..." with proposals; exit code */
 
 /* The first engine with one of the flags. */
 const char *engine_with(unsigned flags);
@@ -149,6 +150,8 @@ void watch_task(const char *what); /* task shown on a terminal when it takes lon
 void watch_interrupt(volatile int *flag);
 /* Prints "ingot: ", head and text to stderr; "warning: " is coloured on a terminal. */
 void watch_line(const char *head, const char *text);
+/* A signal says whether this file keeps the training; NULL: none. */
+void watch_checkpoint(const char *path);
 void watch_error(const char *text);
 void watch_progress(const char *text); /* text of the progress line; NULL: the task and its step */
 void watch_line_buffered(void);        /* flush standard output after every line */

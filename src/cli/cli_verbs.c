@@ -438,7 +438,7 @@ static int verb_inspect(const Args *a) {
   if (n) fwrite(text, 1, n, stdout);
   if (!s || (s == INGOT_UNSUPPORTED && n)) print_hint(m, a);
   if (s != INGOT_UNSUPPORTED || !n) return finish(m, a, s);
-  fprintf(stderr, "ingot: %s: has nodes that are not supported: see the report\n", a->model);
+  fprintf(stderr, "ingot: %s: has nodes that are refused: see the report\n", a->model);
   ingot_free(m);
   return (int)s;
 }

@@ -26,6 +26,7 @@ static struct {
   double next;                   /* time of the next line, without a terminal */
   char text[200];                /* replaces both; "": none */
   int started, shown, draws, quiet, verbose;
+  const char *checkpoint;    /* of a training, whose state it keeps; NULL: none */
   volatile int *interrupted; /* set by SIGINT, which then does not end the process; NULL: off */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -101,6 +102,12 @@ void watch_interrupt(volatile int *flag) {
   pthread_mutex_unlock(&watch.lock);
 }
 
+void watch_checkpoint(const char *path) {
+  pthread_mutex_lock(&watch.lock);
+  watch.checkpoint = path;
+  pthread_mutex_unlock(&watch.lock);
+}
+
 void watch_line(const char *head, const char *text) {
   say("ingot: ", head, !strcmp(head, "warning: ") ? "33" : NULL, text);
 }
@@ -129,6 +136,11 @@ static void leave(int sig) {
   pthread_mutex_lock(&watch.lock); /* stops all output */
   erase();
   ingot_guard_end(watch.guard);
+  if (watch.checkpoint && access(watch.checkpoint, F_OK) == 0)
+    fprintf(stderr, "ingot: stopped; %s keeps the training: the same command resumes it\n",
+            watch.checkpoint);
+  else if (watch.checkpoint)
+    fprintf(stderr, "ingot: stopped before the first checkpoint: nothing is kept\n");
   sigemptyset(&one);
   sigaddset(&one, sig);
   signal(sig, SIG_DFL);

@@ -1,13 +1,13 @@
 /* reader.h: model formats, as the rest of ingot sees them.
  *
  * A format is a row of the table in readers.c. It recognizes files by their first bytes, lists
- * declared inputs and outputs, and builds a Graph (with front/compose/compose.h and ir/graph.h).
- * Sessions use this header and no format.
+ * declared inputs and outputs, and builds a Graph (with front/compose/compose.h and
+ * ir/graph/graph.h). Sessions use this header and no format.
  */
 #ifndef INGOT_READER_H
 #define INGOT_READER_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 typedef struct Reader Reader; /* a format */
 typedef struct Source Source; /* the bytes of a model and their origin */
@@ -206,7 +206,7 @@ typedef struct ChatFormat {
 
 /* Tokenizer and chat format of a language model. */
 typedef struct LmAssets {
-  const u8 *vocab; /* tokenizer: a Vocab of text/tokenizer.h */
+  const u8 *vocab; /* tokenizer: a Vocab of tokenizer/tokenizer.h */
   size_t nvocab;
   ChatFormat chat;
   const char *no_chat; /* why chat is empty, or NULL */

@@ -7,9 +7,9 @@
  * default rounding mode. No bit pattern of an operand causes undefined behaviour. Does not handle
  * complex numbers (they read as zero) or numbers in strings. */
 #include "ir/ir.h"
-#include "ir/mathlibd.h"
-#include "ir/mathlibf.h"
-#include "ir/mathlibs.h"
+#include "ir/math/mathlibd.h"
+#include "ir/math/mathlibf.h"
+#include "ir/math/mathlibs.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef INGOT_PASS_H
 #define INGOT_PASS_H
 
-#include "ir/graph.h"
-#include "ir/prog.h"
+#include "ir/graph/graph.h"
+#include "ir/prog/prog.h"
 #include "ir/target.h"
 
 typedef struct Pass Pass;

@@ -276,13 +276,13 @@ def programs():
 
 
 def program_words():
-    with open(os.path.join(ROOT, "src", "front", "lang", "tokens.def"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "src", "lang", "syntax", "tokens.def"), encoding="utf-8") as f:
         yield from (m[1].encode() for m in re.finditer(r'TOK\(\w+, "(.+)"\)', f.read()))
     yield from (b"int32", b"float32", b"tensor", b"print", b"model", b"import", b"tensor_add(", b"argmax(", b"push(a, ")
 
 
 def native_words():
-    with open(os.path.join(ROOT, "src", "front", "lang", "builtins.def"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "src", "lang", "syntax", "builtins.def"), encoding="utf-8") as f:
         yield from (m[1].encode() + b"(" for m in re.finditer(r"^BI\((\w+),", f.read(), re.M))
     yield from program_words()
 

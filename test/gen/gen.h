@@ -5,7 +5,7 @@
 #ifndef GEN_H
 #define GEN_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 typedef struct Rng Rng;
 typedef struct Grain Grain;

@@ -1,4 +1,4 @@
-"""Block formats (src/ir/qblocks.def): what blocks mean, against the gguf package, bit for bit, on random and extreme blocks (skipped without
+"""Block formats (src/ir/quant/qblocks.def): what blocks mean, against the gguf package, bit for bit, on random and extreme blocks (skipped without
 that package); and products with rows of blocks, which give the same bits on every engine, for rows one by one and together, and
 with any number of threads. Blocks are random here, of which the halves that scale are small."""
 import os

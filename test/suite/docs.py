@@ -211,7 +211,7 @@ def grammar():
     def words(text):
         return set(re.findall(r'"([^"\s]+)"', text))
     blocks = re.findall(r"^```\n((?:graph|prog) .*?)^```$", read("docs/ir.md"), re.M | re.S)
-    source = [re.search(r"/\*.*?\*/", read(f"src/ir/{n}_text.c"), re.S)[0] for n in ("graph", "prog")]
+    source = [re.search(r"/\*.*?\*/", read(f"src/ir/{n}/{n}_text.c"), re.S)[0] for n in ("graph", "prog")]
     if len(blocks) != 2:
         raise Fail("docs/ir.md has no grammar of graphs and of programs")
     lacks = sorted(words("".join(source)) - words("".join(blocks)) - {"#"})  # comments are described in words

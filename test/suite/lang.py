@@ -305,7 +305,7 @@ def shipped(env):
 
 def listed(env):
     """docs/language.md has every built-in function, with its arguments, and a program of test/lang calls it."""
-    with open(os.path.join(ROOT, "src", "front", "lang", "builtins.def"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "src", "lang", "syntax", "builtins.def"), encoding="utf-8") as f:
         rows = re.findall(r'^BI\((\w+), "(.*?):.*?", "(.*?)", \w+, \w+\)$', f.read(), re.M)
     with open(os.path.join(ROOT, "docs", "language.md"), encoding="utf-8") as f:
         text = f.read().partition("\n## Built-in functions\n")[2]

@@ -1,4 +1,4 @@
-"""Quantisers of blocks (src/ir/qblock_encode.c) against the gguf package, byte for byte, on random rows and on those at the ends of the range."""
+"""Quantisers of blocks (src/ir/quant/qblock_encode.c) against the gguf package, byte for byte, on random rows and on those at the ends of the range."""
 import os
 from lib.core import ROOT, Fail, Skip, Test, explain, run, want
 

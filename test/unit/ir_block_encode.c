@@ -2,7 +2,7 @@
  * told. With the name of a kind it reads floats and writes blocks: test/suite/quantisers.py
  * compares them with another writer's. */
 #include "check.h"
-#include "ir/qblock.h"
+#include "ir/quant/qblock.h"
 
 #include <math.h>
 #include <string.h>

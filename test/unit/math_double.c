@@ -3,7 +3,7 @@
  * something, the neighbours of its special points, and the special values of C99 Annex F. With an
  * argument N, N times as many, and the largest error of each is printed. */
 #include "check.h"
-#include "ir/mathlibd.h"
+#include "ir/math/mathlibd.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  */
 #include "check.h"
 #include <string.h>
-#include "ir/prog.h"
+#include "ir/prog/prog.h"
 
 static const char *const good[] = {
     "prog\n",

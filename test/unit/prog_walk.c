@@ -1,7 +1,7 @@
 /* Walks visit everything once, the outer before the inner and in the order of the text, however
  * deep it nests; what is to be left out is. What is made behind a mark can be dropped. */
 #include "check.h"
-#include "ir/prog.h"
+#include "ir/prog/prog.h"
 
 enum { DEEP = 100 };
 

@@ -5,7 +5,7 @@
  * buffer. Returns 0, or the status of a require, see status_text. */
 #include "back/llvm/llvm.h"
 #include "back/status.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 /* ---- statuses ---- */
 

@@ -9,8 +9,8 @@
 #define INGOT_VM_BUILD_H
 
 #include "back/vm/vm.h"
-#include "ir/affine.h"
-#include "ir/prog.h"
+#include "ir/prog/affine.h"
+#include "ir/prog/prog.h"
 
 enum { VM_LABEL = 0xffff, MAX_LEVELS = 200, ROW_LANES = 256 };
 

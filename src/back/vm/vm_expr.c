@@ -6,7 +6,7 @@
  * instruction becomes a general one. */
 #include "back/vm/vm_build.h"
 
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 static u32 latest(u32 a, u32 b) {
   return a > b ? a : b;

@@ -6,7 +6,7 @@
 #include "back/vm/igb.h"
 
 #include <string.h>
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 /* The columns of the tables that the meaning of a file depends on. */
 static const char *const table_row[] = {

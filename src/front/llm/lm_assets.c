@@ -8,7 +8,7 @@
  */
 #include "front/llm/lm_hparams.h"
 #include "front/vocab_file.h"
-#include "text/chat.h"
+#include "chat/chat.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -54,6 +54,12 @@ typedef struct LoopCounter {
   const struct LoopCounter *outer;
 } LoopCounter;
 
+/* A size computed at run time, and its symbol. */
+typedef struct LateSize {
+  Val size;
+  Dim dim;
+} LateSize;
+
 struct Import {
   Ctx *c;
   Graph *g;
@@ -66,7 +72,9 @@ struct Import {
   Map fns;  /* "domain/name/overload" -> 1 + function */
   VEC(List *) lists;
   Extents extents;
-  Map unknown_attrs; /* operator and attribute -> 1: warned as unknown */
+  Map unknown_attrs;  /* operator and attribute -> 1: warned as unknown */
+  VEC(LateSize) late; /* sizes without a bound of their own, in the main region */
+  Str unbound;        /* name of the last of them; 0: none */
   SliceMode slices;
   const LoopCounter *counter; /* innermost; NULL outside of loops */
   Map training;               /* OnnxNode -> 1: in training mode */

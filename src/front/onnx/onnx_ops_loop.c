@@ -8,7 +8,7 @@
  */
 #include "front/onnx/list.h"
 
-#include "ir/loop.h"
+#include "ir/graph/loop.h"
 
 enum {
   SHORT_LOOP = 16,  /* maximum trip count to unroll a loop with sequences */

@@ -510,6 +510,7 @@ void build_matmulnbits(Build *b) {
   if (n < 1 || k < 1 || block < 1 || n > INT32_MAX || k > INT32_MAX || block > INT32_MAX)
     on_bad(b, "N, K and block_size must be positive");
   if (on_int(b, "weight_prepacked", 0)) on_unsupported(b, "weight_prepacked");
+  g->rounds = g->rounds || on_int(b, "accuracy_level", 0) == ACCURACY_INT8;
   Val rows = on_dtype(b, x) == DT_f32 ? packed_weights(b, n, k, block, bits) : 0;
   if (rows) {
     Val y = mk_matmul(g, x, mk_transpose(g, rows, (const i64[]){1, 0}));

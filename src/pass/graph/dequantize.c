@@ -23,7 +23,7 @@
  */
 #include <math.h>
 #include <string.h>
-#include "ir/qblock.h"
+#include "ir/quant/qblock.h"
 #include "pass/pass.h"
 
 enum { SMALL = 1 << 16 };  /* maximum elements of a constant that is dequantized at compile time */

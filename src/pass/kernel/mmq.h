@@ -7,7 +7,7 @@
 #ifndef INGOT_BLOCKS_H
 #define INGOT_BLOCKS_H
 
-#include "ir/qblock.h"
+#include "ir/quant/qblock.h"
 #include "pass/kernel/tile.h"
 #include "pass/lower/lower.h"
 

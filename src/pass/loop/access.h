@@ -2,7 +2,7 @@
 #ifndef INGOT_ACCESS_H
 #define INGOT_ACCESS_H
 
-#include "ir/prog.h"
+#include "ir/prog/prog.h"
 
 typedef struct Access {
   BufId buf, root;

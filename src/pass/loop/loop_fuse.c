@@ -16,8 +16,8 @@
  *
  * needs: lowered program, no plan  keeps: the order of every sum  breaks: one kernel per group
  */
-#include "ir/prog_mem.h"
-#include "ir/affine.h"
+#include "ir/prog/prog_mem.h"
+#include "ir/prog/affine.h"
 #include "pass/pass.h"
 #include "pass/loop/access.h"
 

@@ -27,9 +27,9 @@
  *
  * needs: no plan  keeps: the order of every sum
  */
-#include "ir/prog_mem.h"
-#include "ir/affine.h"
-#include "ir/cost.h"
+#include "ir/prog/prog_mem.h"
+#include "ir/prog/affine.h"
+#include "ir/prog/cost.h"
 #include "pass/pass.h"
 #include "pass/loop/access.h"
 

@@ -9,8 +9,8 @@
 #ifndef INGOT_FORM_H
 #define INGOT_FORM_H
 
-#include "ir/graph.h"
-#include "ir/prog.h"
+#include "ir/graph/graph.h"
+#include "ir/prog/prog.h"
 
 typedef struct Axis Axis;
 typedef struct Index Index;

@@ -11,7 +11,7 @@
  */
 #include "pass/lower/lower.h"
 #include "pass/kernel/attention.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 /* Operators without a form. */
 static const struct {

@@ -2,7 +2,7 @@
 #ifndef INGOT_LOWER_H
 #define INGOT_LOWER_H
 
-#include "ir/affine.h"
+#include "ir/prog/affine.h"
 #include "pass/lower/form.h"
 #include "pass/kernel/family.h"
 #include "pass/pass.h"

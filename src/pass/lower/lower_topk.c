@@ -14,7 +14,7 @@
  */
 #include "pass/kernel/tile.h"
 
-#include "ir/cost.h"
+#include "ir/prog/cost.h"
 
 /* FEW: k that always uses a list. Minimum line for radix sort, and for long digits; bits of digits
  * and of the key. */
