@@ -3,10 +3,10 @@
 
     bench/figures.py [FIGURE ...] [--march sse2|avx2|avx512] [--cc gcc] [--ingot build/ingot]
 
-Without names all figures, for every target this machine can run; needs python3, gcc and, for pack_rows and sparse, ingot. A line each: the figure,
-the value that the measurement suggests, the value of the table, and what was seen. Every time is the least of many short runs, so a busy
-machine gives the same figures more slowly. The suggestion is for a person to judge: neighbours often differ by less than one percent, and
-the table changes only where whole networks become faster (bench/run).
+Without names: all figures, for every target that this machine can run; needs python3, gcc and, for pack_rows and sparse, ingot. Prints one line per figure: its name,
+the value that the measurement suggests, the value of the table, and the measurement. Every time is the minimum of many short runs, so
+a busy machine gives the same figures, only later. A person judges the suggestion: neighbouring values often differ by less than one
+percent. Change the table only if whole networks become faster (bench/run).
 """
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""A network of timm as torch exports it: `build/torch/bin/python bench/mktimm.py NAME OUT.onnx`, at 224x224, with random weights and without its training parts.
+"""Exports a network of timm with torch: `build/torch/bin/python bench/mktimm.py NAME OUT.onnx` (224x224, random weights, without its training parts).
 
 `make torch` installs that Python. Statistics of normalisations are those of a few random images, so that activations keep a size.
 """

@@ -1,4 +1,4 @@
-"""Networks that come from files: quantised ones, others in half precision, the Sense graph, those of timm, and the real models that `make test` fetches.
+"""Networks that come from files: quantized, half precision, the Sense graph, timm, and the real models that `make test` fetches.
 
 Half precision: all floats of the graph are f16 or bf16, inputs and outputs stay f32 and are cast, as converters leave them.
 The int8 networks are the float ones through ONNX Runtime's own quantiser: QDQ form, activations u8, weights s8 per channel, ranges from four

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ingot itself, compiled with a profile of its own work: `make pgo`.
+"""Compiles ingot itself with a profile of its own work: `make pgo`.
 
     bench/pgo.py [--cc gcc] [--rounds N] [--bolt] [--models N]
 
@@ -10,11 +10,11 @@ time of the process, medians over rounds. bench/tuned.py builds its other rows w
 import argparse
 import glob
 import os
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
+import timer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -70,12 +70,7 @@ def vocab():
 
 
 def cpu_seconds(cmd, **how):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    got = subprocess.run(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **how)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if got.returncode:
-        sys.exit(f"bench: {' '.join(cmd)}: {got.stderr.decode()[-300:]}")
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return timer.child(cmd, **how)[0]
 
 
 def compile_one(ingot, model, march="avx512"):

@@ -6,7 +6,7 @@
 Every program is built five times with each compiler: for any x86-64 (baseline: -O2, SSE2), for this machine (native), that with LTO, with a profile (--pgo), with a
 profile and laid out by llvm-bolt. All ten take turns, every round begins with another one; figures are CPU times, medians over rounds, ratios medians of the
 ratios of each round. A step gains only where the middle half of the rounds is beyond one per cent: else the table says so. The tokeniser is that of ingot itself
-(bench/pgo.py). What cannot be had (llvm-bolt is not there, a linker has no LTO) is left out and named. Results are kept in build/bench/tuned.json, written anew
+(bench/pgo.py). Missing tools (llvm-bolt, a linker with LTO) are named and their rows left out. Results are kept in build/bench/tuned.json, written anew
 after every round, so that a run that is ended leaves what it has; --doc writes docs/results/tuned.md.
 
 --minutes: each program has an equal part of the time that is left when its turn comes, builds included; its rounds end with that, but for the first LEAST. On two
@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import shutil
 import statistics
 import subprocess
@@ -25,6 +24,7 @@ import time
 
 import doc
 import pgo
+import timer
 
 HERE, ROOT, BUILD, TUNED = pgo.HERE, pgo.ROOT, pgo.BUILD, pgo.TUNED
 INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
@@ -70,10 +70,9 @@ def run_ms(program):
 
 def talk(program, prompt, count):
     """CPU time, tokens read and tokens written."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    got = subprocess.run([program, "--prompt", prompt, "--max-tokens", str(count), "--temperature", "0"], capture_output=True, text=True, check=True)
+    seconds, got = timer.child([program, "--prompt", prompt, "--max-tokens", str(count), "--temperature", "0"])
     m = re.search(r"(\d+) tokens in, (\d+) out", got.stderr)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, int(m[1]), int(m[2])
+    return seconds, int(m[1]), int(m[2])
 
 
 def talk_ms(program):

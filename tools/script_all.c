@@ -1,4 +1,4 @@
-/* script_all.c: runtime of a compiled program, as one text (tools/join.c).
+/* script_all.c: runtime of a compiled program, as one text (tools/embed.c).
  *
  * Values, tensors, layers, gradients and optimizers use the sources of src/lang, as `ingot run`
  * does. The difference: where src/lang/run/force.c compiles a graph, script_tensor.c looks up one

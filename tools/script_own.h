@@ -43,7 +43,7 @@ static const char *const kind_name[] = {
 #undef KIND
 };
 
-/* Functions that macros declare: static, as tools/join.c makes all others. */
+/* Functions that macros declare: static, as tools/embed.c makes all others. */
 struct Eval;
 struct LangObject;
 struct LangValue;

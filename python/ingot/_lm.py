@@ -18,10 +18,13 @@ from typing import Any, Iterator, Mapping, Sequence, Union
 import numpy as np
 
 from ._lib import TEXT, C, Model, System, Unsupported, Usage, library
-from ._net import Net
+from ._net import LOG, Net
 from .session import processors
 
 Message = Mapping[str, str]
+
+
+SAID = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
 
 class Build(Structure):
@@ -140,7 +143,16 @@ class LLM(_Texts):
         if precise:
             m.call("set_precise")
         found, speech = c_char_p(), Speech()
-        m.call("player_library", ctypes.byref(Build(march=march.encode() if march else None, optimize=b"3")), ctypes.byref(found), ctypes.byref(speech))
+        steps: list[bytes] = []
+
+        def say(_: int, step: bytes) -> None:
+            if not steps:
+                LOG.info("%s: compiling, which takes a while the first time", self.path)
+            steps.append(step)
+
+        said = SAID(say)
+        build = Build(march=march.encode() if march else None, optimize=b"3", said=ctypes.cast(said, c_void_p))
+        m.call("player_library", ctypes.byref(build), ctypes.byref(found), ctypes.byref(speech))
         self.library = os.fsdecode(found.value or b"")
         day = time.strptime(date, "%Y-%m-%d") if date else time.localtime()
         self._chat: dict[str, str | None] = {}

@@ -15,12 +15,21 @@
 
 /* ---- this machine ---- */
 
+/* The names of all targets, each after a comma. */
+static const char *target_names(Ctx *c) {
+  StrBuf names = sb_new(&c->scratch);
+  for (u32 i = 0; i < target_count; i++) sb_fmt(&names, ", %s", target_table[i].name);
+  return sb_cstr(&names);
+}
+
 /* NULL: INGOT_NATIVE is not set. */
 static const Target *named_here(Ctx *c) {
   const char *name = getenv("INGOT_NATIVE");
   if (!name || !*name) return NULL;
   const Target *t = target_find(name);
-  if (!t || t->loops) fail(c, ERR_usage, LOC_NONE, "INGOT_NATIVE=%s: unknown target", name);
+  if (!t || t->loops)
+    fail(c, ERR_usage, LOC_NONE, "INGOT_NATIVE=%s: unknown target; expected one of%s", name,
+         target_names(c) + 1);
   return t;
 }
 
@@ -393,12 +402,9 @@ static void set_target(Ingot *m, const char *name) {
   api_need(c, name, "the name of the target");
   const Target *t = find_target(c, name);
   if (!t && set_list(m, name)) return;
-  if (!t) {
-    StrBuf names = sb_new(&c->scratch);
-    for (u32 i = 0; i < target_count; i++) sb_fmt(&names, ", %s", target_table[i].name);
+  if (!t)
     fail(c, ERR_usage, LOC_NONE, "--march: unknown target '%s'; expected native, multi%s%s", name,
-         sb_cstr(&names), nearest_target(c, name, false));
-  }
+         target_names(c), nearest_target(c, name, false));
   set(m, name, t);
 }
 

@@ -22,7 +22,7 @@ typedef struct Doctor {
 
 /* ---- the machine ---- */
 
-/* Value of the first of the keys in /proc/cpuinfo. */
+/* The value of the first line of /proc/cpuinfo that begins with one of the keys; NULL: none. */
 static const char *cpu_field(Ctx *c, const char *const *key) {
   FILE *f = fopen("/proc/cpuinfo", "r");
   char line[8192];

@@ -145,7 +145,8 @@ void api_check_via(Ctx *c, const IngotBuild *o) {
   if (o->c.debug) fail(c, ERR_unsupported, LOC_NONE, "--debug: %s", only_c);
 }
 
-/* The C of these models has functions besides NAME_run, which its header declares. */
+/* Refuses language models and files of several models: their interface has more functions than
+ * NAME_run, and only the C back end writes these. */
 void api_need_plain(Ingot *m) {
   static const char *const through_c = "leave out --backend llvm";
   Loc loc = {.file = m->opened.source.file, .index = -1};

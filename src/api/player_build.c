@@ -158,8 +158,8 @@ static bool is_program(Ctx *c, const char *path) {
   return cache_check_file(c, path) && !access(path, X_OK);
 }
 
-/* The same program made by another compiler: the last 16 digits of the name differ. NULL: not
- * found. */
+/* Finds a build of this program by another compiler: only the last 16 digits of the name differ.
+ * NULL: not found. */
 static const char *find_other_build(Ctx *c, const char *path) {
   const char *name = strrchr(path, '/') + 1, *found = NULL;
   const char *folder = str_text(c, str_intern(c, path, (size_t)(name - path)));

@@ -86,7 +86,8 @@ IngotStatus api_call_text(Ingot *m, TextFn *fn, bool json, const char **text, si
 
 static void open_model(Ingot *m, const char *path, bool is_file, const void *data, size_t n) {
   Ctx *c = m->c;
-  if (m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "a model is open already");
+  if (m->opened.source.at)
+    fail(c, ERR_usage, LOC_NONE, "expected a session without a model; one is open already");
   api_need(c, path, is_file ? "the path of the model" : "the name of the model");
   if (n) api_need(c, data, "the model");
   Source s = {.at = n ? data : (const u8 *)"", .n = n, .file = str_of(c, path)};
@@ -127,7 +128,9 @@ static i64 parse_extent(Ctx *c, const char *s, const char **end, const char *spe
   if (*s < '0' || *s > '9')
     fail(c, ERR_usage, LOC_NONE, "'%s': expected a number at '%s'", spec, s);
   long long v = strtoll(s, &stop, 10);
-  if (v < 0 || v > DIM_MAX) fail(c, ERR_usage, LOC_NONE, "'%s': extent out of range", spec);
+  if (v < 0 || v > DIM_MAX)
+    fail(c, ERR_usage, LOC_NONE, "'%s': expected an extent of 0 to %lld at '%s'", spec,
+         (long long)DIM_MAX, s);
   *end = stop;
   return v;
 }
@@ -215,7 +218,7 @@ static void set_shape(Ingot *m, const char *spec, bool is_max) {
   Ctx *c = m->c;
   api_need(c, spec, "the shape");
   const char *s = spec;
-  if (!*s) fail(c, ERR_usage, LOC_NONE, "a shape is empty");
+  if (!*s) fail(c, ERR_usage, LOC_NONE, "the shape is empty, expected extents such as 1,3,224,224");
   while (*s) {
     size_t len = strcspn(s, ",[");
     if (s[len] == '[') len = strcspn(s, "]");
@@ -233,7 +236,7 @@ static void set_shape(Ingot *m, const char *spec, bool is_max) {
     bool bracket = *at == '[';
     if (bracket) at++;
     if (bracket != (s[len] == ']'))
-      fail(c, ERR_usage, LOC_NONE, "'%s': brackets do not match", spec);
+      fail(c, ERR_usage, LOC_NONE, "'%s': expected '[' and ']' in pairs, as in x[1,3]", spec);
     u32 from = m->options.dim.n;
     for (i64 axis = 0; at < s + len; axis++) {
       BindDim b = {.input = input, .axis = axis, .bound = is_max != 0};

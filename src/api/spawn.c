@@ -31,7 +31,9 @@ void tempdir_make(Ctx *c, TempDir *f) {
   f->c = c;
   if (!err) return;
   *f->path = 0;
-  fail(c, ERR_system, LOC_NONE, "%s: no temporary folder: %s", tmp, strerror(err));
+  fail(c, ERR_system, LOC_NONE,
+       "cannot create a temporary folder in %s: %s; TMPDIR selects another place", tmp,
+       strerror(err));
 }
 
 /* Files only: ingot creates no subfolders. */

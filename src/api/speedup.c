@@ -71,7 +71,8 @@ static void put_run(Ctx *c, StrBuf *t, const char *here, const char *path, const
   put_quoted(t, sb_cstr(&line));
 }
 
-/* For a program on arrays: the number of steps that take half a second. */
+/* Writes the command to time: a language model generates 64 tokens, any other program runs for
+ * about half a second. */
 static void put_command(const ProductBuild *b, StrBuf *t) {
   Ctx *c = b->m->c;
   const char *output = b->o->output;

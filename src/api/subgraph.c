@@ -61,7 +61,9 @@ static void expose(Ingot *m, bool all, const u32 *value, u32 n) {
   m->opened.ports = NULL;
   for (u32 k = 0; k < (all ? vs.val.n : n); k++) {
     u32 i = all ? k : value[k];
-    if (i >= vs.val.n) fail(m->c, ERR_usage, LOC_NONE, "unknown value number %u", i);
+    if (i >= vs.val.n)
+      fail(m->c, ERR_usage, LOC_NONE, "value %u does not exist: expected a number below %u", i,
+           vs.val.n);
     graph_result(g, vs.val.at[i], value_name(g, vs.val.at[i], i));
   }
   api_describe(m);

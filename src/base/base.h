@@ -50,7 +50,7 @@ typedef enum Err {
 
 /* ---- hooks: tests replace them to fail the n-th call ---- */
 
-/* Like realloc with the old size; size 0 frees and returns NULL. */
+/* realloc with the old size as an argument; size 0 frees and returns NULL. */
 struct Alloc {
   void *(*resize)(void *user, void *p, size_t old, size_t size);
   void *user;

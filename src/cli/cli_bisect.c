@@ -48,8 +48,7 @@ static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int ex
   return s ? s : run_steps(*m, a, engine);
 }
 
-/* For gradients without given tolerances, these follow from the reference in double: see grad_atol.
- */
+/* Does the default tolerance need the reference in double? It does for gradients: see grad_atol. */
 static int wants_wide(const Args *a) {
   return a->grad && a->atol < 0;
 }

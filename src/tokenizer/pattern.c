@@ -53,7 +53,7 @@ static _Noreturn void fail_unsupported(Pattern *r, const char *what) {
 }
 
 static u32 emit(Pattern *r, RxOp op, u32 x, u32 y) {
-  if (r->code.n >= RX_MAX_CODE) fail_unsupported(r, "too long");
+  if (r->code.n >= RX_MAX_CODE) fail_unsupported(r, "the compiled expression is too long");
   *vec_push(r->a, &r->code) = (RxCode){op, x, y};
   return r->code.n - 1;
 }
@@ -91,7 +91,7 @@ static bool accept(Pattern *r, const char *word) {
 
 static u32 character(Pattern *r) {
   u32 length;
-  if (r->at == r->end) fail_unsupported(r, "it is incomplete");
+  if (r->at == r->end) fail_unsupported(r, "expected a character, found the end");
   u32 ch = utf8_get(r->at, (size_t)(r->end - r->at), &length);
   r->at += length;
   return ch;

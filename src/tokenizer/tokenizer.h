@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 
-/* static in generated C, which includes these files (see the Makefile) */
+/* static in generated C, which includes these files (tools/embed.txt) */
 #ifndef TEXT_FN
 #define TEXT_FN
 #endif

@@ -476,9 +476,9 @@ static ChunkEnd normalise_chunk(const Normalizer *w, TextChunk *c, size_t least,
 /* CHUNK_seam: try again with larger chunks. *bytes: of the result. */
 static ChunkEnd normalise_chunks(const Normalizer *w, Edge *edge, size_t size, size_t *bytes) {
   TextChunk now = {.last = edge}, next;
-  Edge *before = NULL, *spare[2] = {edge + w->nstep, edge + 2 * w->nstep};
+  Edge *before = NULL, *spare[2] = {edge, edge};
+  if (edge) spare[0] += w->nstep, spare[1] += 2 * w->nstep;
   size_t want = size, tries = 0;
-  if (!edge) now.last = NULL;
   ChunkEnd end = normalise_chunk(w, &now, want, NULL);
   while (end == CHUNK_done && now.to < w->n) {
     next = (TextChunk){.from = now.to, .out = now.out + now.bytes, .last = spare[0]};
@@ -503,13 +503,14 @@ bool vocab_normalise(const Vocab *v, VocabSection steps, bool first, const u8 **
   Normalizer w = {.v = v, .at = *at, .n = *n, .first = first};
   w.step = vocab_section(v, steps, &w.nstep, sizeof *w.step);
   if (!w.nstep || !*n) return true;
-  Edge *edge = NULL;
-  bool whole = *n <= CHUNK + EDGE;
-  if (!whole && !(edge = tokenizer_alloc(r, (size_t)3 * w.nstep * sizeof *edge))) return false;
   w.room = *r;
-  ChunkEnd end = CHUNK_seam;
-  for (size_t size = whole ? *n : CHUNK; end == CHUNK_seam; size *= 2)
-    end = normalise_chunks(&w, edge, size, n);
+  ChunkEnd end = normalise_chunks(&w, NULL, w.n, n); /* as a whole, if the memory suffices */
+  Edge *edge = end == CHUNK_full && w.n > CHUNK + EDGE
+                   ? tokenizer_alloc(r, (size_t)3 * w.nstep * sizeof *edge)
+                   : NULL;
+  w.room = *r;
+  if (edge) end = CHUNK_seam;
+  for (size_t size = CHUNK; end == CHUNK_seam; size *= 2) end = normalise_chunks(&w, edge, size, n);
   *at = end == CHUNK_done ? tokenizer_alloc(r, *n) : NULL;
   return *at != NULL;
 }

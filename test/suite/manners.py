@@ -9,6 +9,8 @@ from lib.onnxfile import chunk
 from suite.cli import MODEL, Cli
 from suite.safety import on_terminal
 
+CHECK = "*"
+
 ESCAPE = b"\x1b["
 
 

@@ -203,7 +203,7 @@ REFUSED = (
     ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "UnicodeScripts"}}', 3, "pre_tokenizer UnicodeScripts"),
     ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "CTC"}}', 3, "decoder CTC"),
     ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "Odd"}}', 3, "post_processor Odd"),
-    ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}', 4, "the token is not in the vocabulary"),
+    ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}', 4, "is not in the vocabulary"),
     ('{"model": {"type": "BPE", "vocab": {"a": 5000000000}, "merges": []}}', 4, "id 5000000000"),
     ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a)\\\\\\\\1"}, '
      '"behavior": "Isolated"}}', 3, "the escape is not supported"),

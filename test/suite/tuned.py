@@ -163,7 +163,7 @@ def workloads(env):
     w.refused("q", "--pgo=nothing.npz", code=5, has="no such file")
     w.refused("q", f"--pgo={MODEL}", code=2, has="expected an .npz archive, as numpy.savez writes it, or a folder of them")
     os.makedirs(w.path("empty"))
-    w.refused("q", "--pgo=empty", code=4, has="is a folder without .npz files")
+    w.refused("q", "--pgo=empty", code=4, has="the folder has no .npz files")
 
 
 def prompts(env):

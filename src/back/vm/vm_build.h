@@ -162,7 +162,7 @@ void compile_list(VmBuild *b, StmtId first);
 
 /* vm_scalar.c */
 void choose_scalars(VmBuild *b);
-void store_scalars(VmBuild *b); /* stores those that are outputs */
+void store_scalars(VmBuild *b); /* stores the scalars that are outputs */
 
 /* vm_taps.c */
 void vm_taps(VmBuild *b, Words32 *code);

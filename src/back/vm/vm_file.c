@@ -367,6 +367,12 @@ static void open_copy(IgbReader *r, size_t n) {
   const void *section[IS_COUNT];
   u64 where;
   if (n >= sizeof *h) memcpy(h, r->at, sizeof *h);
+  if (n >= sizeof *h && vm_sniff(r->at, n) &&
+      (h->version != IGB_VERSION || h->tables != igb_tables()))
+    fail(r->c, ERR_input, LOC_NONE,
+         "is bytecode of version %u (tables %08x), expected version %u (tables %08x): compile the "
+         "model again",
+         h->version, h->tables, IGB_VERSION, igb_tables());
   const char *why = igb_head(h, r->at, n, &where);
   if (why) damaged(r->c, where, why);
   for (u32 i = 0; i < IS_COUNT; i++) {

@@ -1,8 +1,9 @@
 /* prog_lanes.c: splits vectors of a program into registers of a machine.
  *
- * A program has vectors of any length. All vectors of a kernel are split at the same lanes, so that
- * operations work piece by piece. A piece has as many lanes as fit with the widest element type.
- * The rest uses half registers, and scalars below four lanes. */
+ * A program has vectors of any length. All vectors of a kernel are split into pieces at the same
+ * lanes, so that operations work piece by piece. A piece has as many lanes as one register holds of
+ * the widest element type of the kernel. The lanes that remain use half registers, and scalars if
+ * they are fewer than four. */
 #include "ir/prog/prog.h"
 
 u32 lane_bytes(DType dt) {

@@ -223,7 +223,7 @@ static void name_loads(Legal *o, ExprId id) {
   put_legal(o, let);
 }
 
-/* Like `piece`, with the lanes of register q in the order of byte_in_part. */
+/* Copies the lanes of register q of a value, as `piece` does, but in the order of byte_in_part. */
 static ExprId piece_in_part(Legal *o, ExprId id, u32 q) {
   Expr x = *at(o, id);
   const ExprId *arg = x.arg;

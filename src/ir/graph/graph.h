@@ -47,7 +47,7 @@ struct Attr {
   } u;
 };
 
-/* Where a value is stored; set by the pass fuse. */
+/* The storage of a value; set by the pass fuse. */
 typedef enum Home {
   HOME_buffer,   /* in memory */
   HOME_inline,   /* recomputed where it is used */
@@ -222,7 +222,7 @@ bool graph_ints(Graph *g, Val v, i64 *out, u32 max, u32 *n); /* all constants, m
  * bytes of content, or the address of more. */
 enum { KEY_CONTENT = 65536 };
 StrBuf node_key(Arena *a, const Node *n);
-/* For each value the first one that is computed in the same way; in scratch. */
+/* Maps each value to the first value with an equal computation; in scratch. */
 Val *graph_same(Graph *g);
 /* non-negative constants or symbolic */
 bool graph_dim_list(Graph *g, Val v, Dim *out, u32 max, u32 *n);
@@ -330,7 +330,7 @@ bool index_fits(Graph *g, Val idx, const Dim *size, u32 n);
 bool index_is_certain(Graph *g, Val idx, Dim extent);
 /* Bounds of all elements of an integer value, over all runs. */
 void value_int_range(Graph *g, Val v, i64 *lo, i64 *hi);
-/* The same over runs that no check of an index ends; same: of graph_same. */
+/* Bounds of all elements over the runs in which no index check fails. same: from graph_same. */
 void value_int_range_checked(Graph *g, Val v, const Val *same, i64 *lo, i64 *hi);
 /* left: node budget, as below */
 void value_int_range_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left);

@@ -49,8 +49,9 @@ void infer_attrs(Graph *g, const Node *n) {
     if (!found && !optional)
       fail(g->c, ERR_input, n->loc, "%s lacks attribute %.*s", info->name, (int)len, s);
     if (found && found->kind != kind)
-      fail(g->c, ERR_input, n->loc, "%s: attribute %.*s has the wrong kind", info->name, (int)len,
-           s);
+      fail(g->c, ERR_input, n->loc,
+           "%s: attribute %.*s does not have the kind that the operator table gives", info->name,
+           (int)len, s);
     seen += found != NULL;
     s += len + 1 + klen + optional;
     s += strspn(s, " ");
@@ -270,7 +271,8 @@ static void rule_contract(Infer *f) {
       u32 ch = (u8)*s;
       bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
       if (!letter || mine[ch] || i >= f->in[k]->rank)
-        BAD(f, "contract: malformed spec \"%s\"", spec);
+        BAD(f, "contract: spec \"%s\": operand %u: expected %u different letters", spec, k,
+            f->in[k]->rank);
       mine[ch] = true;
       Dim d = f->in[k]->dim[i];
       if (seen[ch] && !may_equal(of[ch], d))
@@ -279,22 +281,28 @@ static void rule_contract(Infer *f) {
       if (!seen[ch] || dim_is_const(d)) of[ch] = d;
       seen[ch] = true;
     }
-    if (i != f->in[k]->rank) BAD(f, "contract: \"%s\" does not fit rank %u", spec, f->in[k]->rank);
-    if (k == 0 && *s++ != ',') BAD(f, "contract: malformed spec \"%s\"", spec);
+    if (i != f->in[k]->rank)
+      BAD(f, "contract: spec \"%s\" has %u letters for operand %u of rank %u", spec, i, k,
+          f->in[k]->rank);
+    if (k == 0 && *s++ != ',')
+      BAD(f, "contract: spec \"%s\": expected ',' between the operands", spec);
   }
-  if (s[0] != '-' || s[1] != '>') BAD(f, "contract: malformed spec \"%s\"", spec);
+  if (s[0] != '-' || s[1] != '>')
+    BAD(f, "contract: spec \"%s\": expected '->' before the result", spec);
   Dim dim[MAX_RANK];
   u32 rank = 0;
   bool used[128] = {false};
   for (s += 2; *s; s++) {
     u32 ch = (u8)*s;
     if (ch > 127 || !seen[ch] || used[ch] || rank == MAX_RANK)
-      BAD(f, "contract: malformed spec \"%s\"", spec);
+      BAD(f, "contract: spec \"%s\": expected letters of the operands, each once, after '->'",
+          spec);
     used[ch] = true;
     dim[rank++] = of[ch];
   }
   if (!dtype_is_float(f->in[0]->dt) && !dtype_is_int(f->in[0]->dt))
-    BAD(f, "contract does not take %s", dtype_info[f->in[0]->dt].name);
+    BAD(f, "contract: expected operands of a float or integer type, found %s",
+        dtype_info[f->in[0]->dt].name);
   set_out(f, 0, f->in[0]->dt, dim, rank);
 }
 

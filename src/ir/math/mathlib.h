@@ -227,7 +227,7 @@ static inline double im_sqrt(double x) {
 /*@ end */
 
 /*@ sqrtf needs: imk_f32 imk_u32 */
-/* As im_sqrt, without double precision. */
+/* Square root in f32, correctly rounded, with integers only where the CPU has no instruction. */
 static inline float im_sqrtf(float x) {
   uint32_t m, q = 0, r = 0;
   int e, i, adjust = 0;

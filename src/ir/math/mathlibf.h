@@ -120,7 +120,7 @@ static inline float im_gelu_x2f(float x) {
 /* Sine and cosine: x = q pi/2 + r, |r| <= pi/4. */
 
 /*@ imk_pio2f needs: imk_u64 */
-/* For |x| < 2^18: q times the upper part of pi/2 is exact. */
+/* Returns q and r. |x| < 2^18, so that q times the upper part of pi/2 is exact. */
 static inline uint64_t imk_pio2f(double x, double *r) {
   double t = x * 0x1.45f306dc9c883p-1 + 0x1.8p52, k = t - 0x1.8p52;
   *r = (x - k * 0x1.921fb544p0) - k * 0x1.0b4611a626331p-34;

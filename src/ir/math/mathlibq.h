@@ -1,5 +1,5 @@
-/* mathlibq.h: the functions of quick.def as C for interpreters, and its operations; see
- * mathlib.h. */
+/* mathlibq.h: the functions of quick.def and the operations they use, as C functions on one float,
+ * for interpreters. See mathlib.h for the format of these files. */
 #ifndef INGOT_MATHLIBQ_H
 #define INGOT_MATHLIBQ_H
 

@@ -19,7 +19,8 @@ static inline float imk_within(uint32_t m, uint32_t top) {
 /*@ end */
 
 /*@ exps needs: imk_f32 imk_pow2 imk_u32 imk_within */
-/* Same bits as im_expq; 104 is beyond the range of float. */
+/* exp(x) with the bits of im_expq. |x| is clamped to 104, where exp overflows or underflows in f32.
+ */
 static inline float im_exps(float x) {
   uint32_t u = imk_u32(x) & 0x7fffffffu, sign = imk_u32(x) ^ u;
   float a = imk_f32(imk_u32(imk_within(u, 0x42d00000u)) | sign);

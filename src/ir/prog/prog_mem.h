@@ -11,7 +11,7 @@ enum { MEM_ALIGN = 64, MEM_NEST = 64, MEM_TERMS = 8 };
  * symbol without a bound, or TOO_LARGE if the product overflows. */
 #define TOO_LARGE UINT32_MAX
 bool mem_stride(Prog *p, BufId b, u64 *bytes, Sym *sym);
-/* Like mem_stride, but scratch counts once per thread. */
+/* Bytes of a buffer as mem_stride computes them, times the number of threads for scratch. */
 bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym);
 /* Fails with ERR_unsupported for a buffer that mem_bytes cannot size. */
 _Noreturn void mem_refuse(Prog *p, BufId b, Sym sym);

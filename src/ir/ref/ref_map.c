@@ -63,8 +63,8 @@ static void map_fast(Ref *r, const Node *n, Tensor *const *in, Tensor *out) {
   } while (nditer_next(&w));
 }
 
-/* Same bits, other type. In wide mode floats are stored as f64 and converted to their bits only
- * here. */
+/* Reinterprets the bits as another type. In wide mode floats are stored as f64 and converted to
+ * their bits only here. */
 static Scalar bitcast(DType from, DType to, Scalar x) {
   u8 bits[16] = {0};
   if (dtype_is_float(from)) x.f = scalar_round(from, x.f);

@@ -141,9 +141,11 @@ LangValue eval_cast(Eval *ev, const Ast *n);
 LangValue eval_index(Eval *ev, const Ast *n);
 LangValue eval_range(Eval *ev, const Ast *n);
 bool eval_bounds(Eval *ev, const Ast *range, i64 *from, i64 *end); /* false: a bound is unknown */
+
 /* eval_call.c */
 LangValue eval_call(Eval *ev, Ast *n);
 LangValue eval_closure(Eval *ev, Ast *fn);
+
 /* dry.c */
 bool value_is_unknown(const Eval *ev, const LangValue *d);
 LangValue value_unknown(Eval *ev, LangKind kind); /* a number or an empty string */

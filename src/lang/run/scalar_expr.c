@@ -395,7 +395,7 @@ static bool of_one(NumBuild *b, const Ast *n, BuiltinFn *f, NumVal x, NumVal *ou
   return true;
 }
 
-/* As number_minmax. */
+/* Smaller or larger of two numbers, with the rules of number_minmax. */
 static NumVal pick(NumBuild *b, const Ast *n, bool largest, NumVal x[2]) {
   Prog *p = b->p;
   bool ints = x[0].kind == KD_int && x[1].kind == KD_int;

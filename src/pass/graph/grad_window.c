@@ -393,8 +393,8 @@ static Val numbers(Graph *g, const WindowGrad *s, Val v, const Type *t) {
   return mk_pad(g, mk_reshape(g, cell, all, s->n), one, none, hi, NULL);
 }
 
-/* For tiling windows: marks maximal elements by their position number; the largest mark is the
- * first of them. */
+/* Marks the first maximal element of every window; windows do not overlap. Maximal elements get a
+ * number that falls with the position, and the largest number wins. */
 static Val first_of_largest(Graph *g, const WindowGrad *s, Val x, Val y, Val v, const Type *t) {
   Val number = numbers(g, s, v, t), zero = mk_like(g, v, 0);
   Val mark = mk_select(g, mk_map2(g, OP_eq, x, repeated(g, s, y, t, 0)), number, zero);

@@ -159,7 +159,7 @@ static bool choose(const Lower *l, const Form *f, I16Plan *s) {
   return false;
 }
 
-bool i16_choose(Lower *l, const Form *f, KernelRecord *r) {
+bool i16_choose(Lower *l, const Form *f, KernelChoice *r) {
   I16Plan s;
   if (!choose(l, f, &s)) return false;
   r->family = FA_i16;
@@ -389,7 +389,7 @@ static void write_blocks(I16Writer *w, i64 from, i64 rows, i64 count) {
   if (rest) write_columns(w, at, s->cols - rest, rest, 1);
 }
 
-void i16_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+void i16_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   Prog *p = l->p;
   I16Plan s;
   (void)r;

@@ -284,8 +284,9 @@ static void walk_rest(TreeWalk *w, Cursor at, Dim from) {
 static Cursor walk_kernel(TreeWalk *w) {
   Lower *l = w->l;
   Cursor at = lower_kernel(l, group_label(l->g, l->n));
-  family_note(l->p, l->at.last, FA_tree_walk,
-              str_fmt(l->c, "of %lld interleaved", (long long)w->lanes), 0);
+  KernelRecord r = {.family = FA_tree_walk};
+  r.size = str_fmt(l->c, "of %lld interleaved", (long long)w->lanes);
+  kernel_record(l->p, l->at.last, r);
   return at;
 }
 

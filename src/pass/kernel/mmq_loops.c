@@ -287,9 +287,10 @@ bool mmq_loops(Lower *l, Cursor at, const Form *f, const Node *n, QBlockKind kin
   if (bits > 4 && bits < 8) return false;
   MmqLoops b = {.l = l, .p = l->p, .f = f, .x = l->buf[n->in[0]], .by = l->buf[n->in[2]]};
   if (n->nin > 3) b.sum = l->buf[n->in[3]];
-  family_note(l->p, l->at.last, FA_matmul_quant,
-              str_fmt(l->c, "of %s, loops along %d results", qblock_info[kind].name, LANES),
-              str_fmt(l->c, "%lld results", (long long)rows));
+  KernelRecord r = {.family = FA_matmul_quant};
+  r.size = str_fmt(l->c, "of %s, loops along %d results", qblock_info[kind].name, LANES);
+  r.reason = str_fmt(l->c, "%lld results", (long long)rows);
+  kernel_record(l->p, l->at.last, r);
   if (whole) some_panels(&b, at, w, kind, 0, whole / LANES, LANES);
   if (rows > whole) some_panels(&b, at, w, kind, whole, 1, rows - whole);
   return true;

@@ -11,8 +11,8 @@
 typedef struct States States;         /* state between runs, see lower_state.c */
 typedef struct Attentions Attentions; /* see attention.h */
 
-/* Where a value lives. Every value has a buffer of its own shape, from which forms are made. That
- * buffer is the memory itself, or stands for it. */
+/* The memory of a value. Forms use a buffer with the shape of the value; it is the memory itself or
+ * a view of it. */
 typedef enum StorageKind {
   SK_memory,  /* the buffer itself, row-major */
   SK_inlined, /* nowhere: computed where it is read */
@@ -164,7 +164,9 @@ bool lower_tree_walk(Lower *l);
 void open_loops(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, VarId *var);
 /* Opens loops over all dimensions whose iterations run in order. */
 void open_ordered(Prog *p, Cursor *at, const Dim *dim, u32 rank, VarId *var);
-/* Marks a loop whose iterations are independent, see LF_parallel. */
+VarId for_role(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name, LoopRole role);
+/* Marks a loop whose iterations are independent, see LF_parallel. Its role is batch, if it has
+ * none. */
 void loop_set_parallel(Prog *p, StmtId loop);
 VarId for_parallel(Prog *p, Cursor *at, ExprId lo, ExprId hi,
                    const char *name); /* opens a parallel loop */

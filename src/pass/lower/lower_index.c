@@ -34,7 +34,7 @@ static ExprId in_range(Prog *p, VarId pos, Dim extent) {
 /* ---- gathers ---- */
 
 static void note(Lower *l, Family f, u32 lanes) {
-  family_note(l->p, l->at.last, f, lanes > 1 ? str_fmt(l->c, "of %u lanes", lanes) : 0, 0);
+  kernel_record(l->p, l->at.last, (KernelRecord){.family = f, .tile.lanes = lanes > 1 ? lanes : 0});
 }
 
 /* Gather along an axis after channel blocks: copies a block at a time. */
@@ -275,8 +275,8 @@ static Op update_op(Lower *l, DType dt) {
   if (str_is(l->c, s, "none")) return OP_COUNT;
   Op op = reduce_op(op_from_name(str_text(l->c, s), str_len(l->c, s)), dt);
   if (!op_accepts(op, dt))
-    fail(l->c, ERR_unsupported, l->n->loc, "%s: reduce %s of %s", op_info[l->n->op].name,
-         op_info[op].name, dtype_info[dt].name);
+    fail(l->c, ERR_unsupported, l->n->loc, "%s: reduction %s does not take elements of type %s",
+         op_info[l->n->op].name, op_info[op].name, dtype_info[dt].name);
   return op;
 }
 

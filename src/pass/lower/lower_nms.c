@@ -56,7 +56,7 @@ static ExprId any_of_block(const NmsCtx *s, Cursor *at, VarId i, BoxTest *test, 
   if (s->lanes == 1) return test(s, at, ex_var(p, i), mine);
   BufId some = tile_any_begin(p, at, s->lanes);
   Cursor in = *at;
-  ExprId u = tile_unrolled(p, &in, BLOCK_VECTORS, "u");
+  ExprId u = tile_unrolled(p, &in, BLOCK_VECTORS, "u", RO_none);
   ExprId first = ex_op2(p, OP_mul, u, ex_int(p, s->lanes));
   ExprId is = test(s, &in, ex_op2(p, OP_add, ex_var(p, i), first), mine);
   tile_any_add(p, &in, some, is);

@@ -101,7 +101,7 @@ static i64 offer_blocks(const TopkRow *s, u32 lanes, Cursor at, BufId kept, VarI
   ExprId idx[MAX_RANK];
   BufId some = tile_any_begin(p, &at, lanes);
   Cursor in = at;
-  ExprId u = ex_op2(p, OP_mul, tile_unrolled(p, &in, 2, "u"), ex_int(p, lanes));
+  ExprId u = ex_op2(p, OP_mul, tile_unrolled(p, &in, 2, "u", RO_none), ex_int(p, lanes));
   for (u32 i = 0; i < rank; i++) idx[i] = ex_at(p, s->var[i]);
   idx[s->axis] = ex_op2(p, OP_add, ex_var(p, from), u);
   ExprId v = ex_load_vec(p, s->x, idx, rank, lanes);
