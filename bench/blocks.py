@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Products with rows of blocks: GB of weights a second for one row of x, billions of multiply-adds for many.
+"""Matrix products with block-quantized weights: GB/s of weights for one row of x, 1e9 multiply-adds/s for many rows.
 
     bench/blocks.py [--march avx2,avx512] [--threads 1,2] [--kinds Q4_1,Q8_0] [--shapes 576x1536,2048x2048] [--rows 1,64] [--mb 128]
 
-A shape is OUTxIN. For one row there are several matrices, each of its own bytes, as large as --mb together, so that they come from memory;
-with --mb 1 they stay in caches. For many rows there is one. Bytes are those of the file format. Beside them stands what reading memory alone takes
-(64 MB in four streams), measured in the same minute; of all the least time counts, so that other programs disturb little. Needs
-nothing but ingot and a C compiler."""
+A shape is OUTxIN. With one row, several different matrices of --mb MB in total are multiplied in turn, so that the weights come from
+memory; with --mb 1 they stay in the caches. With many rows there is one matrix. Bytes are those of the file format. A second column has
+the read bandwidth (64 MB in four streams) measured in the same minute. Every figure is the minimum over its runs. Needs only ingot and a
+C compiler."""
 import argparse
 import json
 import os
@@ -93,7 +93,7 @@ def write(folder, kind, out, length, rows, mb):
     lines, results = [], []
     with open(path + ".bin", "wb") as side:
         for k in range(count):
-            lines += [f"  %w{k}: u8[{out},{length // elems},{size}] = const @side({side.tell()}, {each})",
+            lines += [f"  %w{k}: u8[{out},{length // elems},{size}] = const @weights({side.tell()}, {each})",
                       f"  %f{k}: f32[{out},{length}] = dequantize(%w{k}) {{kind=\"{kind}\"}}",
                       f"  %y{k}: f32[{rows},{out}] = contract(%x, %f{k}) {{spec=\"tk,rk->tr\"}}"]
             results.append(f'%y{k} "y{k}"')

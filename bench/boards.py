@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Models as data beside models as C, on a simulated Cortex-M4 (qemu-system-arm, mps2-an386): flash and RAM, and the same bits.
+"""Compares bytecode with C on a simulated Cortex-M4 (qemu-system-arm, mps2-an386): flash, RAM and equal bits.
 
     bench/boards.py [--write FILE] [--only NAME]
 
 Three networks: the digits of models/, the keyword spotter and the anomaly detector of MLPerf Tiny (DS-CNN; an autoencoder 640-128-8-128-640) with
 random weights. Each becomes a file of bytecode (`ingot compile -o NAME.igb`) for the machine that `ingot vm --emit` writes, and C (`ingot compile
--o NAME.c`); both are compiled by arm-none-eabi-gcc -Os, run on the board, and must give every bit that `ingot run` gives here. Flash is what the linker
-puts there, the functions of libgcc among it, without the program around; RAM the memory the caller gives, arrays, and the stack that was seen to be
-used. Prints a table, or writes it into FILE between its marks.
+-o NAME.c`); both are compiled by arm-none-eabi-gcc -Os, run on the board, and must give the bits of `ingot run` on this machine. Flash is what the linker
+places there, with the functions of libgcc, without the test program. RAM is the memory from the caller, the arrays, and the measured stack. Prints a table, or writes it between the marks of FILE.
 """
 import argparse
 import os

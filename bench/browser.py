@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Networks in a browser: ingot's WebAssembly beside ONNX Runtime Web, in one page of headless Chromium, and beside native code. Runs with the Python of build/venv.
+"""Compares ingot's WebAssembly with ONNX Runtime Web in one page of headless Chromium, and with native code. Runs with the Python of build/venv.
 
     bench/browser.py [--write FILE] [--only NAME] [--rounds N]
 
-Bytes are those a page has to fetch, after gzip: module and .wasm with the weights inside, against the bundle, its .wasm and the model. Loading is from the first import to the first result,
-the least of two pages; a run is the least of as many rounds as --rounds says, in which both take turns in the same page, on one thread each. Times are those that processors spend on all of the browser, which
-depend little on what else runs. Native is the C of the same vectors (sse2). Results are compared. ONNX Runtime Web comes out of a pinned wheel that carries it. Prints a table, or writes it into FILE
-between its marks.
+Bytes are those that a page fetches, after gzip: module and .wasm with the weights, vs the bundle, its .wasm and the model. Loading lasts
+from the first import to the first result, the minimum of two pages. A run is the minimum over --rounds rounds; both take turns in
+the same page, on one thread each. Times are CPU times of the whole browser, so other programs disturb little. Native is the C for the
+same vector width (sse2). Results are compared. ONNX Runtime Web comes from a pinned wheel. Prints a table, or writes it between the
+marks of FILE.
 """
 import argparse
 import gzip
@@ -17,12 +18,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(ROOT, x) for x in ("test", "bench", "python")]
 import doc  # noqa: E402
+import timer  # noqa: E402
 
 INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
 FOLDER = os.path.join(ROOT, "build", "bench", "browser")
@@ -104,15 +105,7 @@ def native(path, args, arrays):
     import ingot
     out = subprocess.run([INGOT, "bench", path, *args, "--engine", "c", "--march", "sse2", "--seconds", "1", "--json", "--quiet"], check=True, capture_output=True).stdout
     net = ingot.compile(path, engine="c", march="sse2", dims=dict(x.split("=") for x in args[1:]))
-    best = json.loads(out)[0]["min_ms"]
-    for _ in range(20):
-        start = time.thread_time()
-        count = 0
-        while count < 3 or time.thread_time() - start < 0.05:
-            net.run(arrays)
-            count += 1
-        best = min(best, (time.thread_time() - start) * 1e3 / count)
-    return best
+    return min(json.loads(out)[0]["min_ms"], timer.minima({"c": lambda: net.run(arrays)}, 20, 0.05)["c"] * 1e3)
 
 
 def measure(name, rounds, beside):

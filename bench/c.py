@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""`make bench-c`: what generated C costs, beside emx-onnx-cgen, as tables.
+"""`make bench-c`: tables that compare generated C with emx-onnx-cgen.
 
     bench/c.py [sense] [others] [arm] [weights] [bert]      all of them when none is named
 
-sense, others: both generators on the same models, compiled with the same gcc flags, called the same way on the same input; memory
-that is written (arena and stack, or heap and static data), allocations per run, bytes of code, lines of C without data, seconds to
-generate and to compile, milliseconds of processor of a run, largest difference from ONNX Runtime. The Sense graph has limits, and so has
-the distance of ONNX Runtime from itself, with and without its graph optimisations, as a yardstick.
+sense, others: both generators on the same models, with the same gcc flags, calls and inputs. Columns: memory written (arena and stack,
+or heap and static data), allocations per run, bytes of code, lines of C without data, seconds to generate and to compile, CPU
+milliseconds of a run, largest difference from ONNX Runtime. The Sense graph has limits on these. For scale, the table also has the
+difference between ONNX Runtime with and without its graph optimizations.
 arm: small models for a Cortex-M4: flash, RAM and stack. weights: a model with 100 MB of weights. bert: BERT-base with up to
 512 tokens, several lengths by one program. Runs with the Python of build/venv; emx-onnx-cgen gets an environment of its
 own, build/emx-venv. Exit status 1 when a limit is exceeded.
@@ -14,7 +14,6 @@ own, build/emx-venv. Exit status 1 when a limit is exceeded.
 import ctypes
 import os
 import re
-import resource
 import shutil
 import statistics
 import subprocess
@@ -28,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.append(os.path.join(ROOT, "test", "make"))
 import oracle  # noqa: E402
+import timer  # noqa: E402
 
 BUILD = os.path.join(ROOT, "build")
 INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
@@ -114,12 +114,12 @@ double host_time(void **a) {
 
 def timed(cmd, **how):
     """Seconds on the clock and of processor; the process must succeed."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    got = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **how)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    with timer.Processor() as used:
+        got = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **how)
     if got.returncode:
         raise RuntimeError(f"{os.path.basename(cmd[0])}: {(got.stdout.strip().splitlines() or ['?'])[-1][:90]}")
-    return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - start, used.seconds
 
 
 def sections(path, tool="size"):

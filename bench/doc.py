@@ -1,4 +1,4 @@
-"""Files of docs/results/, and the name of this CPU for them."""
+"""Writes the files of docs/results/ and names the CPU of this machine for them."""
 import os
 import re
 

@@ -1,9 +1,9 @@
-"""The engines that bench/peers.py lets take turns. Each runs in a process of its own, at its best settings for one inference at a time.
+"""Adapters for the engines of bench/peers.py. Each engine runs in its own process with its best settings for one inference at a time.
 
     engines.py ENGINE MODEL.onnx INPUTS.npz THREADS
 
 A child answers lines on stdin with lines on stdout, as bench/turns.c describes; its first line is JSON: version, settings, milliseconds to
-load and to the first result, names of the outputs. Nothing but answers goes to the pipe: what libraries print goes to stderr.
+load and to the first result, names of the outputs. Only answers go to the pipe; output of libraries goes to stderr.
 """
 import json
 import os
@@ -16,8 +16,8 @@ import numpy as np
 
 
 class Ort:
-    """All optimisations, threads that spin as they do by default, inputs and outputs bound once."""
-    settings = "graph optimisation all, threads spin (default), inputs and outputs bound once"
+    """All optimizations, threads that spin as they do by default, inputs and outputs bound once."""
+    settings = "graph optimization all, threads spin (default), inputs and outputs bound once"
     entries = {}
 
     def __init__(self, path, feed, threads):

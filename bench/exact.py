@@ -1,4 +1,4 @@
-"""The operators of the benchmark networks in double, by numpy: what float32 engines are measured against.
+"""Evaluates the benchmark networks in double with numpy: the reference for float32 engines.
 
     run(path, feed) -> {output: array}
 

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""One expression a million times, on every engine that runs in this process.
+"""Evaluates one expression a million times on every engine that runs in this process.
 
     bench/expression.py [SECONDS]
 
 x = 2, y = 3, z = 4, in both readings: ((x + y) * z - 1) / 2 + x * y, which is 15.5, and ((x + y) * z - 1) / (2 + x * y), which is 2.375. A thousand
-elements of f64 each hold the operands, so that none of it can be done once for all, and are run a thousand times; the sum of the results is a
-result of the model, so that none can be left out, and is compared. One thread; of the runs the fastest counts. The tree walker is
-engine interp: the processor time of a process that runs a million at once, the least of three. The last column says how many
-times as fast an engine is. Once more, one at a time: a loop of scalars, which carries the operands along and adds an input, 0, to x in
-every turn, so that no turn can use what another has computed. Takes half a minute; at the end stands what had to be reached.
+elements of f64 each hold the operands, so that nothing can be hoisted, and the model runs a thousand times. The sum of the results is a
+result of the model, so that no evaluation can be dropped; it is compared. One thread; the minimum over the runs counts. The tree
+walker is engine interp: minimum CPU time of three processes that evaluate a million at once. The last column is the speedup. A second
+table evaluates one at a time: a loop of scalars carries the operands and adds an input, 0, to x in every iteration, so that no
+iteration can reuse a result of another. Takes half a minute and ends with the goals.
 """
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 
-from aims import verdict
+import timer
+from timer import verdict
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
@@ -68,13 +68,7 @@ def write(path, graph, n, last):
 
 def tree_ms(path):
     """Milliseconds of the tree walker."""
-    best = float("inf")
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        if ingot("run", path, "--engine", "interp").returncode:
-            raise SystemExit("the tree walker fails")
-        best = min(best, (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before) * 1e3)
-    return best
+    return min(timer.child([INGOT, "run", path, "--engine", "interp", *INPUTS])[0] for _ in range(3)) * 1e3
 
 
 def show(what, engine, ms, tree):

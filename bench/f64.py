@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Kernels of f64 as ordinary graphs, beside NumPy: vector_add, vector_mul, fma, dot of 10,000 and products of square matrices.
+"""Compares f64 kernels, written as ordinary graphs, with NumPy: vector_add, vector_mul, fma, dot of 10,000 and products of square matrices.
 
     bench/f64.py [--march native] [--threads N] [--rounds N] [--json FILE]
 
-Each graph becomes a shared library (`ingot build`, gcc -O3) that this process loads; the library and NumPy take turns, with inputs of
-their own round by round so that no result is made twice, and outputs are added up. A turn begins with a call that does not count: caches are
-then as a call of the same program has left them. Prints the least time of each (of the
-processor, where there is one thread: other programs do not count), GB/s of what is read and
-written or GFLOP/s, the ratio, and the part of what the machine allows, measured between the turns: for products the multiply-adds that a loop of fma in
-registers reaches in about the same time, for a short one finds a quiet moment more often than a long one; for the others the bandwidth of loops that do nothing but read and write as many arrays of the same size, the best of several
-widths and numbers of vectors at a time, called in the same way. At the end stands what had to be reached. Takes about a minute. Runs on build/venv/bin/python.
+Each graph becomes a shared library (`ingot build`, gcc -O3) that this process loads; the library and NumPy take turns. Every round has
+its own inputs, so that no result is computed twice, and outputs are added up. A turn begins with an untimed call that fills the caches.
+Prints the minimum time of each (CPU time with one thread), GB/s read and written or GFLOP/s, the ratio, and the fraction of the
+machine's limit, which is measured between the turns. The limit of products is a loop of FMAs in registers of about the same duration.
+The limit of the others is the bandwidth of a loop that reads and writes as many arrays of the same size, the best of several vector
+widths and unroll factors. Ends with the goals. Takes about a minute. Runs on build/venv/bin/python.
 """
 import argparse
 import ctypes
@@ -26,7 +25,8 @@ import onnx  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
 import library  # noqa: E402
-from aims import verdict  # noqa: E402
+import timer  # noqa: E402
+from timer import verdict  # noqa: E402
 
 N = 10000
 VEC = [N]
@@ -157,23 +157,21 @@ def measure(folder, name, o, peak, band):
     ours, theirs = np.zeros(shape), np.zeros(shape)
     words = made.words([*feed, ours])
     count = max(1, int(3e-3 / (moved / 6e10 + flops / 4e10)))
-    best, used, top, limit = {"ingot": 1e9, "numpy": 1e9}, 0.0, 0.0, 1e9
+    top, limit = 0.0, 1e9
     spare = np.zeros(max(ours.size, 1))
-    for _ in range(o.rounds):
+
+    def begin():
         feed[0].flat[0] = rng.random()
-        for who in best:
-            call = (lambda: run(*words)) if who == "ingot" else (lambda: numpy(*feed, theirs))
-            call()
-            start = clock()
-            for _ in range(count):
-                call()
-            best[who] = min(best[who], (clock() - start) / count)
-        used += float(ours.flat[0]) + float(theirs.flat[0])
+
+    def end(best):
+        nonlocal top, limit
         if not np.allclose(ours, theirs, rtol=1e-12):
             sys.exit(f"f64: {name}: results differ")
         top = max(top, peak(int(best["ingot"] * count * PEAK_ROUNDS)) * o.threads) if flops else 0
         if not flops and o.threads == 1:
             limit = bandwidth(band, name, feed, spare, max(1, count // 8), clock, limit)
+
+    best = timer.minima({"ingot": lambda: run(*words), "numpy": lambda: numpy(*feed, theirs)}, o.rounds, count=count, clock=clock, begin=begin, end=end)
     rate = (flops or moved) / best["ingot"] / 1e9
     if limit < 1:
         top = moved / limit / 1e9

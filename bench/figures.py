@@ -3,10 +3,10 @@
 
     bench/figures.py [FIGURE ...] [--march sse2|avx2|avx512] [--cc gcc] [--ingot build/ingot]
 
-Without names all figures, for every target this machine can run; needs python3, gcc and, for pack_rows and sparse, ingot. A line each: the figure,
-the value that the measurement suggests, the value of the table, and what was seen. Every time is the least of many short runs, so a busy
-machine gives the same figures more slowly. The suggestion is for a person to judge: neighbours often differ by less than one percent, and
-the table changes only where whole networks become faster (bench/run).
+Without names: all figures, for every target that this machine can run; needs python3, gcc and, for pack_rows and sparse, ingot. Prints one line per figure: its name,
+the value that the measurement suggests, the value of the table, and the measurement. Every time is the minimum of many short runs, so
+a busy machine gives the same figures, only later. A person judges the suggestion: neighboring values often differ by less than one
+percent. Change the table only if whole networks become faster (bench/run).
 """
 import argparse
 import os
@@ -15,12 +15,16 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "test"))
+from lib import target_table  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FLAGS = {"sse2": [], "avx2": ["-march=x86-64-v3"], "avx512": ["-march=x86-64-v4", "-mavx512vnni", "-mprefer-vector-width=512"]}
 NEEDS = {"sse2": "sse2", "avx2": "avx2", "avx512": "avx512_vnni"}
-LANES = {"sse2": 4, "avx2": 8, "avx512": 16}
-REGISTERS = {"sse2": 16, "avx2": 16, "avx512": 32}
-COLUMN = {"sse2": 0, "neon": 1, "avx2": 2, "avx512": 3}
+ROWS = {name: row for name, row in target_table.targets().items() if name in NEEDS}
+FLAGS = {name: row["cflags"].split() for name, row in ROWS.items()}
+FLAGS["avx512"] += ["-mavx512vnni", "-mprefer-vector-width=512"]
+LANES = {name: int(row["lanes"]) for name, row in ROWS.items()}
+REGISTERS = {name: int(row["regs"]) for name, row in ROWS.items()}
 
 HEAD = """
 #include <immintrin.h>
@@ -364,13 +368,13 @@ MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "byte_widen": by
 
 
 def table():
-    """Values of target.def: by name, one or four."""
-    with open(os.path.join(ROOT, "src", "ir", "target.def")) as f:
-        text = f.read()
-    found = {name: [value] * 4 for name, value in re.findall(r"^FIGURE\((\w+), ([^,]+),", text, re.M)}
-    for name, rest in re.findall(r"^COST\((\w+),(.*?)\)\)$", text, re.M | re.S):
-        found[name] = re.findall(r"AT\(([^,]+),", rest)
-    return found
+    """Values of target.def and compiler.def: by target and name."""
+    shared = {}
+    for file in (target_table.path(), os.path.join(os.path.dirname(target_table.path()), "compiler.def")):
+        with open(file) as f:
+            shared.update(re.findall(r"^FIGURE\((\w+), ([^,]+),", f.read(), re.M))
+    costs = target_table.costs()
+    return {name: {**shared, **{cost: f"{value:g}" for cost, (value, _) in costs[row["costs"]].items()}} for name, row in ROWS.items()}
 
 
 def main():
@@ -389,7 +393,7 @@ def main():
             m = Machine(march, args, folder)
             for figure in args.figure or MEASURES:
                 for name, value, seen in MEASURES[figure](m):
-                    print(f"{march:7} {name:18} {value:<8g} table {rows[name][COLUMN[march]]:10} {seen}", flush=True)
+                    print(f"{march:7} {name:18} {value:<8g} table {rows[march][name]:10} {seen}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tree ensembles as gradient boosting and random forests leave them, for bench/micro.py.
+"""Generates tree ensembles like those of gradient boosting and random forests, for bench/micro.py.
 
 Trees are grown on random samples as LightGBM grows them, the largest leaf split first, or level by level down to a depth. Splits are at
 random features and random places between the samples of a leaf, so that some branches become long; half of the nodes send NaN to the left.

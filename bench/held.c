@@ -1,9 +1,9 @@
-/* held.c: a machine without AVX-512, for programs that ask by CPUID.
+/* held.c: answers CPUID as a machine without AVX-512 would.
  *
- * Loaded before a program (LD_PRELOAD) whose libraries have ud2 where cpuid stood, of the same two
- * bytes (bench/held.py). The signal of that instruction answers as the CPU does, without AVX-512,
- * VNNI, AVX-IFMA and AMX; XCR0 is left as it is, for what is asked for together with these bits is
- * not used without them. Any other ud2 is one.
+ * Loaded by LD_PRELOAD into a program in whose libraries bench/held.py replaced cpuid by ud2, which
+ * has two bytes too. The signal handler answers as the CPU does, but without AVX-512, VNNI,
+ * AVX-IFMA and AMX. XCR0 stays unchanged, because programs use its bits only together with those of
+ * CPUID. Any other ud2 stays fatal.
  */
 #define _GNU_SOURCE
 #include <cpuid.h>

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Peers on a machine without AVX-512, where there is one with it.
+"""Runs the peers as if the CPU had no AVX-512.
 
     bench/held.py [FOLDER]         copies of the peers' packages under build/bench-held (or FOLDER)
 
-Runtimes choose their kernels by CPUID and most cannot be told otherwise. Copies of their libraries have another instruction
-of the same length where objdump finds `cpuid`, which faults; bench/held.c, loaded first, answers without AVX-512. The machine code
-that then runs is the one that they bring for AVX2. `bench/peers.py --held` measures so; ingot is built with --march avx2.
+Runtimes choose their kernels by CPUID, and most have no option for it. This script copies their libraries and replaces every `cpuid`
+instruction by a faulting one of the same length. bench/held.c, loaded first, handles the fault and answers without AVX-512. The
+runtimes then run their AVX2 kernels. `bench/peers.py --held` measures so; ingot is built with --march avx2.
 """
 import os
 import re

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The engines inside ingot beside each other on the bench networks: vm, jit and the C of gcc -O3, one thread.
+"""Compares the engines of ingot on the bench networks: vm, jit and the C of gcc -O3, one thread.
 
     bench/inside.py [--only NAME,.. | --all] [--rounds N] [--json FILE]
 
 All three are in this process and take turns, round by round: C and jit as libraries that `ingot build` makes (-O3, --backend llvm), vm through the
-Python package. A turn begins with a call that does not count: caches are then as a call of the same engine has left them. Prints of each the least milliseconds of the processor, as other programs only make it worse, how many times as long as C vm and
-jit take, and how many times as long as vm the tree walker takes for one run (networks of up to 400 million multiply-adds). Unless they are left out (--no-first), also the milliseconds from the file to the first result of jit (`ingot bench`) and of ingot with gcc (its library and one run); at
-the end geometric means, and what had to be reached. bench/nets.py makes the networks; one that only vm takes is left out. Those of NETS, on a quiet machine with two cores, take about five minutes. Runs on build/venv/bin/python.
+Python package. A turn begins with an untimed call that fills the caches. Prints the minimum CPU milliseconds of each, vm and jit
+divided by C, and the tree walker divided by vm for one run (networks of up to 400 million multiply-adds). Without --no-first, also the
+milliseconds from the file to the first result of jit (`ingot bench`) and of ingot with gcc (its library and one run). Ends with
+geometric means and the goals. bench/nets.py makes the networks; those that only vm runs are left out. The list NETS takes about five
+minutes on a quiet machine with two cores. Runs on build/venv/bin/python.
 """
 import argparse
 import json
@@ -22,7 +24,8 @@ import numpy as np
 
 import library
 import nets
-from aims import verdict
+import timer
+from timer import verdict
 
 NETS = ("resnet18 squeezenet mobilenetv2 mobilenetv3-large efficientnet-b0 shufflenetv2 minilm bert-tiny gpt-tiny lstm gru mobilenetv2-int8 resnet18-int8 "
         "magika silero-v6 ppocr-cls autoencoder kws-dscnn").split()
@@ -80,15 +83,7 @@ def row(net, o):
     feeds = dict(np.load(model[:-5] + ".npz"))
     with tempfile.TemporaryDirectory() as folder:
         made, first = runs(net, model, folder, feeds)
-        best, count = dict.fromkeys(made, math.inf), {}
-        for _ in range(o.rounds):
-            for e, run in made.items():
-                run()
-                start = time.thread_time()
-                for _ in range(count.get(e, 1)):
-                    run()
-                best[e] = min(best[e], (time.thread_time() - start) / count.get(e, 1))
-                count.setdefault(e, max(1, int(TURN / best[e])))
+        best = timer.minima(made, o.rounds, TURN)
     best["interp"] = walk(model, feeds)
     best = {e: t and 1e3 * t for e, t in best.items()}
     return {"net": net, **best, "first_jit": None if o.no_first else first_of_jit(model), "first_c": None if o.no_first else 1e3 * first}

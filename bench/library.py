@@ -1,4 +1,4 @@
-"""Models as shared libraries that the calling process loads: what is measured there takes turns in one process."""
+"""Builds models as shared libraries and loads them into the calling process, so that they can take turns there."""
 import ctypes
 import os
 import re

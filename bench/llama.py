@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""llama.cpp on one model, as bench/llm.py asks: a process of its own, run by the Python of build/bench-lm.
+"""Runs llama.cpp on one model for bench/llm.py, in its own process, with the Python of build/bench-lm.
 
-    bench/llama.py time MODEL THREADS off|on PAST,..    one JSON object: tokens/s of a prompt of 512 tokens, and of decoding behind so many positions
+    bench/llama.py time MODEL THREADS off|on PAST,..    one JSON object: tokens/s of a prompt of 512 tokens, and of decoding after that many positions
     bench/llama.py nll MODEL TEXT                       mean negative log-likelihood, the text at once and token by token
-    bench/llama.py about MODEL                          version, and what of the processor it was built for
+    bench/llama.py about MODEL                          version, and the CPU features that it was built for
 
-off, on: flash attention. Tokens, their number and the rounds are those of `ingot bench`: the median of three, 32 tokens each, after a short
-prompt that warms up; the cache is filled with real positions first. Only the logits of the last token of a prompt are asked for.
+off, on: flash attention. The token ids, counts and rounds are those of `ingot bench`: the median of three rounds of 32 tokens, after a short
+warm-up prompt. Decoding starts with a cache full of real positions. Only the logits of the last prompt token are computed.
 """
 import ctypes
 import json

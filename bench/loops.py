@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Loops of numbers, functions that call themselves or each other, arrays in arrays and closures in programs of the language: tree walk against vm, jit and c.
+"""Compares the tree walker of the language with vm, jit and c: scalar loops, recursive calls, nested arrays and closures.
 
     bench/loops.py [ROUNDS]
 
-Programs with 1 to 10 million turns. Engine ref walks the tree; the others compile what runs often (docs/language.md). Engines take turns, each
-in a process of its own; of the rounds the least processor time counts, with all that it takes to start and to compile. What they print must be the same.
+The programs have 1 to 10 million iterations. Engine ref walks the tree; the others compile hot code (docs/language.md). Engines take turns,
+each in its own process. The minimum CPU time over the rounds counts, including start and compilation. All must print the same.
 """
 import os
-import resource
-import subprocess
 import sys
 import tempfile
+import timer
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
@@ -117,12 +116,8 @@ print(total)
 
 
 def once(path, engine):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    got = subprocess.run([INGOT, "run", path, "--engine", engine], capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if got.returncode:
-        sys.exit(f"{engine}: {got.stderr}")
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, got.stdout
+    seconds, got = timer.child([INGOT, "run", path, "--engine", engine])
+    return seconds, got.stdout
 
 
 def main():

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Single layers, in percent of what the machine can do: multiply-adds against the peak, bytes against read bandwidth, both measured in the same run.
+"""Measures single layers in percent of the limit of the machine: multiply-adds vs peak, bytes vs read bandwidth, both measured in the same run.
 
     bench/micro.py [--only PATTERN,..] [--engines ort,ingot-gcc] [--threads 1] [--quick] [--list]
 
 Each layer is a one-node network that takes turns as in bench/peers.py. Weights are warm, and a layer alone pays for bringing its input into
 the layout it wants, so these figures say how good a kernel is, not how fast a network will be. Results go to build/bench/results.json.
-Layers of bytes (int8-*) are compiled for AVX2, without instructions for products of bytes, and stand beside ONNX Runtime twice: as it is by
-default, which saturates such sums on CPUs without VNNI, and exact; on a CPU with VNNI it uses that.
+int8 layers are compiled for AVX2, without int8 dot products, and compared with ONNX Runtime twice: with its defaults, which saturate
+int8 sums on CPUs without VNNI, and with exact sums. On a CPU with VNNI, ONNX Runtime uses it.
 """
 import argparse
 import fnmatch

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Decoders with the shapes of known ones and random weights, as GGUF, for bench/llm.py; run by the Python of build/lm.
+"""Writes GGUF decoders with the shapes of known models and random weights, for bench/llm.py. Runs with the Python of build/lm.
 
     bench/mkllm.py NAME KIND FILE      NAME: llama-3.2-1b or qwen3-0.6b; KIND: Q4_0, Q8_0, Q6_K or Q4_K_M
 
-A quarter of the layers and of the vocabulary, so that all parts keep their share of the time and of the bytes: tokens per second are about four times
-those of the whole. Blocks are random bytes with small scales: how long products take does not depend on values, and norms keep them finite. As in files of
+The files have a quarter of the layers and of the vocabulary, so that all parts keep their share of time and bytes. They reach about
+four times the tokens per second of the whole model. Blocks are random bytes with small scales: how long products take does not depend on values, and norms keep them finite. As in files of
 llama.cpp, the embedding (which is the output as well) is Q6_K unless all is Q8_0, and Q4_K_M has Q6_K in some layers.
 """
 import sys

@@ -1,8 +1,8 @@
-"""Builds ONNX graphs with seeded random weights in few words: the tool that nets*.py and micro.py write networks with.
+"""Builds ONNX graphs with seeded random weights; nets*.py and micro.py use it to write networks.
 
 A Net collects nodes and initializers. Values are names; `c` remembers how many channels (or features) each has, so that layers
-need only say what they produce. Weights are scaled to keep activations near 1 at any depth. write() stores NAME.onnx, the inputs
-it shall be measured with as NAME.npz, and what else must be known (multiply-adds, bytes of weights) as NAME.json.
+need only say what they produce. Weights are scaled to keep activations near 1 at any depth. write() stores NAME.onnx, its
+benchmark inputs as NAME.npz, and multiply-adds and bytes of weights as NAME.json.
 """
 import json
 import os

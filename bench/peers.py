@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""ingot beside ONNX Runtime, OpenVINO and MNN on whole networks.
+"""Compares ingot with ONNX Runtime, OpenVINO and MNN on whole networks.
 
     bench/peers.py [--only NAME,..] [--engines ort,openvino,mnn,ingot-gcc,ingot-clang] [--threads 1,2] [--quick] [--held] [--list]
 
-Every engine is a process of its own with the same inputs. They take turns: a block of a few hundred milliseconds each, 50 ms of quiet before
-it, everybody else stopped by a signal, so that threads that spin cannot disturb. Figures are medians and minima over all blocks of one
-run. Outputs are compared with those of ONNX Runtime (of the first engine that takes the network) as it is measured (its default, which saturates sums of products of bytes on CPUs without
+Every engine runs in its own process with the same inputs. The engines take turns of a few hundred milliseconds, each after 50 ms of
+idle time. A signal stops all other engines, so that their spinning threads cannot disturb. Figures are medians and minima over all
+turns of one run. Outputs are compared with those of ONNX Runtime (of the first engine that takes the network) as it is measured (its default, which saturates sums of products of bytes on CPUs without
 VNNI; int8 networks are measured with its exact setting too, ort-exact), and with numpy in double where bench/exact.py knows the operators.
 Results are kept in build/bench/results.json (a later run replaces the rows it measures, with all their engines); bench/report.py makes a document of them.
 --held: all of them without AVX-512 (bench/held.py); results in build/bench/results-held.json.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`make bench-plan`: how near memory plans come to the lower bound.
+"""`make bench-plan`: compares the sizes of memory plans with the lower bound.
 
-First hard cases with a known optimum (bench/plan.c: within 10 % in 5 s), then all models there are: the built-in one, those
-of build/models and the light networks of the onnx package: within 1 %.
+First come hard cases with a known optimum (bench/plan.c; goal: within 10 % in 5 s). Then come the built-in model, the models
+of build/models and the light networks of the onnx package (goal: within 1 %).
 """
 import glob
 import json

@@ -1,19 +1,20 @@
-"""Quantised models: beside ONNX Runtime's quantiser, and how fast they are.
+"""Compares `ingot quantize` with the quantizer of ONNX Runtime, and quantized models with float ones.
 
-    bench/quantize.py [NAME...]                                             `ingot quantize` beside ONNX Runtime's quantiser, on networks of nets.py
-    bench/quantize.py --speed [--march scalar,sse2,...] [--rows N] [NAME...]    C of every method beside that of the float model, on those of test/make/mkquantize.py
-    bench/quantize.py --groups 2,4,... [--march ...]                        the same of three 3x3 convolutions on 28x28 in groups of so many channels, static
+    bench/quantize.py [NAME...]                                             accuracy vs the quantizer of ONNX Runtime, on networks of nets.py
+    bench/quantize.py --speed [--march scalar,sse2,...] [--rows N] [NAME...]    speed of the C of every method vs the float model, on networks of test/make/mkquantize.py
+    bench/quantize.py --groups 2,4,... [--march ...]                        speed of three static 3x3 convolutions on 28x28 with that many channels per group
 
-Both get the same examples (images with the spectrum of photographs, random words), static, QDQ, a scale for each channel. SQNR is that of the outputs on other examples, in ONNX
-Runtime with session.x64quantprecision; C beside it is the compiled model against ONNX Runtime on the same file, the largest difference in all of these examples, in 255ths of the range of the outputs, and behind it the same between ONNX Runtime with and without its optimisations. Times are of the processor, not of the clock, the least of
-five turns, taken in turn; of speeds of twenty short ones, of which some meet little of what else runs.
+Both quantizers get the same calibration examples (images with the spectrum of photographs, random words) and use static QDQ with a scale
+per channel. SQNR is measured on the outputs of other examples, in ONNX Runtime with session.x64quantprecision. Column C is the largest
+difference between the compiled model and ONNX Runtime on these examples, in 255ths of the output range. The next column is the same
+difference between ONNX Runtime with and without its optimizations. Times are CPU times, the minimum of five turns; for speeds, of twenty
+short turns.
 
-Speeds are the time of the float model by that of the quantised one, on the same target, as `ingot build` makes both.
+A speed is the time of the float model divided by that of the quantized one, on the same target, both made by `ingot build`.
 """
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 
@@ -26,6 +27,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "test", "make"))
 import quantized  # noqa: E402
 from mkquantize import Reader, images  # noqa: E402
+import timer  # noqa: E402
 
 INGOT = os.path.join(ROOT, "build", "ingot")
 OUT = os.path.join(ROOT, "build", "bench", "quantize")
@@ -47,10 +49,8 @@ def data(model, seed, n):
 
 def turn(program, seconds=0.5):
     """Processor time of a run in ms."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = json.loads(subprocess.run([program, "--bench", str(seconds)], capture_output=True, text=True, check=True).stdout.splitlines()[-1])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000 / said["n"]
+    used, got = timer.child([program, "--bench", str(seconds)])
+    return used * 1000 / json.loads(got.stdout.splitlines()[-1])["n"]
 
 
 def times(models, *how, seconds=0.5, rounds=5):
@@ -91,7 +91,7 @@ def row(name):
 
 
 def beside_ort(names):
-    print("| network | SQNR dB | ONNX Runtime's quantiser | C, steps | its own, steps | size | float C, ms | C, ms |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| network | SQNR dB | ONNX Runtime's quantizer | C, steps | its own, steps | size | float C, ms | C, ms |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in names or ("mobilenetv2", "resnet18", "bert-tiny"):
         row(name)
 

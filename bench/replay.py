@@ -5,7 +5,7 @@
     bench/replay.py OLD_BINARY [NEW_BINARY] [--names] [--only TEXT] [--every N] [--targets scalar,avx2]
 
 In: two ingot binaries; NEW is build/ingot by default. Models: text IR of test/**/*.t of the old version, the models that the tests and benchmarks left in build/ (run
-`make test` once to have them), models/, test/docs/*.ing. Out: for every model, C for six targets, bytecode and Prog text of both versions; what differs is
+`make test` once to have them), models/, test/docs/*.ing. Out: for every model, C for every target of both, bytecode and Prog text of both versions; what differs is
 listed by kernel (C function, or kernel of the Prog text), with the first differing line. A model that both versions refuse with the same exit code
 counts as equal. Exit code 1 if anything differs.
 
@@ -24,7 +24,10 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TARGETS = ("scalar", "sse2", "avx2", "avx512", "neon", "simd128")
+sys.path.insert(0, os.path.join(ROOT, "test"))
+from lib import target_table  # noqa: E402
+
+TARGETS = tuple(target_table.targets())
 LIMIT = 120  # seconds of one command
 SKIPPED = {"bad", "tmp", "venv", "lm", "ml", "tflite", "other", "replay", "obj", "gen", "unit"}  # folders of build/ without test models
 SHOWN = 12   # models listed per kind of output
@@ -126,14 +129,16 @@ def main():
     p.add_argument("--names", action="store_true", help="identifiers do not count")
     p.add_argument("--only", help="only models whose path contains this text")
     p.add_argument("--every", type=int, default=1, help="only every Nth model")
-    p.add_argument("--targets", default=",".join(TARGETS))
+    p.add_argument("--targets", help="default: those that the old version has, too")
     a = p.parse_args()
+    known = subprocess.run([a.old, "compile", "--help"], capture_output=True, text=True).stdout
+    targets = a.targets.split(",") if a.targets else [t for t in TARGETS if re.search(rf"(?<![\w-]){t}[, ]", known)]
     compared, differ = Counter(), {}
     with tempfile.TemporaryDirectory() as folder:
         tree = os.path.dirname(os.path.dirname(os.path.abspath(a.old)))  # the old version need not read new text
         some = models(a.only, a.every, folder, tree if os.path.isdir(os.path.join(tree, "test", "golden")) else ROOT)
         def one(model):
-            x, y = (outputs(os.path.abspath(v), model, a.targets.split(",")) for v in (a.old, a.new))
+            x, y = (outputs(os.path.abspath(v), model, targets) for v in (a.old, a.new))
             return model, {kind: difference(x[kind], y[kind], a.names) for kind in x}
         with ThreadPoolExecutor(2) as pool:
             for model, kinds in pool.map(one, some):

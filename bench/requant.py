@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`ingot quantize` beside llama.cpp's: the same model, the same names of types.
+"""Compares `ingot quantize` with the quantizer of llama.cpp on one model and the same types.
 
 usage: requant.py [--to NAME,...] [--text FILE] [MODEL.gguf]      with the packages of bench/requirements-lm.txt
 
-The model (default: SmolLM2-135M of build/lm) is first made F16, which both then read. For each name, a line: bytes of both files, tensors of
-another type or of other bytes than llama.cpp's (types whose bytes are fixed), mean error of the rest beside theirs, seconds of CPU, and the perplexity of
-both files on the text, by ingot and by llama.cpp.
+The model (default: SmolLM2-135M of build/lm) is first converted to F16, which both read. Prints one line per type: bytes of both files,
+number of tensors that differ from llama.cpp in type or bytes (for types whose bytes are fixed), mean error of the other tensors
+vs that of llama.cpp, CPU seconds, and the perplexity of both files on the text in ingot and in llama.cpp.
 """
 import argparse
 import ctypes
@@ -46,7 +46,7 @@ def theirs(source, to, path):
     p = llama_cpp.llama_model_quantize_default_params()
     p.ftype, p.nthread, p.allow_requantize = FILE_TYPE[to], 1, True
     if llama_cpp.llama_model_quantize(source.encode(), path.encode(), ctypes.byref(p)):
-        sys.exit(f"llama.cpp does not quantise {source} to {to}")
+        sys.exit(f"llama.cpp does not quantize {source} to {to}")
 
 
 def perplexity(path, text):

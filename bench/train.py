@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""`make bench-train`: steps of training beside PyTorch, eager and compiled, on one and two threads; then losses of 100 steps beside it.
+"""`make bench-train`: compares training steps with PyTorch, eager and compiled, on one and two threads; then the losses of 100 steps.
 
     bench/train.py [--only mlp,lenet,resnet18] [--threads 1,2] [--rounds 6] [--engines eager,compiled] [--cpu] [--quick] [--curve] [--write FILE]
 
 mlp: 784-128-64-10 with ReLU, dropout 0.2, cross-entropy and Adam, batch 32; lenet: LeNet-5, batch 32, Adam; resnet18: 224x224, batch 8, momentum. A step is
-forward, backward and update with the loss as a result, on a batch that is already in memory. Every engine is a process of its own; they take turns as in
-bench/peers.py; --engines says which of PyTorch's; --cpu takes time of the processor, for one thread on a machine that has other work. PyTorch has its fused optimizers; `compiled` is torch.compile of network and loss. Ratios are of medians and of minima over all blocks of one run.
-Losses: the same weights, 100 batches of 1000 random examples, no dropout, beside PyTorch in double, since its own steps in single
-precision part from those by up to 1e-2; --curve compares nothing else. --quick: one short round, ten steps. --write puts all of it between the marks of a document.
+forward, backward and update with the loss as a result, on a batch that is already in memory. Every engine runs in its own process; they take turns as in
+bench/peers.py. --engines selects those of PyTorch. --cpu measures CPU time, for one thread on a busy machine. PyTorch has its fused optimizers; `compiled` is torch.compile of network and loss. Ratios are of medians and of minima over all blocks of one run.
+Losses: the same weights, 100 batches of 1000 random examples, no dropout, compared with PyTorch in double, because its
+single-precision steps diverge from these by up to 1e-2. --curve compares only losses. --quick: one short round, ten steps. --write puts the tables between the marks of FILE.
 Runs with the Python of build/torch (`make torch` fetches it).
 """
 import argparse

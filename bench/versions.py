@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""Two versions of ingot beside each other on the bench networks: for changes that should not cost speed.
+"""Compares the speed of two versions of ingot on the bench networks.
 
     bench/versions.py OLD [NEW] [--march avx2,native] [--only NAME,..] [--threads 1] [--rounds N] [--block MS]
 
 OLD and NEW are ingot binaries, NEW by default build/ingot. Both build every network with gcc -O3. Where the machine code is the same, byte by
 byte, there is nothing to measure; the others take turns as in bench/peers.py. Prints OLD / NEW of the medians (above 1: NEW is faster), their
-geometric mean over all networks, and the seconds of processor that ingot itself took. Exit code 1 if a network is below 0.97 or the mean below 0.99.
+geometric mean over all networks, and the CPU seconds of ingot itself. Exit code 1 if a network is below 0.97 or the mean below 0.99.
 """
 import argparse
 import math
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 
 import peers
+import timer
 
 LEAST, LEAST_MEAN = 0.97, 0.99
 
@@ -36,11 +36,8 @@ def code_of(lib):
 
 def seconds_of(ingot, model, march):
     """Seconds of processor of `ingot compile`."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as d:
-        subprocess.run([ingot, "compile", model, "--march", march, "--quiet", "-o", os.path.join(d, "m.c")], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        return timer.child([ingot, "compile", model, "--march", march, "--quiet", "-o", os.path.join(d, "m.c")])[0]
 
 
 def ratio_of(model, versions, march, threads, rounds, ms):

@@ -1,9 +1,9 @@
-"""Makes the Python package: the build backend (PEP 517, 660) that pyproject.toml names. It needs make, a C compiler and nothing else.
+"""Builds the Python package: the build backend (PEP 517, 660) that pyproject.toml names. It needs only make and a C compiler.
 
 In: the source tree. Out: a wheel with the library and the command inside, which installs without a compiler, for any Python 3 on machines
-of the same kind; or an archive of the sources that make it. The wheel says which C library it needs (manylinux_2_N, PEP 600): the newest
-symbol that the library asks for, found in its ELF headers; and plain linux where it needs more than the C library. Files have one date,
-so that the same sources make the same bytes.
+of the same kind; or an archive of the sources. The wheel says which C library it needs (manylinux_2_N, PEP 600): the newest
+symbol that the library asks for, found in its ELF headers; the tag is plain linux if the library needs more than libc. All files have the
+same date, so that the same sources give the same bytes.
 """
 import base64
 import gzip

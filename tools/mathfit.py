@@ -1,9 +1,9 @@
-"""Computes every constant of src/ir/mathlib*.h: python3 tools/mathfit.py [--check] [NAME...]
+"""Computes every constant of src/ir/math/mathlib*.h: python3 tools/mathfit.py [--check] [NAME...]
 
-Needs mpmath. Polynomials are fitted by the Remez exchange algorithm at 60 digits and then rounded to double; the
-second column is the largest error of the rounded polynomial, relative to the function it serves. Quotients of
-polynomials likewise. Names that end in q, u or ` s` are rounded to float. Tables and constants in several parts are computed
-directly. --check reads the headers and fails when a constant is in none.
+Needs mpmath. Polynomials and quotients of polynomials are fitted by the Remez exchange algorithm at 60 digits and then
+rounded to double. The second column is the largest error of the rounded polynomial, relative to the function that it
+approximates. Constants whose names end in q, u or ` s` are rounded to float. Tables and constants split into several parts
+are computed directly. --check reads the headers and fails if a constant is missing from all of them.
 """
 import os
 import re
@@ -12,7 +12,7 @@ import sys
 from mpmath import mp, mpf
 
 mp.dps = 60
-IR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src", "ir")
+IR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src", "ir", "math")
 
 
 def hexa(x):

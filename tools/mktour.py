@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes test/docs/tour.onnx, the model that docs/tour.md follows, and test/docs/tour.npy, an input of it.
 
-A convolution, Relu, Flatten as exporters spell it (Shape, Gather, Concat, Reshape), Gemm, a Range added to its result; and the
-litter that comes with exported files: a product with 1, a computation done twice, one that nothing uses. The weights are few
-and short, so that dumps can be read. test/suite/tour.py checks that the files are what this script writes.
+The model has a convolution, Relu, Flatten as exporters spell it (Shape, Gather, Concat, Reshape), Gemm, and a Range added to
+the result. It also has what exported files often contain: a product with 1, a duplicate computation, an unused one. The
+weights are few and short, so that dumps can be read. test/suite/tour.py checks that the files are what this script writes.
 
     build/venv/bin/python tools/mktour.py [DIR]
 """

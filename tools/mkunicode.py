@@ -1,12 +1,12 @@
-"""Writes src/text/unicode.txt from the unicodedata of this Python:
+"""Writes src/tokenizer/unicode.txt from the unicodedata of this Python:
 
-    python3 tools/mkunicode.py > src/text/unicode.txt
+    python3 tools/mkunicode.py > src/tokenizer/unicode.txt
 
-Hexadecimal numbers, separated by white space; a section begins with =NAME. The first number of a row is how far it lies
-behind that of the row before; characters of a row are numbers of their own:
+Hexadecimal numbers, separated by white space; a section begins with =NAME. The first number of a row is its difference
+from the first number of the previous row. The other numbers are absolute:
 
-    =category  first, category as a number of src/text/unicode.h: from this character up to the next row
-    =class     first, canonical combining class, likewise
+    =category  first, category as a number of src/tokenizer/unicode.h: from this character up to the next row
+    =class     first, canonical combining class: from this character up to the next row
     =canon     c, n, n characters: full canonical decomposition; Hangul is left out
     =compat    c, n, n characters: full compatibility decomposition where it differs from that
     =compose   a, b, c: a and b compose to c in NFC (Hangul left out)

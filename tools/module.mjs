@@ -4,10 +4,10 @@
 //   const net = await load();
 //   const { probability } = net.run({ image: new Float32Array(64) });
 //
-// In: arrays under the names of inputs. Out: arrays under the names of outputs, new ones of each run. All memory is
-// taken when a model is loaded; runs take none. MODEL, behind this text, says what the model is.
+// In: an object with an array per input name. Out: an object with a new array per output name. Loading a model
+// allocates all memory; runs allocate only the results. MODEL, a constant after this text, describes the model.
 
-/* Elements of every type. Floats of 16 bits and less are handed over as their bits. */
+/* The array class of every element type. Floats of 16 bits or fewer are passed as their bits. */
 const ARRAY = {
   f64: Float64Array, f32: Float32Array, f16: Uint16Array, bf16: Uint16Array,
   i64: BigInt64Array, i32: Int32Array, i16: Int16Array, i8: Int8Array, i4: Int8Array, i2: Int8Array,
@@ -18,13 +18,13 @@ const ARRAY = {
 const ALSO = { u8: ["Uint8ClampedArray"], f16: ["Float16Array"] };
 const PAGE = 65536, ALIGN = 64;
 
-/** The model, ready to run. from: its module, the bytes of it, or where it is; NAME.wasm beside this file if not said. */
+/** Loads the model. from: a WebAssembly.Module, its bytes, or its address; default: NAME.wasm next to this file. */
 export async function load(from = WASM()) {
   const instance = await WebAssembly.instantiate(await compile(from));
   return new Net(instance.exports);
 }
 
-/* A string is relative to the page; where there is none, as in Node, it is a URL if it has a scheme, else a path. */
+/* A string is an address relative to the page. Node has no page: there, a string with a scheme is a URL, any other is a path. */
 async function compile(from) {
   if (from instanceof WebAssembly.Module) return from;
   if (from instanceof ArrayBuffer || ArrayBuffer.isView(from)) return WebAssembly.compile(from);
@@ -45,8 +45,8 @@ async function compile(from) {
 
 /* ---- shapes ---- */
 
-/* An extent is a number, or { text, most, base, of: [[symbol, factor], ...] }: base and so many times the sizes of the
- * symbols; without `of` only the run knows it. NaN: a symbol has no size yet. */
+/* An extent is a number, or { text, most, base, of: [[symbol, factor], ...] }: base plus the sum of factor * symbol.
+ * Without `of`, only the run can compute it. Returns NaN while a symbol has no size. */
 function extent(dim, size) {
   if (typeof dim === "number") return dim;
   if (!dim.of) return NaN;
@@ -57,7 +57,7 @@ const most = (port) => port.dims.reduce((n, dim) => n * (typeof dim === "number"
 const shown = (dims) => `[${dims.map((dim) => dim.text ?? dim)}]`;
 const count = (shape) => shape.reduce((n, x) => n * x, 1);
 
-/* The one symbol without a size gets that which makes the extent so; whether it fits is seen later. */
+/* If exactly one symbol of the extent has no size, solves for it. check() rejects a size that does not fit. */
 function solve(dim, wanted, size) {
   const open = (dim.of ?? []).filter(([symbol]) => size[symbol] === undefined);
   if (open.length !== 1) return;
@@ -66,7 +66,7 @@ function solve(dim, wanted, size) {
   size[symbol] = (wanted - extent(dim, size)) / factor;
 }
 
-/* Arrays without a shape: the extent that is not known follows from how many elements there are. */
+/* The shape of an array without one: a single unknown extent follows from the number of elements. */
 function guess(port, value, size) {
   const known = port.dims.map((dim) => extent(dim, size));
   const open = known.flatMap((x, k) => (Number.isNaN(x) ? [k] : []));
@@ -74,7 +74,7 @@ function guess(port, value, size) {
   return open.length > 1 ? undefined : known;
 }
 
-/* Sizes of all symbols, by the shapes of the inputs. */
+/* Computes the sizes of all symbols from the shapes of the inputs. */
 function bind(values, size) {
   for (let again = true; again; ) {
     again = false;
@@ -93,7 +93,7 @@ function bind(values, size) {
 function check(port, value, size) {
   const wrong = (what) => new RangeError(`input ${port.name}: ${what}, expected ${shown(port.dims)}`);
   if (!value.shape)
-    throw new RangeError(`input ${port.name}: give { data, shape }: of ${shown(port.dims)} the array alone tells too little`);
+    throw new RangeError(`input ${port.name}: expected { data, shape }, because the number of elements does not determine ${shown(port.dims)}`);
   const fits = (dim, k) => !(Math.abs(extent(dim, size) - value.shape[k]) > 0) && Number.isInteger(value.shape[k]);
   if (value.shape.length !== port.dims.length || !port.dims.every(fits))
     throw wrong(value.told ? `shape [${value.shape}]` : `${value.data.length} elements`);
@@ -107,14 +107,14 @@ function check(port, value, size) {
 
 const isNumber = (x) => ["number", "bigint", "boolean"].includes(typeof x);
 
-/* The integers of a type; of floats of 16 bits and less, those that their bits can be. */
+/* Smallest and largest integer of a type. The elements of floats of 16 bits or fewer are their bits. */
 function range(type) {
   const [, sign, digits] = /^([iu])(\d+)$/.exec(type) ?? [];
   const bits = BigInt(digits ?? (type === "bool" ? 1 : 8 * ARRAY[type].BYTES_PER_ELEMENT));
   return sign === "i" ? [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n] : [0n, (1n << bits) - 1n];
 }
 
-/* Texts, null and objects are no numbers, though Number() would take them; nor is 1.5 an integer, or 300 one of 8 bits. */
+/* Refuses what Number() would convert silently: strings, null, objects, fractions for integer types, values out of range. */
 function fromList(port, list) {
   const Kind = ARRAY[port.type], big = Kind === BigInt64Array || Kind === BigUint64Array;
   const whole = Kind !== Float64Array && Kind !== Float32Array;
@@ -132,7 +132,7 @@ function fromList(port, list) {
   return Kind.from(flat, big ? BigInt : Number);
 }
 
-/* Bits of the nearest float of 16 bits, of two the even one. fraction: how many are behind the point. */
+/* Rounds to the nearest 16-bit float, ties to even, and returns its bits. fraction: bits of the mantissa. */
 function halfBits(x, fraction) {
   const least = fraction === 10 ? -14 : -126, infinite = 0x7fff >> fraction << fraction;
   const sign = x < 0 || Object.is(x, -0) ? 0x8000 : 0, size = Math.abs(x);
@@ -146,7 +146,7 @@ function halfBits(x, fraction) {
   return sign | Math.min((power - least) * 2 ** fraction + near, infinite);
 }
 
-/* Lists have numbers in them, never bits. */
+/* A list holds numbers, never the bits of floats. */
 const FRACTION = { f16: 10, bf16: 7 };
 function fromNumbers(port, list) {
   if (FRACTION[port.type]) return Uint16Array.from(fromList({ ...port, type: "f64" }, list), (x) => halfBits(x, FRACTION[port.type]));
@@ -191,32 +191,32 @@ class Net {
     const weights = exports[`${MODEL.name}_weight_file`]?.value ?? 0;
     const tables = [[...this.#in, weights], this.#out, this.#shape];
     this.#tables = tables.map((table) => place(4 * table.length));
-    this.#test = Math.ceil(end / ALIGN) * ALIGN; // behind all; memory that only a self-test needs is taken by the first
+    this.#test = Math.ceil(end / ALIGN) * ALIGN; // after everything else; the first self-test allocates it
     this.#grow(end);
     tables.forEach((table, i) => new Uint32Array(exports.memory.buffer, this.#tables[i], table.length).set(table));
     this.reset();
   }
 
-  /** What the model takes: name, type and shape; an extent that is open is a text. */
+  /** Inputs of the model: name, type and shape. A symbolic extent is a string. */
   get inputs() {
     return MODEL.inputs.map(described);
   }
 
-  /** What it gives. */
+  /** Outputs of the model: name, type and shape. A symbolic extent is a string. */
   get outputs() {
     return MODEL.outputs.map(described);
   }
 
-  /** Machine the code is for: simd128, or scalar. */
+  /** Target of the code: simd128 or scalar. */
   get target() {
     return this.#text(this.#call("target"));
   }
 
-  /** One run. Inputs: typed arrays, lists of numbers, or { data, shape } where extents are open. */
+  /** Runs the model. Inputs: typed arrays, lists of numbers, or { data, shape } where extents are symbolic. */
   run(inputs = {}, { seed = 0 } = {}) {
     const stranger = Object.keys(inputs).find((name) => !MODEL.inputs.some((port) => port.name === name));
     if (stranger !== undefined)
-      throw new TypeError(`no input ${stranger}; there are: ${MODEL.inputs.map((port) => port.name).join(", ") || "none"}`);
+      throw new TypeError(`no input ${stranger}; expected one of: ${MODEL.inputs.map((port) => port.name).join(", ") || "none"}`);
     const size = this.#view("i64", this.#size, MODEL.sizes.length), known = [];
     for (const [symbol, at] of MODEL.kept) known[symbol] = Number(this.#view("i64", this.#arena + at, 1)[0]);
     const values = MODEL.inputs.map((port) => read(port, inputs[port.name]));
@@ -233,12 +233,12 @@ class Net {
     return Object.fromEntries(MODEL.outputs.map((port, i) => [port.name, this.#take(port, i)]));
   }
 
-  /** State as before the first run; nothing where the model has none. */
+  /** Resets the state to that before the first run. Does nothing for a model without state. */
   reset() {
     if (this.#wasm[`${MODEL.name}_reset`]) this.#call("reset", this.#arena);
   }
 
-  /** Does this machine compute the bits that ingot did? undefined: the model has no such test. */
+  /** Compares a built-in run with the stored hash of its results. undefined: the model has no self-test. */
   selftest() {
     if (!MODEL.selftest) return undefined;
     this.#grow(this.#test + MODEL.selftest);
@@ -255,7 +255,7 @@ class Net {
     try {
       memory.grow(more);
     } catch {
-      throw new RangeError(`${MODEL.name}: needs ${end} bytes of memory, which there are not`);
+      throw new RangeError(`${MODEL.name}: needs ${end} bytes of memory, which cannot be allocated`);
     }
   }
 

@@ -1,4 +1,4 @@
-"""The operator tables of docs/operators.md and the type table of docs/ir.md, made from src/ir/ops.def, flags.def and dtypes.def.
+"""Makes the operator tables of docs/operators.md and the type table of docs/ir.md from src/ir/ops.def, flags.def and dtypes.def.
 
     python3 tools/opdoc.py --write    writes them between the markers of these pages
     python3 tools/opdoc.py --check    exits with 1 if a page differs from the tables

@@ -1,7 +1,7 @@
-/* script_all.c: runtime of a compiled program with tensors, as one text (tools/join.c).
+/* script_all.c: runtime of a compiled program with tensors, as one text (tools/embed.txt).
  *
  * Values are those of script.c. Tensors, layers, gradients and optimizers use the sources of
- * src/lang, as `ingot run` does. The difference: where src/lang/force.c compiles a graph,
+ * src/lang, as `ingot run` does. The difference: where src/lang/run/force.c compiles a graph,
  * script_tensor.c looks up one that ingot compiled before. */
 #define _GNU_SOURCE
 #include <math.h>
@@ -18,7 +18,7 @@
 #endif
 
 #include "ir/ir.h"
-#include "lang/digits.h"
+#include "lang/run/digits.h"
 #include "script.c"
 #include "script_own.h"
 
@@ -42,23 +42,23 @@
 #include "io/npy.c"
 #include "io/npz.c"
 
-#include "lang/builtin_args.c"
-#include "lang/builtin_core.c"
-#include "lang/digits.c"
-#include "lang/grads.c"
-#include "lang/layers.c"
-#include "lang/lazy.c"
-#include "lang/load.c"
-#include "lang/load_image.c"
-#include "lang/lang_model.c"
-#include "lang/pending_graph.c"
-#include "lang/nn.c"
-#include "lang/operators.c"
-#include "lang/optim.c"
-#include "lang/random.c"
-#include "lang/tensors.c"
-#include "lang/lang_object.c"
-#include "lang/weights.c"
+#include "lang/run/builtin_args.c"
+#include "lang/run/builtin_core.c"
+#include "lang/run/digits.c"
+#include "lang/run/grads.c"
+#include "lang/run/layers.c"
+#include "lang/run/lazy.c"
+#include "lang/run/load.c"
+#include "lang/run/load_image.c"
+#include "lang/run/lang_model.c"
+#include "lang/run/pending_graph.c"
+#include "lang/run/nn.c"
+#include "lang/run/operators.c"
+#include "lang/run/optim.c"
+#include "lang/run/random.c"
+#include "lang/run/tensors.c"
+#include "lang/run/lang_object.c"
+#include "lang/run/weights.c"
 
 #include "script_tensor.c"
 #include "script_main.c"

@@ -1,7 +1,7 @@
 /* script_lib.c: built-in functions of compiled programs without tensors; see script.c.
  *
  * Each borrows its arguments and returns a new reference. Elementary functions are those of
- * src/ir/mathlibd.h, so results do not depend on the C library. */
+ * src/ir/math/mathlibd.h, so results do not depend on the C library. */
 
 static void script_main(void);
 

@@ -1,4 +1,4 @@
-/* script_own.h: replaces src/lang/lang_value.h in a compiled program with tensors.
+/* script_own.h: replaces src/lang/run/lang_value.h in a compiled program with tensors.
  *
  * Values are those of script.c under the names of src/lang. An Eval is the state of a running
  * program apart from its variables. A node of the syntax tree is a source position and the called
@@ -6,7 +6,7 @@
 #ifndef INGOT_SCRIPT_OWN_H
 #define INGOT_SCRIPT_OWN_H
 
-#include "lang/symbol_sizes.h"
+#include "lang/run/symbol_sizes.h"
 
 typedef Value LangValue;
 typedef Box HeapObj;
@@ -39,13 +39,13 @@ typedef u32 Val;
 
 typedef enum Tok {
 #define TOK(name, text) TOK_##name,
-#include "front/lang/tokens.def"
+#include "lang/syntax/tokens.def"
 #undef TOK
   TOK_COUNT
 } Tok;
 static const char *const tok_text[] = {
 #define TOK(name, text) text,
-#include "front/lang/tokens.def"
+#include "lang/syntax/tokens.def"
 #undef TOK
 };
 
@@ -70,7 +70,7 @@ struct Eval {
   u64 serial, random;
   u32 mark;
   LazyTensor *last_loss;
-  const void *dry, *dims; /* always NULL: see src/lang/dry.h, sizes.c */
+  const void *dry, *dims; /* always NULL: see src/lang/run/dry.h, sizes.c */
 };
 
 typedef void BuiltinFn(Eval *ev, LangValue *arg, u32 n, LangValue *out);
@@ -135,7 +135,7 @@ static inline i64 arg_size(Eval *ev, const LangValue *d) {
 ListObj *arg_array(Eval *ev, const LangValue *d);
 
 #define BI(name, sig, args, shape, fn) BuiltinFn bi_##fn;
-#include "front/lang/builtins.def"
+#include "lang/syntax/builtins.def"
 #undef BI
 
 #endif

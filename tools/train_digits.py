@@ -3,9 +3,9 @@
 
 In:   scikit-learn's digits: 1,797 grey images of 8x8 pixels with values 0..16.
 Out:  models/digits.onnx      image f32[batch,1,8,8] in 0..1 -> probability f32[batch,10]
-      models/digits_test.bin  the 360 held-out images the training never saw.
-      models/digits_held.npz  the same as arrays, image (a sixteenth of the pixels) and label.
-      models/digits_train.npz likewise the 1,437 it is trained on.
+      models/digits_test.bin  the 360 held-out images.
+      models/digits_held.npz  the held-out images as arrays: image (pixels / 16) and label.
+      models/digits_train.npz the 1,437 training images as arrays.
 
     python3 -m venv build/train && build/train/bin/pip install -r tools/requirements.txt
     build/train/bin/python tools/train_digits.py [--out DIR]
@@ -85,7 +85,7 @@ def channel(v):
 
 
 def norm(x, scale, bias, mean=None, var=None):
-    """Batch normalisation; takes the statistics of x itself when none are given."""
+    """Batch normalization; takes the statistics of x itself when none are given."""
     if mean is None:
         mean, var = x.mean((0, 2, 3)), x.var((0, 2, 3))
     inv = 1 / np.sqrt(var + EPSILON)

@@ -15,12 +15,21 @@
 
 /* ---- this machine ---- */
 
+/* The names of all targets, each after a comma. */
+static const char *target_names(Ctx *c) {
+  StrBuf names = sb_new(&c->scratch);
+  for (u32 i = 0; i < target_count; i++) sb_fmt(&names, ", %s", target_table[i].name);
+  return sb_cstr(&names);
+}
+
 /* NULL: INGOT_NATIVE is not set. */
 static const Target *named_here(Ctx *c) {
   const char *name = getenv("INGOT_NATIVE");
   if (!name || !*name) return NULL;
   const Target *t = target_find(name);
-  if (!t || t->loops) fail(c, ERR_usage, LOC_NONE, "INGOT_NATIVE=%s: unknown target", name);
+  if (!t || t->loops)
+    fail(c, ERR_usage, LOC_NONE, "INGOT_NATIVE=%s: unknown target; expected one of%s", name,
+         target_names(c) + 1);
   return t;
 }
 
@@ -243,7 +252,7 @@ static void need_unpassed(const Ingot *m) {
 static bool set_list(Ingot *m, const char *name) {
   Ctx *c = m->c;
   bool wanted[64] = {0}, base = false;
-  const char *list = strcmp(name, "multi") ? name : "sse2,avx2,avx512";
+  const char *list = strcmp(name, "multi") ? name : target_multi;
   if (!strchr(list, ',')) return false;
   if (m->machine.bodies.n && m->codegen.march && !strcmp(m->codegen.march, name))
     return true; /* unchanged */
@@ -252,8 +261,8 @@ static bool set_list(Ingot *m, const char *name) {
     size_t n = strcspn(s, ",");
     const Target *t = find_target(c, str_text(c, str_intern(c, s, n)));
     if (n == 5 && !strncmp(s, "multi", n))
-      fail(c, ERR_usage, LOC_NONE,
-           "'%s': multi means sse2,avx2,avx512 and cannot be part of a list", name);
+      fail(c, ERR_usage, LOC_NONE, "'%s': multi means %s and cannot be part of a list", name,
+           target_multi);
     if (!t || t->loops)
       fail(c, ERR_usage, LOC_NONE,
            "'%s': expected targets separated by commas; unknown target '%s'", name,
@@ -393,12 +402,9 @@ static void set_target(Ingot *m, const char *name) {
   api_need(c, name, "the name of the target");
   const Target *t = find_target(c, name);
   if (!t && set_list(m, name)) return;
-  if (!t) {
-    StrBuf names = sb_new(&c->scratch);
-    for (u32 i = 0; i < target_count; i++) sb_fmt(&names, ", %s", target_table[i].name);
+  if (!t)
     fail(c, ERR_usage, LOC_NONE, "--march: unknown target '%s'; expected native, multi%s%s", name,
-         sb_cstr(&names), nearest_target(c, name, false));
-  }
+         target_names(c), nearest_target(c, name, false));
   set(m, name, t);
 }
 
@@ -446,6 +452,14 @@ static void set_precise(Ingot *m) {
 
 IngotStatus ingot_set_precise(Ingot *m) {
   API_CALL(m, set_precise(m));
+}
+
+const char *ingot_target(uint32_t i) {
+  return i < target_count ? target_table[i].name : NULL;
+}
+
+const char *ingot_multi(void) {
+  return target_multi;
 }
 
 const char *ingot_native(void) {

@@ -22,7 +22,7 @@ typedef struct Doctor {
 
 /* ---- the machine ---- */
 
-/* Value of the first of the keys in /proc/cpuinfo. */
+/* The value of the first line of /proc/cpuinfo that begins with one of the keys; NULL: none. */
 static const char *cpu_field(Ctx *c, const char *const *key) {
   FILE *f = fopen("/proc/cpuinfo", "r");
   char line[8192];
@@ -249,18 +249,20 @@ static void put_compiler(Ctx *c, void *arg) {
 }
 
 static void put_compilers(Doctor *d) {
-  static const char *const names[] = {"cc",
-                                      "gcc",
-                                      "clang",
-                                      "tcc",
-                                      "aarch64-linux-gnu-gcc",
-                                      "arm-none-eabi-gcc",
-                                      "x86_64-linux-gnu-gcc"};
   Ctx *c = d->m->c;
+  static const char *const common[] = {"cc", "gcc", "clang", "tcc", "arm-none-eabi-gcc"};
+  u32 n = sizeof common / sizeof *common;
+  const char **names = NEWS(&c->keep, const char *, target_count + n);
+  memcpy(names, common, sizeof common);
+  for (u32 i = 0; i < target_count; i++) {
+    bool known = !*target_table[i].cross;
+    for (u32 k = 0; k < n; k++) known = known || !strcmp(names[k], target_table[i].cross);
+    if (!known) names[n++] = target_table[i].cross;
+  }
   const char *env = getenv("CC");
   u32 found = 0;
   open_list(d, "compilers");
-  for (u32 i = 0; i <= sizeof names / sizeof *names; i++) {
+  for (u32 i = 0; i <= n; i++) {
     const char *name = i ? names[i - 1] : env, *why = NULL;
     ArgVec w = {0};
     if (name) argv_add(c, &w, name);

@@ -55,7 +55,8 @@ enum { MAX_SPLIT = 64 };
 typedef struct TestRun {
   Ingot *m;
   Prog *p;
-  bool loops; /* the file has scalar loops instead of vectors, which round differently */
+  bool flushes; /* see Target */
+  bool loops;   /* the file has scalar loops instead of vectors, which round differently */
   Unfused unfused;
   SelfTest st;
   i64 *size;
@@ -71,7 +72,7 @@ static void run_unfused(Ctx *c, TestRun *r, const VmOptions *o) {
   r->unfused = prog_unfuse(p, &c->keep);
   if (!r->unfused.any) return;
   vm_run(vm_compile(p, &r->m->run.once), o, r->in, out, &c->keep);
-  r->st.loops_hash = selftest_hash(out, p->out.n);
+  r->st.loops_hash = selftest_hash(out, p->out.n, r->flushes);
 }
 
 /* Symbols take their upper bounds, to test the arena. Symbols set at run time, such as the length
@@ -105,7 +106,7 @@ static void run_test(Ctx *c, void *arg) {
   }
   VmOptions o = {.fuel = r->fuel};
   vm_run(vm_compile(p, &r->m->run.once), &o, r->in, r->out, &c->keep);
-  u64 hash = selftest_hash(r->out, p->out.n);
+  u64 hash = selftest_hash(r->out, p->out.n, r->flushes);
   r->st = (SelfTest){r->size, r->in, r->out, limit, hash, hash};
   if (r->loops) run_unfused(c, r, &o);
 }
@@ -132,9 +133,9 @@ static bool is_long(Ingot *m, Prog *p) {
   return (m->g && graph_steps(m->g, &dear) > SELFTEST_COST) || prog_steps(p) > SELFTEST_COST;
 }
 
-static TestRun *make_test(Ingot *m, Prog *p, bool loops, int wish) {
+static TestRun *make_test(Ingot *m, Prog *p, bool flushes, bool loops, int wish) {
   TestRun *r = NEW(&m->c->keep, TestRun);
-  *r = (TestRun){.m = m, .p = p, .loops = loops};
+  *r = (TestRun){.m = m, .p = p, .flushes = flushes, .loops = loops};
   if (!wish) r->fuel = SELFTEST_FUEL;
   if (wish < 0) {
     r->why = "not wanted";
@@ -201,7 +202,7 @@ static void put_language(const Ingot *m, StrBuf *t) {
 }
 
 /* All options that affect the output, in canonical form. */
-static const char *options_text(Ingot *m, const IngotC *o) {
+static const char *options_text(Ingot *m, const IngotCodegen *o) {
   StrBuf t = sb_new(&m->c->keep);
   for (u32 i = 0; i < api_entry_count(m); i++) put_given_shapes(api_entry(m, i), &t);
   put_language(m, &t);
@@ -229,13 +230,14 @@ static const char *options_text(Ingot *m, const IngotC *o) {
 /* ---- entries ---- */
 
 /* Entries of a variant with their self-tests; why: first reason for a missing one. */
-static EmitEntry *make_entries(Ingot *m, u32 body, bool loops, int selftest, const char **why) {
+static EmitEntry *make_entries(Ingot *m, u32 body, const Target *t, bool loops, int selftest,
+                               const char **why) {
   u32 n = api_entry_count(m);
   EmitEntry *to = NEWS(&m->c->keep, EmitEntry, n);
   for (u32 i = 0; i < n; i++) {
     Ingot *x = api_entry(m, i);
     Prog *p = api_program(x, body);
-    TestRun *r = *why ? NULL : make_test(x, p, loops, selftest);
+    TestRun *r = *why ? NULL : make_test(x, p, t->flushes, loops, selftest);
     if (r && r->why) *why = r->why;
     to[i] = (EmitEntry){x->entries.entry, p, *why ? NULL : &r->st, x->facts.macs,
                         x->g ? &x->g->scale : NULL};
@@ -271,17 +273,18 @@ static u64 source_hash(Ingot *m) {
 }
 
 /* Refuses options that a file with several entries does not support. */
-static void need_one_entry(Ingot *m, const IngotC *o) {
+static void need_one_entry(Ingot *m, const IngotCodegen *o) {
   static const char *const what[] = {"--caller", "--profile", "language models"};
   bool wanted[] = {o->caller, o->profile, false};
   if (api_entry_count(m) == 1) return;
-  for (u32 i = 0; i < api_entry_count(m); i++) wanted[2] |= api_speech(api_entry(m, i)) != NULL;
+  for (u32 i = 0; i < api_entry_count(m); i++)
+    wanted[2] |= api_chat_assets(api_entry(m, i)) != NULL;
   for (u32 i = 0; i < sizeof what / sizeof *what; i++)
     if (wanted[i]) fail(m->c, ERR_unsupported, LOC_NONE, "%s: expected a single model", what[i]);
 }
 
-static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source, StrBuf *header,
-                           DeferredTexts *late) {
+static EmitFacts emit_late(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *source,
+                           StrBuf *header, DeferredTexts *late) {
   Ctx *c = m->c;
   api_need(c, o->name, "the prefix of C names");
   if (!is_identifier(o->name))
@@ -301,10 +304,11 @@ static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source
   for (u32 i = 0; i < n; i++) {
     body[i].target = m->machine.body ? m->machine.bodies.at[i] : api_program_target(m);
     body[i].n = api_entry_count(m);
-    body[i].entry = make_entries(m, i, !i && body[i].target->fma, o->selftest, &why);
+    body[i].entry =
+        make_entries(m, i, body[i].target, !i && body[i].target->fma, o->selftest, &why);
   }
   for (u32 i = 0; why && i < n; i++)
-    body[i].entry = make_entries(m, i, false, -1, &(const char *){NULL});
+    body[i].entry = make_entries(m, i, body[i].target, false, -1, &(const char *){NULL});
   if (why && o->selftest >= 0) warn(c, LOC_NONE, "the C has no self-test: %s", why);
   EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,
@@ -350,11 +354,11 @@ EmitOptions api_query_options(const Ingot *m, const Target *target) {
                        .weights = WM_literal};
 }
 
-EmitFacts api_emit(Ingot *m, const IngotC *o, bool plays, StrBuf *source, StrBuf *header) {
+EmitFacts api_emit(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *source, StrBuf *header) {
   return emit_late(m, o, plays, source, header, NULL);
 }
 
-static void emit_texts(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
+static void emit_texts(Ingot *m, const IngotCodegen *o, const char **source, size_t *nsource,
                        const char **header, size_t *nheader) {
   Ctx *c = m->c;
   StrBuf s = sb_new(&c->keep), h = sb_new(&c->keep);
@@ -367,7 +371,7 @@ static void emit_texts(Ingot *m, const IngotC *o, const char **source, size_t *n
   api_return_text(&h, header, nheader);
 }
 
-IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
+IngotStatus ingot_emit_c(Ingot *m, const IngotCodegen *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader) {
   api_return_text(NULL, source, nsource);
   api_return_text(NULL, header, nheader);
@@ -401,7 +405,7 @@ IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n) {
   API_CALL(m, return_weights(m, data, n));
 }
 
-static void wrap_cpp(Ingot *m, const IngotC *o, const char *header, const EmitFacts *facts,
+static void wrap_cpp(Ingot *m, const IngotCodegen *o, const char *header, const EmitFacts *facts,
                      StrBuf *to) {
   if (api_entry_count(m) > 1)
     fail(m->c, ERR_unsupported, LOC_NONE, "--cpp: expected a single model");
@@ -416,11 +420,11 @@ static void wrap_cpp(Ingot *m, const IngotC *o, const char *header, const EmitFa
 }
 
 /* Writes weights, then headers, then the source: a C file never exists without its weights. */
-EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
+EmitFacts api_write_c(Ingot *m, const IngotCodegen *options, const char *source_path,
                       const char *header_path, const char *weights_path) {
   Ctx *c = m->c;
   api_need(c, options, "the options");
-  IngotC o = *options;
+  IngotCodegen o = *options;
   StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep);
   api_need(c, source_path, "the path of the source");
   api_need(c, header_path, "the path of the header");
@@ -459,7 +463,7 @@ EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
   return facts;
 }
 
-IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
+IngotStatus ingot_write_c(Ingot *m, const IngotCodegen *o, const char *source, const char *header,
                           const char *weights) {
   API_CALL(m, (void)api_write_c(m, o, source, header, weights));
 }

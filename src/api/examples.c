@@ -93,7 +93,10 @@ static NamedTensors read_arrays(Ingot *m, const char *path, Loc *loc, Str label)
 static void read_labels(Ctx *c, Loc loc, const NamedTensors *v, Str name, u32 examples,
                         Labels *to) {
   const Tensor *t = find_array(v, name);
-  if (!t) fail(c, ERR_input, loc, "no array '%s' for the labels", show(c, name));
+  if (!t)
+    fail(c, ERR_input, loc,
+         "expected an array '%s' with the labels; the archive has none of that name",
+         show(c, name));
   if (!dtype_is_int(t->dt) || !t->n || t->n % examples)
     fail(c, ERR_input, loc,
          "labels '%s' are %s: expected integers, as many for each of %u examples", show(c, name),
@@ -126,7 +129,9 @@ static ExampleSlice cut_of(Ctx *c, Loc loc, const DeclValue *in, const Tensor *t
   } else {
     cut.rows = -1; /* a scalar, the same for all */
   }
-  if (!t->n) fail(c, ERR_input, loc, "array '%s' has no examples", show(c, in->name));
+  if (!t->n)
+    fail(c, ERR_input, loc, "array '%s' has no elements, expected at least one example",
+         show(c, in->name));
   if (!cut.n)
     fail(c, ERR_input, loc,
          "array '%s' is %s: expected a first axis that is a multiple of %lld, that of input %s",
@@ -165,7 +170,9 @@ static Examples from_file(Ingot *m, const char *path, Str label) {
            (unsigned long long)n);
     if (cut[i].n > 1) n = cut[i].n, many = model->input[i]->name;
   }
-  if (n > 1 << 24) fail(c, ERR_unsupported, loc, "%llu examples", (unsigned long long)n);
+  if (n > 1 << 24)
+    fail(c, ERR_unsupported, loc, "found %llu examples, expected at most %u: pass a subset",
+         (unsigned long long)n, 1u << 24);
   Examples e = {.n = (u32)n, .ninput = model->ninput, .at = NEWS(&c->keep, Tensor **, n)};
   for (u32 i = 0; i < e.n; i++) {
     e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
@@ -197,7 +204,7 @@ bool api_list_archives(Ctx *c, const char *path, ArgVec *to) {
     if (ends_with(d->d_name, ".npz"))
       *vec_push(&c->keep, to) = str_text(c, str_fmt(c, "%s/%s", path, d->d_name));
   closedir(dir);
-  if (!to->n) fail(c, ERR_input, loc, "is a folder without .npz files");
+  if (!to->n) fail(c, ERR_input, loc, "the folder has no .npz files, expected at least one");
   qsort(to->at, to->n, sizeof *to->at, by_name);
   return true;
 }

@@ -1,7 +1,7 @@
 /* export_project.c: exports the model as a source folder for a build system.
  *
  * In: a model, the kind of project, a folder. Out: the C, an example program, build files and a
- * README with sizes. All but the C come from templates in tools/export, in which @word@ stands for
+ * README with sizes. All but the C come from templates in tools/export, in which ${word} stands for
  * a fact of the model. They are embedded as one text, where a line "==== KIND/PATH" starts each
  * template. No file appears before all are made. MANIFEST lists the files written; other existing
  * files are never replaced.
@@ -34,17 +34,11 @@ enum { NKINDS = sizeof kinds / sizeof *kinds };
 
 typedef struct ExportKind ExportKind;
 
-/* Value of @word@ in templates. */
-typedef struct TemplateVar {
-  const char *name, *text;
-} TemplateVar;
-typedef VEC(TemplateVar) TemplateVars;
-
 typedef struct Export {
   Ingot *m;
   const IngotExport *o;
   const ExportKind *kind;
-  TemplateVars word;
+  VEC(TemplateVar) word; /* ends with {0} */
   VEC(FileOut) file;
   StrBuf list; /* MANIFEST: files of earlier exports and of this one */
 } Export;
@@ -54,29 +48,6 @@ static const ExportKind *find_kind(Ctx *c, const char *name) {
 }
 
 /* ---- texts ---- */
-
-static void put_var(Ctx *c, Export *x, StrBuf *t, const char *name, size_t n) {
-  for (u32 i = 0; i < x->word.n; i++) {
-    const TemplateVar *w = &x->word.at[i];
-    if (strlen(w->name) != n || memcmp(w->name, name, n) != 0) continue;
-    sb_puts(t, w->text);
-    return;
-  }
-  bug(c, LOC_NONE, "tools/export: unknown word @%.*s@", (int)n, name);
-}
-
-static StrBuf fill(Ctx *c, Export *x, const char *at, size_t n) {
-  StrBuf t = sb_new(&c->keep);
-  for (const char *end = at + n; at < end;) {
-    const char *mark = memchr(at, '@', (size_t)(end - at));
-    const char *close = mark ? memchr(mark + 1, '@', (size_t)(end - mark - 1)) : NULL;
-    sb_put(&t, at, (size_t)((close ? mark : end) - at));
-    if (!close) break;
-    put_var(c, x, &t, mark + 1, (size_t)(close - mark - 1));
-    at = close + 1;
-  }
-  return t;
-}
 
 static void add_file(Ctx *c, Export *x, const char *place, StrBuf t) {
   const char *path = str_text(c, str_fmt(c, "%s/%s", x->o->folder, place));
@@ -170,6 +141,7 @@ static void define_facts(Ctx *c, Export *x, const EmitFacts *f) {
   define_number(c, x, "flash", f->weight_bytes + f->code_bytes);
   define_number(c, x, "ram", ram_bytes(f));
   define_number(c, x, "stack_size", (2 * f->stack_bytes + 2048 + 1023) / 1024 * 1024);
+  define_var(c, x, NULL, NULL);
 }
 
 /* ---- existing files ---- */
@@ -259,7 +231,8 @@ static void make_files(Ctx *c, Export *x, const EmitFacts *facts, StrBuf header,
   u32 n = x->file.n, made = !strcmp(x->kind->name, "rust") ? 2 : 0;
   for (u32 i = 2; i < n - made; i++) {
     FileOut *f = &x->file.at[i];
-    StrBuf t = fill(c, x, (const char *)f->at, f->n);
+    StrBuf t = sb_new(&c->keep);
+    sb_subst(c, &t, (const char *)f->at, f->n, x->word.at);
     f->at = t.at, f->n = t.n;
   }
   x->file.at[0].at = header.at, x->file.at[0].n = header.n;
@@ -275,7 +248,7 @@ static void export(Ingot *m, const IngotExport *o) {
   Ctx *c = m->c;
   check(m, o);
   Export x = begin(c, m, o);
-  IngotC ic = o->c;
+  IngotCodegen ic = o->c;
   if (api_entry_count(m) > 1)
     fail(c, ERR_unsupported, LOC_NONE, "expected a single model for a project");
   if (!x.kind->hosted && m->codegen.threads > 1)

@@ -195,7 +195,8 @@ const char *cache_file(Ctx *c, const char *name, const char *who) {
     struct stat st; /* a link in a world-writable folder may change at any time */
     if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || !cache_folder_trusted(c, folder))
       fail(c, ERR_system, LOC_NONE,
-           "%s: no cache folder that only this user can write to: set XDG_CACHE_HOME to one", who);
+           "%s: %s is not a folder that only this user can write to: set XDG_CACHE_HOME to one",
+           who, folder);
   }
   return str_text(c, str_fmt(c, "%s/%s", folder, name));
 }

@@ -14,11 +14,12 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   api_need(c, o, "the language model options");
   if (m->g || m->p)
     fail(c, ERR_usage, LOC_NONE, "expected options of a language model before it is imported");
-  if (m->opened.source.at && !(m->opened.reader && m->opened.reader->speech))
+  if (m->opened.source.at && !(m->opened.reader && m->opened.reader->chat_assets))
     fail(c, ERR_usage, LOC_NONE,
          "is not a language model: leave out --context, --chunk, --every-token and --cache");
   if (o->context > DIM_MAX || o->chunk > DIM_MAX)
-    fail(c, ERR_usage, LOC_NONE, "--context or --chunk is out of range");
+    fail(c, ERR_usage, LOC_NONE, "--context %lld, --chunk %lld: expected at most %lld tokens",
+         (long long)o->context, (long long)o->chunk, (long long)DIM_MAX);
   DType kept = o->cache ? dtype_from_name(o->cache, strlen(o->cache)) : DT_none;
   if (o->cache && !strcmp(o->cache, "int8")) kept = DT_i8;
   if (o->cache && kept != DT_f16 && kept != DT_f32 && kept != DT_i8)

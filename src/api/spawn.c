@@ -31,7 +31,9 @@ void tempdir_make(Ctx *c, TempDir *f) {
   f->c = c;
   if (!err) return;
   *f->path = 0;
-  fail(c, ERR_system, LOC_NONE, "%s: no temporary folder: %s", tmp, strerror(err));
+  fail(c, ERR_system, LOC_NONE,
+       "cannot create a temporary folder in %s: %s; TMPDIR selects another place", tmp,
+       strerror(err));
 }
 
 /* Files only: ingot creates no subfolders. */
@@ -167,10 +169,10 @@ static int exit_code(Ctx *c, const char *what, const char *program, int e, int s
 }
 
 static void report_command(Ctx *c, const TempDir *f, const char *const *argv) {
-  if (!f->said) return;
+  if (!f->on_command) return;
   StrBuf t = sb_new(&c->keep);
   for (u32 i = 0; argv[i]; i++) sb_fmt(&t, "%s%s", i ? " " : "", argv[i]);
-  f->said(f->user, sb_cstr(&t));
+  f->on_command(f->user, sb_cstr(&t));
 }
 
 int spawn_status(Ctx *c, const TempDir *f, const char *what, const char *const *argv) {

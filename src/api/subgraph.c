@@ -61,7 +61,9 @@ static void expose(Ingot *m, bool all, const u32 *value, u32 n) {
   m->opened.ports = NULL;
   for (u32 k = 0; k < (all ? vs.val.n : n); k++) {
     u32 i = all ? k : value[k];
-    if (i >= vs.val.n) fail(m->c, ERR_usage, LOC_NONE, "unknown value number %u", i);
+    if (i >= vs.val.n)
+      fail(m->c, ERR_usage, LOC_NONE, "value %u does not exist: expected a number below %u", i,
+           vs.val.n);
     graph_result(g, vs.val.at[i], value_name(g, vs.val.at[i], i));
   }
   api_describe(m);
@@ -91,7 +93,7 @@ static void list_stored(Ingot *m, const u32 **out, u32 *nout) {
     const u32 *at = map_get(&vs.at, g->blk.at[1].ret.at[i]);
     if (at) stored[*at - 1] = true;
   }
-  api_run_passes(m, &(IngotPipe){.stop = "fuse"});
+  api_run_passes(m, &(IngotPassOptions){.stop = "fuse"});
   g = m->g;
   for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
     const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
@@ -245,6 +247,6 @@ static void extract(Ingot *m, u32 value, u32 depth) {
   api_describe(m);
 }
 
-IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth) {
+IngotStatus ingot_extract_subgraph(Ingot *m, uint32_t value, uint32_t depth) {
   API_CALL(m, extract(m, value, depth));
 }

@@ -1,7 +1,7 @@
 /* tokenize.c: ingot_open_vocab, ingot_tokenize, ingot_detokenize. */
 #include "api/api_internal.h"
 #include "front/vocab_file.h"
-#include "text/chat.h"
+#include "chat/chat.h"
 
 static void open_vocab(Ingot *m, const char *path) {
   Ctx *c = m->c;

@@ -83,7 +83,9 @@ Dataset dataset_read(Training *f, const char *path) {
     fail(c, ERR_input, loc, "labels '%s' are %s: expected one or more for each example",
          show(c, name), shape_text(c, dtype_info[label->dt].name, label->dim, label->rank));
   Dataset s = {.path = path, .n = (u64)label->dim[0], .ncol = model->ninput};
-  if (s.n > UINT32_MAX) fail(c, ERR_unsupported, loc, "%llu examples", (unsigned long long)s.n);
+  if (s.n > UINT32_MAX)
+    fail(c, ERR_unsupported, loc, "found %llu examples, expected at most %u",
+         (unsigned long long)s.n, UINT32_MAX);
   for (u32 i = 0; i < v.n; i++)
     if (v.at[i].t) check_finite(c, loc, v.at[i].name, v.at[i].t);
   api_warn_arrays(f->m, loc, &v, name);

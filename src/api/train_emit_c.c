@@ -78,21 +78,24 @@ static u64 kept_bytes(Prog *p) {
 
 static const char declarations[] =
     "\n/* ---- training ---- */\n\n"
-    "/* Runs one training step with learning rate `_RATE: updates the weights in the arena; loss:\n"
-    " * before the update. Call $_reset first, and to start over. $_step_run takes another rate. "
+    "/* Runs one training step with learning rate ${NAME}_RATE: updates the weights in the arena; "
+    "loss:\n"
+    " * before the update. Call ${name}_reset first, and to start over. ${name}_step_run takes "
+    "another rate. "
     "*/\n"
-    "int $_train(void *arena^);\n"
+    "int ${name}_train(void *arena${train_params});\n"
     "/* Runs the model with the weights in the arena. */\n"
-    "int $_run(void *arena~);\n"
+    "int ${name}_run(void *arena${run_params});\n"
     "/* Sets the weights to those of the file, and the moments to zero. */\n"
-    "void $_reset(void *arena);\n"
-    "/* Copy `_STATE_BYTES from and to the arena: weights, running means, optimizer moments. */\n"
-    "void $_save(const void *arena, void *to);\n"
-    "void $_load(void *arena, const void *from);\n";
+    "void ${name}_reset(void *arena);\n"
+    "/* Copy ${NAME}_STATE_BYTES from and to the arena: weights, running means, optimizer moments. "
+    "*/\n"
+    "void ${name}_save(const void *arena, void *to);\n"
+    "void ${name}_load(void *arena, const void *from);\n";
 
-static const char *fill(Ctx *c, const char *text, const char *const *by) {
+static const char *fill(Ctx *c, const char *text, const TemplateVar *vars) {
   StrBuf t = sb_new(&c->keep);
-  sb_subst(&t, text, strlen(text), "$`^~", by);
+  sb_subst(c, &t, text, strlen(text), vars);
   return sb_cstr(&t);
 }
 
@@ -106,24 +109,34 @@ static const EmitExtra *more_text(Ingot *m, const char *name) {
   u64 kept = kept_bytes(m->p), more = kept_bytes(model->p);
   bool right = m->p->out.n > 1;
   sb_upper(&upper, name);
-  const char *by[] = {name, sb_cstr(&upper), sb_cstr(&train.params), sb_cstr(&run.params)};
-  sb_fmt(&macros, "#define %s_STATE_BYTES %llu\n#define %s_RATE %.9gf\n", by[1],
-         (unsigned long long)(kept > more ? kept : more), by[1], m->options.rate);
-  sb_puts(&code, fill(c, "\nint $_train(void *arena^) {\n  const float rate = `_RATE;\n", by));
+  const char *caps = sb_cstr(&upper);
+  const TemplateVar vars[] = {{"name", name},
+                              {"NAME", caps},
+                              {"train_params", sb_cstr(&train.params)},
+                              {"run_params", sb_cstr(&run.params)},
+                              {0}};
+  sb_fmt(&macros, "#define %s_STATE_BYTES %llu\n#define %s_RATE %.9gf\n", caps,
+         (unsigned long long)(kept > more ? kept : more), caps, m->options.rate);
+  sb_puts(
+      &code,
+      fill(
+          c,
+          "\nint ${name}_train(void *arena${train_params}) {\n  const float rate = ${NAME}_RATE;\n",
+          vars));
   if (right) sb_puts(&code, "  int64_t right;\n");
   sb_fmt(&code, "  return %s_step_run(arena%s);\n}\n", name, sb_cstr(&train.args));
-  sb_puts(&code, fill(c, "\nint $_run(void *arena~) {\n", by));
+  sb_puts(&code, fill(c, "\nint ${name}_run(void *arena${run_params}) {\n", vars));
   sb_fmt(&code, "  return %s_model_run(arena%s);\n}\n", name, sb_cstr(&run.args));
   sb_puts(&code, fill(c,
-                      "\nvoid $_reset(void *arena) {\n  $_step_reset(arena);\n}\n"
-                      "\nvoid $_save(const void *arena, void *to) {\n"
-                      "  memcpy(to, arena, `_STATE_BYTES);\n}\n"
-                      "\nvoid $_load(void *arena, const void *from) {\n"
-                      "  memcpy(arena, from, `_STATE_BYTES);\n}\n",
-                      by));
+                      "\nvoid ${name}_reset(void *arena) {\n  ${name}_step_reset(arena);\n}\n"
+                      "\nvoid ${name}_save(const void *arena, void *to) {\n"
+                      "  memcpy(to, arena, ${NAME}_STATE_BYTES);\n}\n"
+                      "\nvoid ${name}_load(void *arena, const void *from) {\n"
+                      "  memcpy(arena, from, ${NAME}_STATE_BYTES);\n}\n",
+                      vars));
   EmitExtra *to = NEW(&c->keep, EmitExtra);
   *to = (EmitExtra){.macros = sb_cstr(&macros),
-                    .declarations = fill(c, declarations, by),
+                    .declarations = fill(c, declarations, vars),
                     .code = sb_cstr(&code),
                     .stack_around = STACK_AROUND};
   return to;
@@ -172,12 +185,12 @@ static Ingot *step_and_model(Ingot *m, const IngotTrain *o, bool recompute) {
   const char *spec = spec_of(m->c, o, recompute);
   Ingot *step = part_of(m, spec, TP_step, "step");
   *vec_push(&m->c->keep, &step->entries.also) = part_of(m, spec, TP_infer, "model");
-  step->entries.shares = true;
+  step->entries.share_state = true;
   step->compiled.more = more_text;
   return step;
 }
 
-static void emit_training(Ingot *m, const IngotTrain *o, const IngotC *ic, const char *source,
+static void emit_training(Ingot *m, const IngotTrain *o, const IngotCodegen *ic, const char *source,
                           const char *header, const char *weights, uint64_t *ram) {
   Ctx *c = m->c;
   api_need(c, o, "the training options");
@@ -198,7 +211,7 @@ static void emit_training(Ingot *m, const IngotTrain *o, const IngotC *ic, const
   ram[0] = ram_bytes(&facts);
 }
 
-IngotStatus ingot_train_c(Ingot *m, const IngotTrain *o, const IngotC *c, const char *source,
+IngotStatus ingot_train_c(Ingot *m, const IngotTrain *o, const IngotCodegen *c, const char *source,
                           const char *header, const char *weights, uint64_t ram[2]) {
   API_CALL(m, emit_training(m, o, c, source, header, weights, ram));
 }

@@ -88,7 +88,8 @@ TuneRecords tune_file_read(Ctx *c, const char *path, const TuneEnv *machine, Str
     n = end ? (size_t)(end - text) - at : f.n - at;
     if (++loc.line == 1) {
       if (n != strlen(FIRST) || memcmp(text, FIRST, n) != 0)
-        fail(c, ERR_input, loc, "expected '%s'", FIRST);
+        fail(c, ERR_input, loc, "expected '%s', found '%.*s'", FIRST, n > 60 ? 60 : (int)n,
+             text + at);
       continue;
     }
     if (!n) continue;

@@ -2,7 +2,7 @@
 #ifndef INGOT_BACK_H
 #define INGOT_BACK_H
 
-#include "ir/prog.h"
+#include "ir/prog/prog.h"
 #include "ir/target.h"
 
 /* State kept from run to run: the memory of every BS_state buffer. */
@@ -266,6 +266,7 @@ const char *status_text(Ctx *c, const StrList *why, u32 status);
 /* c/cselftest.c */
 /* limit: bound of integers; 10: only the type bounds them. false: no formula for this type. */
 bool selftest_fill(Tensor *t, u32 input, u32 limit);
-u64 selftest_hash(Tensor *const *out, u32 n);
+/* flushes: see Target. */
+u64 selftest_hash(Tensor *const *out, u32 n, bool flushes);
 
 #endif

@@ -50,7 +50,7 @@ typedef enum Err {
 
 /* ---- hooks: tests replace them to fail the n-th call ---- */
 
-/* Like realloc with the old size; size 0 frees and returns NULL. */
+/* realloc with the old size as an argument; size 0 frees and returns NULL. */
 struct Alloc {
   void *(*resize)(void *user, void *p, size_t old, size_t size);
   void *user;
@@ -203,8 +203,14 @@ void sb_puts(StrBuf *t, const char *cstr);
 void sb_upper(StrBuf *t, const char *s); /* in capitals */
 void sb_fmt(StrBuf *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sb_vfmt(StrBuf *t, const char *fmt, va_list args);
-/* Template: replaces each character that is in marks by its text. */
-void sb_subst(StrBuf *t, const char *at, size_t n, const char *marks, const char *const *text);
+/* Templates: ${name} stands for a text; $${ writes ${. */
+typedef struct TemplateVar {
+  const char *name, *text;
+} TemplateVar;
+typedef void PutVar(void *data, StrBuf *t, const char *name, size_t n);
+void sb_expand(StrBuf *t, const char *at, size_t n, PutVar *put, void *data);
+/* Values from a table that ends with a NULL name; another name is a bug. */
+void sb_subst(Ctx *c, StrBuf *t, const char *at, size_t n, const TemplateVar *vars);
 /* JSON string in UTF-8; invalid bytes are shown as \xHH. sb_json_html also escapes `</script>`. */
 void sb_json(StrBuf *t, const char *at, size_t n);
 void sb_json_html(StrBuf *t, const char *at, size_t n);

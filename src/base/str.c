@@ -140,12 +140,38 @@ void sb_fmt(StrBuf *t, const char *fmt, ...) {
   va_end(args);
 }
 
-void sb_subst(StrBuf *t, const char *at, size_t n, const char *marks, const char *const *text) {
-  for (size_t i = 0, k; i < n; i += k) {
-    for (k = 0; i + k < n && !strchr(marks, at[i + k]);) k++;
-    sb_put(t, at + i, k);
-    if (i + k < n) sb_puts(t, text[strchr(marks, at[i + k++]) - marks]);
+void sb_expand(StrBuf *t, const char *at, size_t n, PutVar *put, void *data) {
+  for (const char *end = at + n, *s; at < end; at = s) {
+    for (s = at; (s = memchr(s, '$', (size_t)(end - s))) && (end - s < 2 || s[1] != '{');) s++;
+    const char *close = s ? memchr(s, '}', (size_t)(end - s)) : NULL;
+    if (!close) s = end;
+    bool escaped = s > at && s < end && s[-1] == '$';
+    sb_put(t, at, (size_t)(s - at) - escaped);
+    if (s == end) return;
+    if (escaped)
+      sb_puts(t, "${"), s += 2;
+    else
+      put(data, t, s + 2, (size_t)(close - s - 2)), s = close + 1;
   }
+}
+
+typedef struct VarTable {
+  Ctx *c;
+  const TemplateVar *var;
+} VarTable;
+
+static void put_var(void *data, StrBuf *t, const char *name, size_t n) {
+  const VarTable *table = data;
+  for (const TemplateVar *v = table->var; v->name; v++)
+    if (strlen(v->name) == n && !memcmp(v->name, name, n)) {
+      sb_puts(t, v->text);
+      return;
+    }
+  bug(table->c, LOC_NONE, "template: ${%.*s} has no value", (int)n, name);
+}
+
+void sb_subst(Ctx *c, StrBuf *t, const char *at, size_t n, const TemplateVar *vars) {
+  sb_expand(t, at, n, put_var, &(VarTable){c, vars});
 }
 
 const char *sb_cstr(StrBuf *t) {

@@ -56,12 +56,12 @@ typedef struct Opt {
 
 static const Opt opts[] = {
     HEAD("model and shapes"),
-    TEXT("model-path", "m", model, "PATH", "model file; may also stand alone"),
+    TEXT("model-path", "m", model, "PATH", "model file; the option name may be omitted"),
     TEXT("function", NULL, function, "NAME",
          "function of a .ch program to compile; needed if several qualify"),
     FLAG("files", files, "let .ch programs read and write files (default of run, repl and build)"),
     FLAG("no-files", no_files,
-         "refuse .ch programs that read or write files (default of the other verbs)"),
+         "refuse .ch programs that read or write files (default of the other commands)"),
     LIST("input-dim", "d", dim, "SPEC",
          "set a dimension: batch=1 (or batch:1) in all inputs, images:0=1 for dimension 0 of input "
          "images; repeatable or comma-separated"),
@@ -145,10 +145,10 @@ static const Opt opts[] = {
          "system prompt whose KV cache becomes part of the code"),
     HEAD("target"),
     TEXT("march", NULL, march, "CPU",
-         "instruction set: scalar, simd128, sse2, neon, avx2, avx512, native, a comma-separated "
-         "list, or multi: sse2,avx2,avx512 selected at run time"),
+         "instruction set: ${targets}, native, a comma-separated list, or multi: ${multi} selected "
+         "at run time"),
     WHOLE("threads", threads, "N", 1, 64,
-          "threads of each run of generated C (default 1); every N gives the same bits"),
+          "threads per inference of generated C (default 1); results do not depend on N"),
     TEXT("threads-api", NULL, threads_api, "API", "pthread (default) or openmp"),
     WHOLE("threads-grain", threads_grain, "NS", 1, 1000000000,
           "minimum estimated work per thread in ns (default 4000)"),
@@ -159,7 +159,7 @@ static const Opt opts[] = {
     FLAG("precise", precise,
          "round exp, tanh, ... to the nearest float; no Winograd F(4x4), no int8 activations in "
          "language models"),
-    TEXT("backend", NULL, via, "llvm", "emit OUT.o, OUT.a or OUT.so with LLVM instead of C"),
+    TEXT("backend", NULL, backend, "llvm", "emit OUT.o, OUT.a or OUT.so with LLVM instead of C"),
     TEXT("triple", NULL, triple, "T[,CPU[,FEATURES]]",
          "LLVM target: wasm32, thumbv7em-none-eabihf,cortex-m4 (with --backend llvm)"),
     TEXT("project", NULL, project, "KIND",
@@ -172,14 +172,15 @@ static const Opt opts[] = {
     TEXT("preset", NULL, preset, "NAME",
          "balanced (default), max, dev or size; --presets shows their settings"),
     FLAG("presets", presets, "list the presets; needs no model"),
-    FLAG("lto", lto, "link-time optimization; OUT.o and OUT.a: compile as one unit"),
+    FLAG("lto", lto,
+         "link-time optimization; OUT.o and OUT.a are compiled as one translation unit instead"),
     {"pgo", NULL, OPT_may, offsetof(Args, pgo), 0, 0, "[=WORKLOAD]",
      "profile-guided optimization; WORKLOAD: FILE.npz, a folder of .npz, or prompts (.json, or one "
      "per "
      "line); default: generated inputs",
      0, 0, NULL},
     FLAG("bolt", bolt, "optimize the program's layout with llvm-bolt and a run-time profile"),
-    FLAG("fast-math", relaxed,
+    FLAG("fast-math", fast_math,
          "allow reassociation of floating-point sums; report the resulting error"),
     {"tune", NULL, OPT_may, offsetof(Args, tune), 0, 0, "[=FILE]",
      "benchmark tile sizes; reuse results in FILE (default ~/.cache/ingot/tune)", 0, 0, NULL},
@@ -187,7 +188,8 @@ static const Opt opts[] = {
     HEAD("generated C"),
     TEXT("name", "f", name, "NAME", "prefix of all C names (default: from the output file)"),
     TEXT("weights", NULL, weights, "HOW",
-         "literal: numbers; text: strings; inline: literal, or text when large; file: NAME.bin "
+         "literal: C arrays; text: string literals; inline: literal, or text when large; file: "
+         "NAME.bin "
          "(default above 8 MB); pointer: an argument of the run function"),
     FLAG("cpp", cpp, "also write NAME.hpp, a C++ class that owns its arena"),
     WHOLE("split", split, "N", 1, 64,
@@ -215,9 +217,9 @@ static const Opt opts[] = {
     FLAG("choices", choices, "list the tile sizes that --tune would try"),
     FLAG("check", check, "verify the IR after every pass"),
     FLAG("time", time, "print the time of every pass to stderr"),
-    FLAG("weights-file", side, "store large constants in OUTPUT.bin next to the text"),
+    FLAG("weights-file", weights_file, "store large constants in OUTPUT.bin next to the text"),
     HEAD("quantization"),
-    TEXT("type", NULL, to, "TYPE",
+    TEXT("type", NULL, type, "TYPE",
          "weight type of a language model, named as in llama.cpp: Q4_K_M, Q8_0, F16 ..."),
     TEXT("method", NULL, method, "HOW",
          "static (default; int8, calibrated with --data), dynamic, or weight-only: weights8, "
@@ -228,12 +230,13 @@ static const Opt opts[] = {
          "examples to measure the error on (default: last fifth of --data, not calibrated with)"),
     TEXT("activations", NULL, activations, "TYPE", "activation type: u8 (default) or s8"),
     FLAG("symmetric", symmetric, "symmetric activations: zero point in the middle of the range"),
-    TEXT("granularity", NULL, per, "WHAT",
+    TEXT("granularity", NULL, granularity, "WHAT",
          "weight scales per channel (default), tensor, or group (of --block, weight-only)"),
     WHOLE("block", block, "N", 16, 4096, "weights per scale, a power of 2 (default 32)"),
     FLAG("bias-correction", bias_correction, "correct biases by the mean error of the weights"),
     FLAG("equalize", equalize, "equalize channel ranges across layers first"),
-    LIST("exclude", NULL, keep, "NODE", "do not quantize NODE; * and ? match any text; repeatable"),
+    LIST("exclude", NULL, exclude, "NODE",
+         "do not quantize NODE; * matches any text, ? one byte; repeatable"),
     TEXT("budget", NULL, budget, "X",
          "exclude the most costly layers until outputs reach X dB SQNR or, with --label, lose at "
          "most X points of accuracy"),
@@ -252,7 +255,7 @@ static const Opt opts[] = {
     REAL("clip", clip, "clip the global gradient norm to X"),
     WHOLE("batch", batch, "N", 1, 1ull << 24, "batch size (default 32)"),
     WHOLE("epochs", epochs, "N", 1, 1000000000, "passes over the training data (default 1)"),
-    WHOLE("accumulate", shares, "N", 1, 1ull << 20,
+    WHOLE("accumulate", accumulate, "N", 1, 1ull << 20,
           "gradient accumulation steps (default: number of MPI processes)"),
     TEXT("checkpoint", NULL, checkpoint, "FILE",
          "checkpoint to resume from (default: OUTPUT.checkpoint)"),
@@ -284,7 +287,7 @@ static const struct {
      "C file, with its header next to it, or FILE.igb: bytecode (default: C to stdout)"},
     {"build", "output", "PATH",
      "OUT.o, OUT.a, OUT.so (with a header), OUT.wasm (with a JavaScript module) or a program; for "
-     "PROGRAM.ch: the whole program, or OUT.c"},
+     "PROGRAM.ch without --function: an executable, or OUT.c with its C"},
     {"run", "python", "PATH", "Python with onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},
@@ -295,15 +298,29 @@ static const struct {
     {"verify", "engine", "NAME", "compare only:"},
     {"bench", "engine", "NAME", "measure only:"},
     {"build", "march", "CPU",
-     "scalar, sse2, neon, avx2, avx512, native (default), multi, or any name that -march= of "
-     "the C compiler accepts, with features: x86-64-v3,+avx512f"},
+     "${targets}, native (default), multi, or any name that -march= of the C compiler accepts, "
+     "with features: x86-64-v3,+avx512f"},
     {"build", "seconds", "X",
      "seconds spent measuring each of --lto, --fast-math, --pgo and --bolt (default 1)"},
     {"build", "clean", NULL, "delete cached profiles and programs; needs no model"},
     {"build", "verbose", NULL, "print every command and the settings of the preset"},
-    {"build", "json", NULL, "print JSON: the files built, or the measured speed-up of each step"},
-    {"bench", "march", "CPU",
-     "scalar, sse2, neon, avx2, avx512, native (default), multi, or as for -march="},
+    {"build", "json", NULL,
+     "print JSON: output and memory sizes; with --lto, --fast-math, --pgo or --bolt the speed-up "
+     "of "
+     "each"},
+    {"build", "optimize", "N", "-O level of the C compiler: 0, 1, 2 (default), 3 or s"},
+    {"build", "date", "YYYY-MM-DD", "date passed to the chat template (default 2026-01-01)"},
+    {"build", "input", "SPEC",
+     "set an input of measurements and profiles: x=@x.npy, x=0.5 (fill), x=[1,2,3], x=ones, zeros "
+     "or rand; repeatable"},
+    {"build", "inputs", "FILE.npz", "read inputs of measurements and profiles from an archive"},
+    {"build", "weights", "HOW",
+     "literal: C arrays; text: string literals, which compile faster; inline: literal, or text "
+     "when "
+     "large; file: included by the assembler (default above 4 MiB); pointer: an argument of the "
+     "run "
+     "function"},
+    {"bench", "march", "CPU", "${targets}, native (default), multi, or as for -march="},
     {"run", "text", "TEXT", "text to tokenize as the input ids; -: standard input"},
     {"perplexity", "text", "FILE", "text to score; -: standard input"},
     {"play", "stop", "TEXT", "stop an answer before this text; repeatable"},
@@ -317,7 +334,8 @@ static const struct {
      "examples along the first axis of arrays named like the inputs, and their labels"},
     {"train", "label", "NAME", "array with the labels (default: label)"},
     {"train", "output", "FILE.onnx", "trained model to write"},
-    {"train", "freeze", "WEIGHT", "do not train WEIGHT; * and ? match any text; repeatable"},
+    {"train", "freeze", "WEIGHT",
+     "do not train WEIGHT; * matches any text, ? one byte; repeatable"},
     {"train", "seed", "N", "seed of shuffling and dropout"},
     {"train", "engine", "NAME", "default c, else jit or vm:"},
     {"train", "train", "SPEC", "more settings: decay=0.01,beta1=0.8,axis=2,output=NAME"},
@@ -386,7 +404,7 @@ static const struct {
   const char *option, *words;
 } words[] = {
     {"constants", "all brief"},
-    {"march", "scalar sse2 neon avx2 avx512 native multi"},
+    {"march", "${targets} native multi"},
     {"weights", "inline literal text file pointer"},
     {"preset", "balanced max dev size"},
     {"optimize", "0 1 2 3 s"},
@@ -668,6 +686,23 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
   return 0;
 }
 
+/* Replaces ${targets} and ${multi} by the names of the targets; returns text itself if it has no
+ * marks. */
+static const char *put_targets(char *to, size_t room, const char *text, const char *gap) {
+  size_t n = 0;
+  if (!text || !strchr(text, '$')) return text;
+  while (*text && n < room - 1) {
+    int all = !strncmp(text, "${targets}", 10), multi = !strncmp(text, "${multi}", 8);
+    const char *name = multi ? ingot_multi() : NULL;
+    for (uint32_t i = 0; n < room && (all ? (name = ingot_target(i)) != NULL : multi && !i); i++)
+      n += (size_t)snprintf(to + n, room - n, "%s%s", i ? gap : "", name);
+    if (!all && !multi) to[n++] = *text;
+    text += all ? 10 : multi ? 8 : 1;
+  }
+  to[n < room ? n : room - 1] = 0;
+  return to;
+}
+
 int args_option(const Verb *v, int i, OptionInfo *out) {
   if (i >= NOPTS) return 0;
   const Opt *o = &opts[i];
@@ -680,7 +715,9 @@ int args_option(const Verb *v, int i, OptionInfo *out) {
       out->text = special[k].text;
     }
   for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-    if (!strcmp(words[k].option, o->name)) out->words = words[k].words;
+    if (!strcmp(words[k].option, o->name))
+      out->words = put_targets(out->word_room, sizeof out->word_room, words[k].words, " ");
+  out->text = put_targets(out->text_room, sizeof out->text_room, out->text, ", ");
   return 1;
 }
 

@@ -88,7 +88,7 @@ int suggest_option(const Verb *v, const char *word, const char *value, char *to,
 int suggest_verb(const char *word) {
   const char *names[64], *near;
   for (int i = 0; i < verb_count; i++) names[i] = verb_table[i].name;
-  fprintf(stderr, "ingot: no verb '%s'; ", word);
+  fprintf(stderr, "ingot: no command '%s'; ", word);
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
     if (is_one_of(verbs[i].words, word)) {
       fprintf(stderr, "%s\n", verbs[i].text);

@@ -7,10 +7,26 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
+
+/* The table on standard output, and the notice that precedes it. */
+typedef struct Shown {
+  int rows, told;
+  const IngotTrained *trained;
+  char checkpoint[4096];
+} Shown;
+
+static void tell_resumed(Shown *w) {
+  char text[4160];
+  if (!w->trained->resumed || w->told++) return;
+  snprintf(text, sizeof text, "resuming from %s: step %llu", w->checkpoint,
+           (unsigned long long)w->trained->resumed + 1);
+  watch_line("", text);
+}
 
 static void show_progress(void *user, const IngotProgress *p) {
   char text[200], metric[40] = "";
-  (void)user;
+  tell_resumed(user);
   if (!isnan(p->accuracy)) snprintf(metric, sizeof metric, ", accuracy %.2f %%", p->accuracy);
   snprintf(
       text, sizeof text, "epoch %llu/%llu, %3.0f %%, loss %.4g%s, %.0f examples/s, %.0f s left",
@@ -38,9 +54,10 @@ static void print_score(const IngotEpoch *e, const char *what, const IngotScore 
 }
 
 static void print_epoch(void *user, const IngotEpoch *e) {
-  int *rows = user;
+  Shown *w = user;
+  tell_resumed(w);
   watch_progress(NULL); /* both may be the same terminal */
-  if (!(*rows)++)
+  if (!w->rows++)
     printf("epoch  %-9s %9s%10s%10s%10s%10s%10s\n", "data", "rate", "loss", "accuracy", "precision",
            "recall", "F1");
   print_score(e, "train", &e->train);
@@ -97,7 +114,7 @@ static int emit(const Args *a, const IngotTrain *o) {
   all.writes[all.nwrites++] = t.source;
   all.writes[all.nwrites++] = t.header;
   const char *slash = strrchr(t.weights, '/');
-  IngotC c = {.name = name, .weights_file = slash ? slash + 1 : t.weights};
+  IngotCodegen c = {.name = name, .weights_file = slash ? slash + 1 : t.weights};
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = prepare(m, &all);
@@ -111,6 +128,8 @@ static int emit(const Args *a, const IngotTrain *o) {
 }
 
 int verb_train(const Args *a) {
+  IngotTrained t = {0};
+  Shown shown = {.trained = &t};
   IngotTrain o = {.output = a->in_place ? a->model : a->output,
                   .in_place = a->in_place,
                   .data = a->data,
@@ -124,18 +143,17 @@ int verb_train(const Args *a) {
                   .clip = a->clip,
                   .batch = a->batch,
                   .epochs = a->epochs,
-                  .shares = a->shares,
+                  .accumulate = a->accumulate,
                   .recompute = a->recompute,
                   .seed = a->seed,
                   .freeze = a->freeze,
                   .nfreeze = (uint32_t)a->nfreeze,
                   .engine = a->engine,
                   .checkpoint = a->checkpoint,
-                  .every = a->checkpoint_every,
-                  .said = show_progress,
-                  .ended = a->json ? NULL : print_epoch,
-                  .user = &(int){0}};
-  IngotTrained t = {0};
+                  .checkpoint_every = a->checkpoint_every,
+                  .on_progress = show_progress,
+                  .on_epoch = a->json ? NULL : print_epoch,
+                  .user = &shown};
   watch_line_buffered();
   if (a->emit_c) return emit(a, &o);
   if (a->in_place && (a->output || !strcmp(a->model, "-")))
@@ -150,7 +168,13 @@ int verb_train(const Args *a) {
   if (a->output) all.writes[all.nwrites++] = a->output;
   IngotStatus s = prepare(m, &all);
   watch_task("train");
-  if (!s) s = ingot_train(m, &o, &t);
+  if (!s) {
+    snprintf(shown.checkpoint, sizeof shown.checkpoint, "%s%s",
+             a->checkpoint ? a->checkpoint : o.output, a->checkpoint ? "" : ".checkpoint");
+    watch_checkpoint(shown.checkpoint);
+    s = ingot_train(m, &o, &t);
+    watch_checkpoint(NULL);
+  }
   watch_task(NULL);
   all.quiet = a->quiet || (!s && t.rank); /* rank 0 prints the same messages */
   if (!s && !t.rank && a->json) print_json(&t);

@@ -26,6 +26,7 @@ static struct {
   double next;                   /* time of the next line, without a terminal */
   char text[200];                /* replaces both; "": none */
   int started, shown, draws, quiet, verbose;
+  const char *checkpoint;    /* of a training, whose state it keeps; NULL: none */
   volatile int *interrupted; /* set by SIGINT, which then does not end the process; NULL: off */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -84,12 +85,12 @@ void watch_set_verbosity(int quiet, int verbose) {
   watch.verbose = verbose;
 }
 
-/* colour: ANSI code for `head`, or NULL. */
-static void say(const char *before, const char *head, const char *colour, const char *text) {
+/* color: ANSI code for `head`, or NULL. */
+static void say(const char *before, const char *head, const char *color, const char *text) {
   pthread_mutex_lock(&watch.lock);
   erase();
-  if (colour && wants_colour(stderr))
-    fprintf(stderr, "%s\033[%sm%s\033[0m%s\n", before, colour, head, text);
+  if (color && wants_color(stderr))
+    fprintf(stderr, "%s\033[%sm%s\033[0m%s\n", before, color, head, text);
   else
     fprintf(stderr, "%s%s%s\n", before, head, text);
   pthread_mutex_unlock(&watch.lock);
@@ -98,6 +99,12 @@ static void say(const char *before, const char *head, const char *colour, const 
 void watch_interrupt(volatile int *flag) {
   pthread_mutex_lock(&watch.lock);
   watch.interrupted = flag;
+  pthread_mutex_unlock(&watch.lock);
+}
+
+void watch_checkpoint(const char *path) {
+  pthread_mutex_lock(&watch.lock);
+  watch.checkpoint = path;
   pthread_mutex_unlock(&watch.lock);
 }
 
@@ -129,6 +136,11 @@ static void leave(int sig) {
   pthread_mutex_lock(&watch.lock); /* stops all output */
   erase();
   ingot_guard_end(watch.guard);
+  if (watch.checkpoint && access(watch.checkpoint, F_OK) == 0)
+    fprintf(stderr, "ingot: stopped; %s keeps the training: the same command resumes it\n",
+            watch.checkpoint);
+  else if (watch.checkpoint)
+    fprintf(stderr, "ingot: stopped before the first checkpoint: nothing is kept\n");
   sigemptyset(&one);
   sigaddset(&one, sig);
   signal(sig, SIG_DFL);

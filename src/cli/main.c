@@ -11,7 +11,7 @@ static void help(FILE *to) {
   enum { NGROUPS = sizeof groups / sizeof *groups };
   fputs("ingot compiles neural networks to plain C. It reads ONNX, TensorFlow Lite, GGUF and\n"
         "safetensors.\n\n"
-        "usage: ingot VERB MODEL [OPTIONS]\n"
+        "usage: ingot COMMAND MODEL [OPTIONS]\n"
         "       ingot MODEL [OPTIONS]      same as ingot compile MODEL\n",
         to);
   int wide = 0;
@@ -25,7 +25,8 @@ static void help(FILE *to) {
         fprintf(to, "  %-*s %s\n", wide, v->name, v->text);
     }
   }
-  fputs("\n'ingot VERB --help' lists the common options of a verb, --help-all all of them.\n"
+  fputs("\n'ingot COMMAND --help' lists the common options of a command, --help-all all its "
+        "options.\n"
         "exit codes: 0 ok, 1 mismatch, 2 usage, 3 unsupported, 4 bad input, 5 system\n",
         to);
 }

@@ -251,10 +251,10 @@ static bool may_refer_to(Extents *e, const BindDim *b, const DeclValue *v) {
 /* Runs first: a misspelt name is the likely reason for a missing dimension. */
 static void check_binds(Extents *e) {
   for (u32 i = 0; i < e->o->ndim; i++) {
-    bool found = e->o->dim[i].used;
-    for (u32 k = 0; k < e->ninput && !found; k++)
-      found = may_refer_to(e, &e->o->dim[i], e->input[k]);
-    if (!found) refuse_bind(e, &e->o->dim[i]);
+    BindDim *b = &e->o->dim[i];
+    bool found = b->used || (b->bound && b->symbol && map_get(&e->late, b->symbol));
+    for (u32 k = 0; k < e->ninput && !found; k++) found = may_refer_to(e, b, e->input[k]);
+    if (!found) refuse_bind(e, b);
   }
 }
 
@@ -444,8 +444,17 @@ void extents_open(Extents *e) {
   add_sums(e);
 }
 
+void extents_refuse_unused(Extents *e) {
+  for (u32 i = 0; i < e->o->ndim; i++)
+    if (!e->o->dim[i].used)
+      fail(e->c, ERR_usage, here(e), "'%s' is not a size that needs a bound",
+           show(e->c, e->o->dim[i].symbol));
+}
+
 void extents_close(Extents *e) {
   refuse_missing(e);
-  for (u32 i = 0; i < e->o->ndim; i++)
-    if (!e->o->dim[i].used) refuse_bind(e, &e->o->dim[i]);
+  for (u32 i = 0; i < e->o->ndim; i++) {
+    const BindDim *b = &e->o->dim[i];
+    if (!b->used && !(b->symbol && map_get(&e->late, b->symbol))) refuse_bind(e, b);
+  }
 }

@@ -13,6 +13,7 @@ struct Extents {
   const ImportOptions *o;  /* extents_open replaces it by a copy that it may change */
   const DeclValue **input; /* inputs that are parameters */
   u32 ninput;
+  Map late;                /* Str -> 1: values whose contents may be a size */
   Map symbols;             /* Str -> 1: dimension names of inputs */
   Map by_symbol;           /* Str -> 1 + index into binds */
   VEC(BindDim) binds;      /* bindings of symbols */
@@ -24,10 +25,12 @@ struct Extents {
  * dimensions in one message. */
 void extents_open(Extents *e);
 void extents_close(Extents *e);
+/* Refuses bounds of values that turned out not to be sizes; call it after the nodes. */
+void extents_refuse_unused(Extents *e);
 /* Type of a tensor input. Records missing dimensions and uses 1 for them. */
 Type extents_type(Extents *e, const DeclValue *v);
 const Tensor *extents_array(Extents *e, Str name);    /* the array given for an input, or NULL */
-i64 extents_bound_dim(Extents *e, Str name);          /* N of -d NAME=N, or -1 */
+i64 extents_bound_dim(Extents *e, Str name);          /* N of -d NAME=N or a bound, or -1 */
 BindInput *extents_bound_input(Extents *e, Str name); /* the binding of an input, or NULL */
 /* Records that -d NAME=N is missing. what: meaning of N. Returns the placeholder 1. */
 i64 extents_note_missing(Extents *e, Str name, const char *what);

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-typedef struct VocabBlob VocabBlob; /* tokenizer tables as one block (src/text/tokenizer.h) */
+typedef struct VocabBlob VocabBlob; /* tokenizer tables as one block (src/tokenizer/tokenizer.h) */
 
 struct VocabBlob {
   const u8 *at;

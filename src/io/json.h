@@ -61,7 +61,7 @@ _Noreturn void json_fail(const JsonDoc *d, const Json *j, Err code, const char *
     __attribute__((format(printf, 4, 5)));
 
 const char *json_kind_name(JsonKind k); /* "a string" */
-/* NULL if j lacks the member, is not an object or is NULL, so that calls can be nested. */
+/* NULL: j is NULL, is not an object, or lacks the member. Calls can therefore be nested. */
 const Json *json_get(const Json *j, const char *key);
 const Json *json_get_bytes(const Json *j, const void *key, size_t n);
 static inline const Json *json_key(const Json *j, u32 i) {

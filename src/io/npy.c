@@ -66,7 +66,8 @@ static u64 number(Npy *p, const u8 *at, size_t n, size_t *used) {
   u64 x = 0;
   size_t i = 0;
   for (; i < n && at[i] >= '0' && at[i] <= '9'; i++)
-    if (!size_mul(x, 10, &x) || !size_add(x, (u64)(at[i] - '0'), &x)) bad(p, "number too large");
+    if (!size_mul(x, 10, &x) || !size_add(x, (u64)(at[i] - '0'), &x))
+      bad(p, "expected a number below 2^64");
   if (i == 0) bad(p, "expected a number");
   *used = i;
   return x;

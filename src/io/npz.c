@@ -82,7 +82,8 @@ void data_write_npz(Ctx *c, StrBuf *out, const Str *name, Tensor *const *t, u32 
   size_t start = out->n;
   ZipMember *m = NEWS(&c->scratch, ZipMember, n ? n : 1);
   zip_crc_table(crc);
-  if (n > 65534) fail(c, ERR_unsupported, LOC_NONE, "npz: %u arrays, at most 65534 fit", n);
+  if (n > 65534)
+    fail(c, ERR_unsupported, LOC_NONE, "npz: found %u arrays, expected at most 65534", n);
   for (u32 i = 0; i < n; i++) {
     StrBuf body = sb_new(&c->scratch);
     data_write_npy(c, &body, t[i]);
@@ -110,7 +111,9 @@ void data_write_npz(Ctx *c, StrBuf *out, const Str *name, Tensor *const *t, u32 
     put_name(out, &m[i]);
   }
   u64 size = out->n - start - dir;
-  if ((dir | size) >> 32) fail(c, ERR_unsupported, LOC_NONE, "npz: more than 4 GiB");
+  if ((dir | size) >> 32)
+    fail(c, ERR_unsupported, LOC_NONE, "npz: the arrays take %llu bytes, expected less than 4 GiB",
+         (unsigned long long)(dir + size));
   put(out, ZIP_END, 4);
   put(out, 0, 4); /* disks */
   put(out, n, 2);

@@ -2,7 +2,7 @@
 #ifndef INGOT_STORED_TENSOR_H
 #define INGOT_STORED_TENSOR_H
 
-#include "ir/qblock.h"
+#include "ir/quant/qblock.h"
 
 typedef struct StoredTensor StoredTensor;
 
@@ -10,7 +10,7 @@ enum { STORED_RANK = 8 };
 
 struct StoredTensor {
   Str name;
-  QBlockKind kind; /* a row of ir/qblocks.def */
+  QBlockKind kind; /* a row of ir/quant/qblocks.def */
   u32 rank;
   i64 dim[STORED_RANK]; /* outermost first, in elements */
   const u8 *at;         /* in the bytes of the file; unaligned */

@@ -26,7 +26,8 @@ struct Aff {
   i64 *coef;
 };
 
-/* Like Aff, but may be a constant of any sign. All numbers are within +-DIM_MAX. */
+/* k0 + sum coef[i] * sym[i]; n may be 0, and then k0 has any sign. All numbers are within
+ * +-DIM_MAX. */
 struct Poly {
   i64 k0;
   u32 n;

@@ -3,36 +3,36 @@
 
 #include <string.h>
 
-/* columns; scalar targets do not use them */
-enum { scalar, sse2 = scalar, simd128 = sse2, neon, avx2, avx512 };
-
-static const Costs costs[] = {
-#define AT(value, measured) value
-#define COST(name, what, how, a, b, c, d)                                                          \
-  [sse2].name = a, [neon].name = b, [avx2].name = c, [avx512].name = d,
-#include "ir/target.def"
-};
+/* A row is a base and differences: later initializers override earlier ones. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Winitializer-overrides"
+#elif defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Woverride-init"
+#endif
 
 const Target target_table[] = {
-#define TARGET(name, lanes, regs, block, fma, has, guard, cflags, features, dot4, pairs, cross,    \
-               llvm)                                                                               \
-  {#name,    lanes, regs,  block, fma,  has,          guard, cflags,                               \
-   features, dot4,  pairs, cross, llvm, &costs[name], false},
+#define TARGET(label, ...) {__VA_ARGS__, .name = label},
 #include "ir/target.def"
 };
 
 static const Target loops_table[] = {
-#define TARGET(name, lanes, regs, block, fma, has, guard, cflags, features, dot4, pairs, cross,    \
-               llvm)                                                                               \
-  {#name "-loops", lanes, regs,  block, false,        0,        "0", "", "",                       \
-   dot4,           pairs, cross, llvm,  &costs[name], lanes > 1},
+#define TARGET(label, ...)                                                                         \
+  {__VA_ARGS__,  .name = label "-loops", .fma = false,   .has = 0,                                 \
+   .guard = "0", .cflags = "",           .features = "", .loops = true},
 #include "ir/target.def"
 };
 
 const Figures figures = {
 #define FIGURE(name, value, what, how) .name = value,
 #include "ir/target.def"
+#define FIGURE(name, value, what, how) .name = value,
+#include "ir/compiler.def"
 };
+
+const char target_multi[] =
+#define MULTI(names) names
+#include "ir/target.def"
+    ;
 
 const u32 target_count = sizeof target_table / sizeof *target_table;
 
@@ -48,31 +48,39 @@ const Target *target_scalar(void) {
   return &target_table[0];
 }
 
-bool target_is_here(const Target *t) {
-  if (t == target_scalar() || t->loops) return true;
+/* The first n characters of name. */
+static bool cpu_has(const char *name, size_t n) {
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
   __builtin_cpu_init();
-  bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (t == target_find("avx512"))
-    return has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  return t == target_find("avx2") ? has_avx2
-                                  : t == target_find("sse2") && __builtin_cpu_supports("sse2");
-#elif defined(__aarch64__)
-  return t == target_find("neon");
+#define X86(feature) __builtin_cpu_supports(feature)
 #else
-  return false;
+#define X86(feature) false
 #endif
+#if defined(__aarch64__)
+#define ARM64 true
+#else
+#define ARM64 false
+#endif
+#if defined(__arm__) && defined(__ARM_NEON) && defined(__ARM_FEATURE_FMA)
+#define ARM32 true
+#else
+#define ARM32 false
+#endif
+#define CPU_FEATURE(feature, test)                                                                 \
+  if (n == sizeof feature - 1 && !memcmp(name, feature, n)) return test;
+#include "ir/target.def"
+  return false;
+}
+
+bool target_is_here(const Target *t) {
+  if (t->loops) return true;
+  for (const char *s = t->needs; *s; s += strcspn(s, ","), s += *s == ',')
+    if (!cpu_has(s, strcspn(s, ","))) return false;
+  return true;
 }
 
 bool target_has_dot_i8x4(const Target *t) {
-#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
-  __builtin_cpu_init();
-  return !strcmp(t->dot4, "avx512vnni") && __builtin_cpu_supports("avx512vnni");
-#else
-  (void)t;
-  return false;
-#endif
+  return cpu_has(t->dot4, strlen(t->dot4));
 }
 
 const Target *target_native(void) {

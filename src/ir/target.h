@@ -6,7 +6,7 @@
 
 /* Costs of vector operations on one target: see target.def. */
 typedef struct Costs {
-#define COST(name, what, how, sse2, neon, avx2, avx512) double name;
+#define COST(name, what, how) double name;
 #include "ir/target.def"
 } Costs;
 
@@ -29,32 +29,46 @@ typedef enum MaddubsWhen { MADDUBS_never, MADDUBS_always, MADDUBS_without_dot_i8
 
 typedef struct Target {
   const char *name;
-  u32 lanes;            /* f32 lanes of a vector register; 1: scalar target */
-  u32 regs;             /* vector registers */
-  u32 block;            /* channel block of blocked layouts */
-  bool fma;             /* has fused multiply-add */
-  u32 has;              /* CAP_ bits of its instructions */
-  const char *guard;    /* C preprocessor condition: compiled for this target or a superset */
-  const char *cflags;   /* compiler flags that satisfy guard, separated by spaces; may be "" */
-  const char *features; /* of __attribute__((target)), separated by commas */
-  const char *dot4;     /* CPU feature with an instruction for OP_dot_i8x4; "": none */
-  MaddubsWhen pairs;
-  const char *cross; /* cross compiler; "": any compiler */
-  const char *llvm;  /* TRIPLE,CPU,FEATURES of LLVM; "": the host triple with `features` */
+  u32 lanes;         /* f32 lanes of a vector register; 1: scalar target */
+  u32 regs;          /* vector registers */
+  u32 block;         /* channels per block in blocked layouts */
+  bool fma;          /* has fused multiply-add */
+  bool flushes;      /* f32 vectors treat subnormals as zeros; their operators are functions of
+                        cvop.def, since compilers leave the vector instructions unused */
+  bool loops;        /* emulates the vectors of another target with loops: see target_find */
+  u32 has;           /* CAP_ bits of its instructions; prog_expand.c expands the others. Without the
+                        CPU feature dot4, dot_i8x4 is a short sequence */
+  MaddubsWhen pairs; /* whether quantized weights prefer maddubs over dot_i8x4 */
+  const char *needs; /* CPU features that its code needs, separated by commas */
+  const char *guard; /* C preprocessor condition: compiled for this target or a superset */
+  const char *arch;  /* C preprocessor condition of its architecture; "": any */
+  const char *header; /* of its intrinsics */
+  const char
+      *cflags; /* flags of gcc and clang that satisfy guard, separated by spaces; may be "" */
+  const char
+      *features;     /* function attributes used instead when the file is compiled without cflags,
+                        separated by commas; a CPU that has all of them can run the function */
+  const char *dot4;  /* CPU feature with an instruction for OP_dot_i8x4; "": none */
+  const char *cross; /* usual name of a cross compiler; "": any compiler */
+  const char *llvm;  /* TRIPLE,CPU,FEATURES of LLVM when the target is never the host or has other
+                        names  there; "": the host triple with `features` */
   const Costs *cost;
-  bool loops; /* emulates the vectors of another target with loops: see target_find */
 } Target;
 
-/* Costs of memory and threads, the same for all targets: see target.def. */
+/* Costs of memory and threads, and quirks of compilers, the same for all targets: see target.def
+ * and compiler.def. */
 typedef struct Figures {
 #define FIGURE(name, value, what, how) double name;
 #include "ir/target.def"
+#define FIGURE(name, value, what, how) double name;
+#include "ir/compiler.def"
 } Figures;
 
 /* target.c */
 extern const Figures figures;
 extern const Target target_table[];
 extern const u32 target_count;
+extern const char target_multi[]; /* names of the variants of --march multi, separated by commas */
 /* "avx2-loops": runs programs for avx2 on machines without it, as plain loops without FMA; not
  * listed in the table. NULL: unknown name. */
 const Target *target_find(const char *name);

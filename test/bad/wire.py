@@ -75,11 +75,12 @@ def cases(b):
         "html": b"<!DOCTYPE html><html><body>404</body></html>",
         "npy": b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n" + bytes(4),
         "gzip": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + bytes(40), "zip": b"PK\x03\x04" + bytes(60),
+        "elf": b"\x7fELF\x02\x01\x01" + bytes(57),
     }.items():
         b.raw(name, data, code=3, text="(ingot reads ONNX, TensorFlow Lite, GGUF and safetensors)")
     for name, data in {
         "empty": b"", "one_byte": b"\x08", "text": b"This is not a model.\n" * 20, "zeros": bytes(64),
-        "ones": b"\xff" * 64, "elf": b"\x7fELF\x02\x01\x01" + bytes(57),
+        "ones": b"\xff" * 64,
         "varint_11_bytes": b"\x08" + b"\x80" * 11 + b"\x01", "varint_no_end": b"\x08" + b"\x80" * 5,
         "field_zero": b"\x00\x01" + good, "wire_type_6": b"\x0e\x01" + good, "wire_type_7": b"\x0f\x01" + good,
         "group_no_end": b"\x0b" + good, "end_group": b"\x0c" + good,

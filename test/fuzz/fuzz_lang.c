@@ -1,7 +1,7 @@
 /* Bytes -> tokens, tree, types. What is accepted by the parser is laid out anew: the result has the
  * same tokens, and laying it out again changes nothing.
  */
-#include "front/lang/lang.h"
+#include "lang/syntax/lang.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * is left. The walk has few turns, and the allocator refuses more than MOST_BYTES. Programs that
  * read files are left out: what is on a disk is no part of the input.
  */
-#include "lang/lang_value.h"
+#include "lang/run/lang_value.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

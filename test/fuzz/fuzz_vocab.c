@@ -5,7 +5,7 @@
  * ids that it has, and gives text back that is UTF-8.
  */
 #include "front/llm/vocab_read.h"
-#include "text/chat.h"
+#include "chat/chat.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef FUZZ_SMALL_H
 #define FUZZ_SMALL_H
 
-#include "ir/prog.h"
+#include "ir/prog/prog.h"
 
 typedef struct Small {
   i64 steps;    /* statements that run */

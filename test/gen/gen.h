@@ -5,7 +5,7 @@
 #ifndef GEN_H
 #define GEN_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 typedef struct Rng Rng;
 typedef struct Grain Grain;
@@ -59,7 +59,7 @@ struct Wish {
   const char *only; /* comma-separated names of operators or kinds; NULL: all */
   u32 nodes;        /* at most; 0: the generator's choice */
   int mode;         /* -1: any */
-  bool large;       /* extents at which lowering begins to block and vectorise */
+  bool large;       /* extents at which lowering begins to block and vectorize */
 };
 
 struct Verdict {

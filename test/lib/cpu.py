@@ -6,14 +6,27 @@ beside it the tests run as on a machine without AVX-512.
 """
 import os
 
+from . import target_table
 from .outcome import Skip
 
-# By target: what its code needs, as /proc/cpuinfo calls it, and the flags of src/ir/target.def. A body of a file with
-# several that has one instruction more is named after that.
-NEEDS = {"scalar": [], "sse2": ["sse2"], "avx2": ["avx2", "fma"], "avxvnni": ["avx2", "fma", "avx_vnni"],
-         "avx512": ["avx512f", "avx512vl", "avx512bw", "avx512dq"],
-         "avx512vnni": ["avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512_vnni"], "neon": ["asimd"]}
-FLAGS = {"scalar": [], "sse2": [], "avx2": ["-march=x86-64-v3"], "avx512": ["-march=x86-64-v4"], "neon": []}
+TABLE = target_table.targets()
+
+
+def _needs():
+    """What the code of a target needs, as /proc/cpuinfo calls it. A variant of a file with several that has one instruction more
+    is named after that."""
+    found = {}
+    for name, row in TABLE.items():
+        found[name] = [x for x in row["needs"].split(",") if x]
+        if row["dot4"]:
+            found[row["dot4"]] = [*found[name], row["dot4"].replace("vnni", "_vnni")]
+    return found
+
+
+NEEDS = _needs()
+# Targets of other processors: cross compiler and emulator.
+OTHER = {name: (row["cross"], "qemu-" + row["cross"].partition("-")[0]) for name, row in TABLE.items() if row["cross"].startswith(("aarch64", "arm"))}
+FLAGS = {name: row["cflags"].split() for name, row in TABLE.items()}
 
 
 def named():

@@ -51,13 +51,13 @@ class Net:
         scalar = self.op("Gather", self.op("Shape", x), self.const(np.int64(axis)), axis=0)
         return self.op("Unsqueeze", scalar, self.ints(0))
 
-    def model(self, inputs, outputs):
+    def model(self, inputs, outputs, opset=17):
         """inputs: {name: (type, shape)}; outputs: {name: (type, inner name)}"""
         for name, (_, inner) in outputs.items():
             self.nodes.append(h.make_node("Identity", [inner], [name]))
         g = h.make_graph(self.nodes, "net", [h.make_tensor_value_info(n, k, s) for n, (k, s) in inputs.items()],
                          [h.make_tensor_value_info(n, k, None) for n, (k, _) in outputs.items()], self.inits)
-        return h.make_model(g, ir_version=8, opset_imports=[h.make_opsetid("", 17)])
+        return h.make_model(g, ir_version=8, opset_imports=[h.make_opsetid("", opset)])
 
 
 def norm(n, x, width):
@@ -203,11 +203,57 @@ def shapes():
     return m, data, {"x": (5, 7)}, [(1, 2), (5, 7), (4, 3), (2, 7)]
 
 
+def graph_layers(attention):
+    """Two layers of messages along the edges of a graph, as PyTorch Geometric writes scatter without dim_size: the result has
+    max(index) + 1 rows. Attention reads a row for each index, which bounds the index by the rows; the other kind does not."""
+    width, n = 4, Net(5)
+    x, zero, least = "x", n.const(np.zeros(1, np.float32)), n.const(np.array([-1e30], np.float32))
+
+    def scatter(values, index, start, how, columns):
+        rows = n.op("Reshape", n.op("Add", n.op("ReduceMax", index, keepdims=0), n.const(np.int64(1))), n.ints(-1))
+        first.append(rows)
+        shape = n.op("Concat", rows, n.ints(columns), axis=0) if columns else rows
+        if columns:
+            index = n.op("Expand", n.op("Unsqueeze", index, n.ints(1)), n.op("Shape", values))
+        return n.op("ScatterElements", n.op("Expand", start, shape), index, values, axis=0, reduction=how)
+
+    first = []
+    for _ in range(2):
+        source, target = (n.op("Gather", "edges", n.const(np.int64(k)), axis=0) for k in (0, 1))
+        y = n.op("MatMul", x, n.weight(width, width))
+        if attention:
+            s, t = (n.op("Squeeze", n.op("MatMul", y, n.weight(width, 1)), n.ints(1)) for _ in range(2))
+            a = n.op("LeakyRelu", n.op("Add", n.op("Gather", s, source, axis=0), n.op("Gather", t, target, axis=0)))
+            most = n.op("Gather", scatter(a, target, least, "max", 0), target, axis=0)
+            a = n.op("Exp", n.op("Sub", a, most))
+            a = n.op("Div", a, n.op("Gather", scatter(a, target, zero, "add", 0), target, axis=0))
+        else:
+            ones = n.op("Expand", n.const(np.ones(1, np.float32)), n.op("Shape", target))
+            a = n.op("Reciprocal", n.op("Gather", scatter(ones, target, zero, "add", 0), target, axis=0))
+        y = n.op("Mul", n.op("Gather", y, source, axis=0), n.op("Unsqueeze", a, n.ints(1)))
+        x = n.op("Tanh", scatter(y, target, zero, "add", width))
+    m = n.model({"x": (F, ["nodes", width]), "edges": (I, [2, "count"])}, {"y": (F, x)}, 18)
+
+    def data(rng, nodes, count):
+        edges = rng.integers(0, nodes, (2, count))
+        edges[1, 0] = edges.max()  # the second layer has as many rows as the first reads
+        return {"x": rng.standard_normal((nodes, width)).astype(np.float32), "edges": edges}
+    return m, data, {"x": (9, width), "edges": (2, 30), **({} if attention else {first[0]: (9,)})}, [(9, 30), (5, 8), (1, 1), (7, 30)]
+
+
+def graph_attention():
+    return graph_layers(True)
+
+
+def graph_convolution():
+    return graph_layers(False)
+
+
 def main():
     out = sys.argv[1]
     shutil.rmtree(out, ignore_errors=True)
     cases = []
-    for build in (bert, conv, images, recurrent, shapes):
+    for build in (bert, conv, images, recurrent, shapes, graph_attention, graph_convolution):
         m, data, bound, sizes = build()
         folder = os.path.join(out, build.__name__)
         os.makedirs(folder)
@@ -221,7 +267,8 @@ def main():
             np.savez(os.path.join(at, "inputs.npz"), **given)
             np.savez(os.path.join(at, "expected.npz"), **dict(zip(names, session.run(None, given))))
             cases.append({"name": f"{build.__name__}-{os.path.basename(at)}", "model": os.path.join(folder, "model.onnx"), "data": at,
-                          "bounds": [f"{k}:{'x'.join(map(str, v))}" for k, v in bound.items()], "first": size == sizes[1]})
+                          "bounds": [f"{k}{':' if k in given else '='}{'x'.join(map(str, v))}" for k, v in bound.items()],
+                          "first": size == sizes[1], "late": build.__name__.startswith("graph_")})
     with open(os.path.join(out, "cases.json"), "w", encoding="ascii") as f:
         json.dump(cases, f, indent=1)
     print(len(cases), "cases")

@@ -181,7 +181,7 @@ def op_random(kind, seed, index):
     return kind(math.ldexp(mix(mix((int(index) * 0x9e3779b97f4a7c15 + 0x632be59bd9b4e019) % 2**64) ^ seed) >> 64 - digits, -digits))
 
 
-# Steps of the functions of src/ir/quick.def that no scalar operator has
+# Steps of the functions of src/ir/math/quick.def that no scalar operator has
 def mask(c):
     return choose(c, u32(2**32 - 1), u32(0))
 

@@ -46,5 +46,5 @@ def cases(Case, rng):
     yield M("refused_k", k=5, refuse="k is 5, expected 1 to 4")
     yield M("refused_fusion", rows=2 * I, activation_type="swiglu", swiglu_fusion=2, refuse="swiglu_fusion 2")
     yield M("refused_mixer", use_sparse_mixer=1, refuse="use_sparse_mixer")
-    yield M("refused_fc3", more={"w3": f(E, I, H)}, refuse="fc3_experts_weights")
+    yield M("refused_fc3", more={"w3": f(E, I, H)}, refuse="fc3 experts")
     yield M("refused_rows", rows=I + 1, refuse="axis 2 of input 4 has extent 6, expected 7")

@@ -15,6 +15,8 @@ import shutil
 from lib import npy
 from lib.core import ROOT, Fail, Test, explain, must, run, tail
 
+CHECK = "* !docs/table"
+
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```c\n(/\* (\w+\.c)\b.*?)^```$", re.M | re.S)
 SCRIPT = re.compile(r"^```(?:charl|js)\n(// (\w+\.(?:ch|mjs))\b.*?)^```$", re.M | re.S)
@@ -211,7 +213,7 @@ def grammar():
     def words(text):
         return set(re.findall(r'"([^"\s]+)"', text))
     blocks = re.findall(r"^```\n((?:graph|prog) .*?)^```$", read("docs/ir.md"), re.M | re.S)
-    source = [re.search(r"/\*.*?\*/", read(f"src/ir/{n}_text.c"), re.S)[0] for n in ("graph", "prog")]
+    source = [re.search(r"/\*.*?\*/", read(f"src/ir/{n}/{n}_text.c"), re.S)[0] for n in ("graph", "prog")]
     if len(blocks) != 2:
         raise Fail("docs/ir.md has no grammar of graphs and of programs")
     lacks = sorted(words("".join(source)) - words("".join(blocks)) - {"#"})  # comments are described in words

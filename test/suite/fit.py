@@ -296,6 +296,23 @@ def killed(env):
     want(kills >= 3, f"only {kills} were killed before they had ended")
 
 
+def interrupted(env):
+    """Ctrl-C says what is kept; the same command says first that it resumes. Without a checkpoint nothing is kept."""
+    folder = env.scratch("fit", "interrupted")
+    for name in os.listdir(folder):
+        os.remove(os.path.join(folder, name))
+    cmd = [env.ingot, "train", *WORDS, "-o", "x.onnx", "--epochs", "2000", "--checkpoint-every"]
+    for every, said in (("1000", "before the first checkpoint: nothing is kept"), ("0", "x.onnx.checkpoint keeps the training"), ("0", "keeps the training")):
+        resumes = os.path.exists(os.path.join(folder, "x.onnx.checkpoint"))
+        p = subprocess.Popen([*cmd, every], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
+        p.stdout.readline()
+        p.stdout.readline()
+        p.send_signal(signal.SIGINT)
+        text = p.communicate(timeout=60)[1].decode()
+        want(p.returncode == -signal.SIGINT and said in text and "Traceback" not in text, f"{p.returncode}: {text}")
+        want(text.startswith("ingot: resuming from x.onnx.checkpoint: step ") == resumes, f"resumes: {resumes}, said {text}")
+
+
 def resumed(env):
     """A process that goes on in the middle of an epoch with a batch that is not full counts the classes of that, too: each checkpoint of a training in shares leads to its table."""
     folder = env.scratch("fit", "resumed")
@@ -474,7 +491,7 @@ def tests(env):
     out += [Test(f"fit/shares-{e}", lambda e=e: formulas(env, "adam", engine=e, more=("--accumulate", "3")), cost=2) for e in ("vm", "c")]
     out += [Test(f"fit/left-{e}", lambda e=e: leftover(env, e), cost=1) for e in ("vm", "c")]
     out += [Test("fit/schedules", lambda: schedules(env), cost=1), Test("fit/scores", lambda: scores(env), cost=3)]
-    out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/resumed", lambda: resumed(env), cost=1), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]
+    out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/interrupted", lambda: interrupted(env), cost=2), Test("fit/resumed", lambda: resumed(env), cost=1), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]
     out += [Test(f"fit/mode-{k}", lambda k=k: modes(env, k), cost=3) for k in (9, 17)] + [Test("fit/inner", lambda: inner_modes(env), cost=1), Test("fit/quantized", lambda: quantized(env), cost=1)]
     out += [Test("fit/ranks", lambda: ranks(env), cost=6), Test("fit/emit", lambda: emitted(env), cost=3), Test("fit/digits", lambda: digits(env), cost=6)]
     return out

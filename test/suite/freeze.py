@@ -5,8 +5,10 @@ import os
 import re
 from lib import npy
 from lib import onnxfile as onnx
-from lib.core import Skip, Test, want
+from lib.core import Skip, Test, run, want
 from suite.cli import MODEL, Cli
+
+CHECK = "*"
 
 KINDS = (("f", onnx.FLOAT), ("h", onnx.FLOAT16), ("i", onnx.INT32), ("l", onnx.INT64), ("u", onnx.UINT8), ("b", onnx.BOOL))
 
@@ -124,6 +126,17 @@ def frozen(c):
     want("if" not in re.findall(r"[a-z]+", text), "the choice is still there")
 
 
+def needs(c):
+    """inspect of a model whose shape depends on an input names --freeze and does not call an operator unsupported."""
+    g = onnx.Graph()
+    g.output(g.node("Expand", [g.input([1, 4], onnx.FLOAT, "x"), g.input([2], onnx.INT64, "s")], ["y"]), None, onnx.FLOAT)
+    model = c.save("expand.onnx", onnx.model(g))
+    got = run([c.env.ingot, "inspect", model], 60, cwd=c.dir)
+    text = got.out.decode()
+    want(got.rc == 3 and "Expand takes a shape from input 1, which depends on 's': give its contents with --freeze 's=VALUE'" in text and "support" not in text, f"{got.rc}: {text}")
+    c.run("inspect", model, "--freeze", "s=[3,4]")
+
+
 def misleads(c):
     """The hint for an If names an option that every verb has."""
     g, odd, even = onnx.Graph(), onnx.Graph("o."), onnx.Graph("e.")
@@ -170,7 +183,7 @@ def silero(c):
     c.run("run", model, "-d", "input:1=512", "-d", "state:1=512", "--freeze", "sr=16000", code=4, text="the initial state, must be")
 
 
-CASES = (values, products, wrong_values, strings, frozen, misleads, library, silero)
+CASES = (values, products, wrong_values, strings, frozen, needs, misleads, library, silero)
 
 
 def tests(env):

@@ -305,7 +305,7 @@ def shipped(env):
 
 def listed(env):
     """docs/language.md has every built-in function, with its arguments, and a program of test/lang calls it."""
-    with open(os.path.join(ROOT, "src", "front", "lang", "builtins.def"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "src", "lang", "syntax", "builtins.def"), encoding="utf-8") as f:
         rows = re.findall(r'^BI\((\w+), "(.*?):.*?", "(.*?)", \w+, \w+\)$', f.read(), re.M)
     with open(os.path.join(ROOT, "docs", "language.md"), encoding="utf-8") as f:
         text = f.read().partition("\n## Built-in functions\n")[2]
@@ -598,7 +598,7 @@ def sanitized(env):
         raise Fail(f"options of models: {explain(got)}: {tail(got.text())}")
 
 
-def optimised(env):
+def optimized(env):
     """As people build it: calls become part of those that make them, and the stack is still known."""
     for name in ("life", "deep_recursion", "scalar_closures"):
         native(env, Program(os.path.join(TOP, name + ".ch")), "-O", "2")
@@ -608,6 +608,6 @@ def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
     return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
-                    Test("lang/weights", lambda: weights(env)), Test("lang/without-files", lambda: untouched(env), cost=2), Test("lang/save-spares", lambda: spared(env)), Test("lang/derivative", lambda: derivative(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=10), Test("lang/native-optimised", lambda: optimised(env), cost=5), Test("lang/open-sizes", lambda: open_sizes(env), cost=3), Test("lang/native-open", lambda: open_shapes(env)), Test("lang/native-others", lambda: others(env)), Test("lang/engine-c", lambda: compiled(env), cost=20),
+                    Test("lang/weights", lambda: weights(env)), Test("lang/without-files", lambda: untouched(env), cost=2), Test("lang/save-spares", lambda: spared(env)), Test("lang/derivative", lambda: derivative(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=10), Test("lang/native-optimized", lambda: optimized(env), cost=5), Test("lang/open-sizes", lambda: open_sizes(env), cost=3), Test("lang/native-open", lambda: open_shapes(env)), Test("lang/native-others", lambda: others(env)), Test("lang/engine-c", lambda: compiled(env), cost=20),
                     *(Test(f"lang/loops-{e}", lambda e=e: eager(env, e, names if e != "c" else [n for n in names if n.startswith("scalar_")]), cost=5) for e in ("ref", "vm", "jit", "c")),
                     *(Test(f"lang/loops-told-{e}", lambda e=e: told(env, e)) for e in ("vm", "ref")), Test("lang/loops-promoted", lambda: promoted(env))]

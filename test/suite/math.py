@@ -1,4 +1,4 @@
-"""The functions of src/ir/mathlib*.h as generated files hold them: each alone compiles without a warning and leaves no
+"""The functions of src/ir/math/mathlib*.h as generated files hold them: each alone compiles without a warning and leaves no
 undefined symbol, and all of them give the same bits with every compiler, level and instruction set at hand."""
 import os
 import shutil

@@ -10,9 +10,9 @@ from lib import cfile, cpu
 from lib.core import SANITIZER, Fail, Skip, Test, explain, need, run, tail, want
 from suite import promises
 
-TARGETS = ("avx2", "avx512", "sse2", "neon")
+TARGETS = ("avx2", "avx512", "sse2", *cpu.OTHER)
 NETS = ("mobile21", "dense32", "grouped", "bytes19", "attention")
-# Where the stack is measured without optimisation, every value has a place in the frame.
+# Where the stack is measured without optimization, every value has a place in the frame.
 # bare: no flags tell of the target, the file does by itself.
 BUILDS = {  # name: compiler, flags, and of how many models one is taken
     "gcc-O0": ("gcc", ["-O0"], 2), "gcc-O0-bare": ("gcc", ["-O0"], 6), "clang-O0-bare": ("clang", ["-O0"], 4), "gcc-O3": ("gcc", ["-O3", "-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual"], 4),
@@ -65,7 +65,7 @@ def corpus(env):
 
 def here(models):
     """Those this machine can run."""
-    can = [t for t in TARGETS if t != "neon" and cpu.can_run(t)]
+    can = [t for t in TARGETS if t not in cpu.OTHER and cpu.can_run(t)]
     if not can:
         raise Skip("this machine has none of the vectors")
     return [m for m in promises.light(models) if m.target in can]
@@ -139,17 +139,18 @@ def one_build(env, name):
     check_calls(folder, models, source, other=name == "clang-O0-bare")
 
 
-def neon(env):
+def emulated(env, target):
     """As above, under an emulator; the frames are those gcc tells of."""
-    compiler, emulator = need("aarch64-linux-gnu-gcc"), need("qemu-aarch64")
+    compiler, emulator = (need(x) for x in cpu.OTHER[target])
     source, models = corpus(env)
-    models = [m for m in promises.light(models) if m.target == "neon"]
+    models = [m for m in promises.light(models) if m.target == target]
+    want(models, f"no models for {target}")
     for level in ("-O0", "-O2"):
-        folder = env.scratch("promises", "vectors-neon" + level)
+        folder = env.scratch("promises", f"vectors-{target}{level}")
 
         def check(m):
-            out = promises.compile_one(m, compiler, [level], folder, source)
-            promises.check_object(m, compiler, folder, out, "aarch64-linux-gnu-size")
+            out = promises.compile_one(m, compiler, [level, *cpu.flags(target)], folder, source)
+            promises.check_object(m, compiler, folder, out, compiler[:-3] + "size", ("__aeabi_",) if target.startswith("armv7") else ())
         promises.each(models, check)
     program = os.path.join(folder, "main")
     cfile.cc([compiler, "-static", "-I", source, "-o", program, promises.driver(folder, models, False),
@@ -254,6 +255,7 @@ def planted(env):
 
 def tests(env):
     out = [Test(f"promises/vectors-{name}", lambda n=name: one_build(env, n), cost=30) for name in BUILDS]
-    for fn in (neon, asan, msan, texts, planted):
+    out += [Test(f"promises/vectors-{t}", lambda t=t: emulated(env, t), cost=20) for t in cpu.OTHER]
+    for fn in (asan, msan, texts, planted):
         out.append(Test(f"promises/vectors-{fn.__name__}", lambda fn=fn: fn(env), cost=40 if fn in (asan, msan) else 20))
     return out

@@ -1,7 +1,7 @@
 """A back end by docs/adding.md: test/unit/back.c writes programs as Python, and numpy computes what the interpreter computes.
 
 Bits are equal, but for functions: where the text of a test states a tolerance, and in models that are not `--precise` and have no vectors, whose
-functions (src/ir/mathlibs.h) are those of C only.
+functions (src/ir/math/mathlibs.h) are those of C only.
 """
 import json
 import os

@@ -99,6 +99,35 @@ def too_large(env, case):
             raise Fail(f"{engine}: {explain(got)}, expected a refusal: {tail(got.text(), 4)}")
 
 
+def late(env, case, product):
+    """A product of `compile` or `build` that has not seen the contents which decide sizes. Contents beyond the bound end the run."""
+    env.need_ingot()
+    folder = env.scratch("symbolic", f"{case['name']}-{product}")
+    args = [x for b in case["bounds"] for x in ("--max-shapes", b)]
+    made, given, out = (os.path.join(folder, x) for x in (product, "in.npz", "out.npz"))
+    start([env.ingot, "build" if product == "program" else "compile", case["model"], *args, "--output", made], product)
+    command = [made] if product == "program" else [env.ingot, "run", made]
+    start([*command, "--inputs", os.path.join(case["data"], "inputs.npz"), "--output", out], product)
+    near("y", npy.load_npz_raw(out)["y"], npy.load_npz_raw(os.path.join(case["data"], "expected.npz"))["y"])
+    arrays = {k: npy.decode(v) for k, v in npy.load_npz_raw(os.path.join(case["data"], "inputs.npz")).items()}
+    edges = arrays["edges"]
+    npy.save_npz(given, {**arrays, "edges": npy.Array(edges.kind, edges.shape, [9] * len(edges.data))})
+    got = run([*command, "--inputs", given, "--output", out], LIMIT)
+    if got.rc != 4 or "out of range" not in got.text():
+        raise Fail(f"index 9 in at most 9 rows: {explain(got)}: {tail(got.text(), 4)}")
+
+
+def unbounded(env, model, bound):
+    """Without a bound the message names the value that needs one; a value that needs none is refused."""
+    env.need_ingot()
+    name, first = bound.split("=")[0], [env.ingot, "compile", model, "--max-shapes", "x:9x4,edges:2x30"]
+    for args, rc, text in (([], 3, f"--max-shapes '{name}=N'"), (["--max-shapes", f"{bound},y=9"], 2, "'y' is not a size"),
+                           (["--max-shapes", f"{bound},no_value=9"], 2, "no input has a dimension named 'no_value'")):
+        got = run([*first, *args, "--output", os.path.join(env.scratch("symbolic", "unbounded"), "x.c")], LIMIT)
+        if got.rc != rc or text not in got.text():
+            raise Fail(f"{args}: {explain(got)}: {tail(got.text(), 4)}")
+
+
 def tests(env):
     out = os.path.join(env.build, "symbolic")
     if not env.python:
@@ -115,6 +144,10 @@ def tests(env):
         cases = json.load(f)
     found = [Test(f"symbolic/{c['name']}-{e}", lambda c=c, e=e: check(env, c, e), cost=5 if e == "c" else 1)
              for c in cases for e in SYMBOLIC if e != "c" or c["first"]]
+    found += [Test(f"symbolic/{c['name']}-{p}", lambda c=c, p=p: late(env, c, p), cost=5)
+              for c in cases if c["late"] for p in ("net.igb", "program") if p != "program" or c["first"]]
+    unknown = next(c for c in cases if c["late"] and len(c["bounds"]) == 3)
+    found += [Test("symbolic/unbounded", lambda: unbounded(env, unknown["model"], unknown["bounds"][2]))]
     found += [Test(f"symbolic/{c['name']}-{m}", lambda c=c, m=m: vectors(env, c, m), cost=5 if m == "native" else 1)
               for c in cases for m in ("avx2", "avx512", "native") if m != "native" or c["first"]]
     return found + [Test(f"symbolic/{c['name']}-too-large", lambda c=c: too_large(env, c)) for c in cases if c["first"]]

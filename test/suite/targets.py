@@ -3,15 +3,27 @@ import os
 import re
 import sys
 
-from lib import cpu, npy
+from lib import cpu, npy, target_table
 from lib import onnxfile as onnx
-from lib.core import ROOT, Fail, Test, explain, must, run, tail, want
+from lib.core import ROOT, Fail, Test, explain, must, need, run, tail, want
 
 NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "holes", "widened", "pools", "extremes", "tied", "attention", "forest", "multiplied")
 TARGETS = ("sse2", "avx2", "avx512")
 HALVES = ("mobile21-float16", "attention-float16", "attention-bfloat16", "pools-bfloat16")
 NEAR = {"float16": 1e-3, "bfloat16": 8e-3}  # what the result is rounded by; of 24 bits, F(4x4) costs about two
 SLOW = {"dense272"}  # too much for the interpreter
+EMULATED = ("mobile24", "dilated", "few", "pools", "forest", "multiplied", "mobile21-float16")
+SELFTEST = """#include "net.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+  unsigned char *p = malloc(NET_SELFTEST_BYTES + 64);
+  int status = net_selftest(p + (64 - (uintptr_t)p % 64));
+  printf("self-test %d\\n", status);
+  return status;
+}
+"""
 ENDS = (6, 7, 10, 11, 19, 21, 28, 30, 75)  # channels
 
 
@@ -47,6 +59,19 @@ def check(env, net, target):
     for engine, bits in results.items():
         if bits != results["c"]:
             raise Fail(f"C and {engine} differ in their bits")
+
+
+def emulated(env, net, target):
+    """On another processor: C in an emulator has the bits of the engine that made its self-test."""
+    compiler, emulator = (need(x) for x in cpu.OTHER[target])
+    model, _ = prepare(env, net)
+    folder = env.scratch("targets", f"{target}-{net}")
+    must([env.ingot, "compile", model, "--march", target, "--selftest", "--quiet", "--name", "net", "-o", os.path.join(folder, "net.c")], f"compile {net}")
+    with open(os.path.join(folder, "main.c"), "w") as f:
+        f.write(SELFTEST)
+    program = os.path.join(folder, "main")
+    must([compiler, "-O1", *cpu.flags(target), "-static", "-o", program, os.path.join(folder, "main.c"), os.path.join(folder, "net.c")], compiler)
+    must([emulator, program], f"{net} in {emulator}")
 
 
 def precise(env, target):
@@ -121,26 +146,71 @@ def boxes(env):
 
 def figures(env):
     """Every figure of vector units was measured for both kinds of x86 vectors, by a command that there is, on a machine that is named."""
-    with open(os.path.join(ROOT, "src", "ir", "target.def")) as f:
+    with open(target_table.path()) as f:
         text = f.read()
+    with open(os.path.join(os.path.dirname(target_table.path()), "compiler.def")) as f:
+        text += f.read()
     with open(os.path.join(ROOT, "bench", "figures.py")) as f:
         script = f.read()
     machines = re.findall(r"^MACHINE\((\w+),", text, re.M)
-    rows = re.findall(r'^COST\((\w+), "([^"]+)", "([^"]*)",\s*(.*?)\)\)$', text, re.M | re.S)
+    rows = re.findall(r'^COST\((\w+), "[^"]+", "([^"]*)"\)$', text, re.M)
     want(len(rows) == text.count("\nCOST("), "a row of COST cannot be read")
-    for name, _, how, columns in rows:
-        measured = re.findall(r'AT\([^,]+, "([^"]*)"', columns)
-        want(len(measured) == 4, f"{name}: {len(measured)} targets of 4")
+    tables, measured_on = target_table.costs(), ("sse2", "avx2", "avx512")
+    for name, how in rows:
         want(re.fullmatch(r"bench/figures.py (\w+)", how) and f'"{how.split()[1]}": {how.split()[1]}' in script and f'"{name}"' in script,
              f"{name}: `{how}` does not measure it")
-        for target, seen in zip(("sse2", "neon", "avx2", "avx512"), measured):
+        for target, table in tables.items():
+            _, seen = table[name] if target in measured_on or table[name] != tables["sse2"][name] else (0, "")
             found = [re.fullmatch(r"(\w+) (-?[0-9.]+)", x) for x in seen.split(", ")] if seen else []
-            want(found or target == "neon", f"{name} was not measured for {target}")
+            want(found or target not in measured_on, f"{name} was not measured for {target}")
             want(all(x and x.group(1) in machines for x in found), f"{name} for {target}: `{seen}` is not machines and values")
     for name, how in re.findall(r'^FIGURE\((\w+), [^"]*"[^"]+",\s*"([^"]*)"\)$', text, re.M):
         want(how, f"{name} has no command that measures it")
     got = must([sys.executable, os.path.join(ROOT, "bench", "figures.py"), "fma_wait", "--march", "sse2"], "bench/figures.py")
     want(re.search(r"\nsse2 +fma_wait +[0-9]+ ", got), f"bench/figures.py: {got}")
+
+
+def lists(env):
+    """Help, manual and the page on numerics name every target; --march multi is what they say."""
+    texts = {"--help": must([env.need_ingot(), "compile", "--help"], "help"), "build --help": must([env.ingot, "build", "--help"], "help")}
+    for name, section in (("docs/ingot.1", r"march\\fR \\fICPU.*?\.TP"), ("docs/numerics.md", r"## FMA and targets.*?\n\n##")):
+        with open(os.path.join(ROOT, name)) as f:
+            texts[name] = re.search(section, f.read(), re.S)[0].replace("\\-", "-")
+    for name, text in texts.items():
+        missing = [t for t in cpu.TABLE if not re.search(rf"(?<![\w-]){re.escape(t)}(?![\w-])", text)]
+        want(not missing, f"{name} does not name {missing}")
+    multi = ",".join(target_table.multi())
+    want(f"multi: {multi} selected" in " ".join(texts["--help"].split()), "--help: another list for multi")
+    want(f"multi is {multi}:" in texts["docs/ingot.1"], "docs/ingot.1: another list for multi")
+    got = must([env.ingot, "compile", os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1", "--march", "multi", "--quiet", "--no-selftest"], "multi")
+    for t in target_table.multi():
+        want(f"/* ---- variant {t} ---- */" in got, f"multi has no variant {t}")
+
+
+SMALL = """prog small
+buf x: const f32[4] = {1e-30, -1e-30, 1e-20, 2.0}
+buf z: const f32[4] = {1e-9, 1e-9, 1e-9, 3.0}
+buf y: out f32[4]
+kernel "k" {
+  y[0:4] = x[0:4] * z[0:4]
+}
+"""
+
+
+def subnormals(env, target):
+    """What docs/numerics.md says of subnormals: kept, or with column `flushes` zeros, which the self-test accepts."""
+    compiler, emulator = (need(x) for x in cpu.OTHER[target])
+    folder = env.scratch("targets", f"subnormals-{target}")
+    with open(os.path.join(folder, "small.ing"), "w") as f:
+        f.write(SMALL)
+    must([env.need_ingot(), "compile", os.path.join(folder, "small.ing"), "--march", target, "--selftest", "--quiet", "--name", "net", "-o", os.path.join(folder, "net.c")], "compile")
+    with open(os.path.join(folder, "main.c"), "w") as f:
+        f.write(SELFTEST.replace("  return status;", "  float y[4];\n  net_run(p, y);\n  for (int i = 0; i < 4; i++) printf(\"%a \", y[i]);\n  return status;"))
+    program = os.path.join(folder, "main")
+    must([compiler, "-O1", *cpu.flags(target), "-static", "-o", program, os.path.join(folder, "main.c"), os.path.join(folder, "net.c")], compiler)
+    small = [float.fromhex(x) for x in must([emulator, program], emulator).split()[2:]]
+    zeros = bool(cpu.TABLE[target].get("flushes"))
+    want([x == 0 for x in small] == [zeros, zeros, False, False] and small[3] == 6, f"{target}: {small}")
 
 
 def turned(g, x, channels):
@@ -205,7 +275,9 @@ def panels(env, target):
 
 def tests(env):
     return [*(Test(f"targets/panels-{t}", lambda t=t: panels(env, t), cost=2) for t in TARGETS), Test("targets/families", lambda: families(env), cost=5), Test("targets/boxes", lambda: boxes(env), cost=1), Test("targets/figures", lambda: figures(env), cost=3),
-            *(Test(f"targets/ends-{t}", lambda t=t: ends(env, t), cost=6) for t in (*TARGETS, "neon")),
+            *(Test(f"targets/ends-{t}", lambda t=t: ends(env, t), cost=6) for t in (*TARGETS, *cpu.OTHER)),
+            *(Test(f"targets/{n}-{t}", lambda n=n, t=t: emulated(env, n, t), cost=8) for n in EMULATED for t in cpu.OTHER),
+            *(Test(f"targets/subnormals-{t}", lambda t=t: subnormals(env, t), cost=1) for t in cpu.OTHER), Test("targets/lists", lambda: lists(env), cost=1),
             Test("targets/precise", lambda: precise(env, "avx2"), cost=5), Test("targets/weights", lambda: weights(env), cost=2)] + [
         Test(f"targets/{n}-{t}", lambda n=n, t=t: check(env, n, t), cost=10) for n in NETS + HALVES for t in TARGETS
             if n in HALVES or t != "sse2" or n in ("mobile21", "dilated", "widened", "cut", "few", "pools", "extremes", "tied", "attention", "forest", "multiplied")]

@@ -1,4 +1,4 @@
-"""Tokenisers: ids and texts equal to the packages tokenizers and sentencepiece (test/make/mktokens.py); SmolLM2; the verb tokenize."""
+"""Tokenizers: ids and texts equal to the packages tokenizers and sentencepiece (test/make/mktokens.py); SmolLM2; the verb tokenize."""
 import glob
 import hashlib
 import json
@@ -87,11 +87,11 @@ PEAK = "import resource, subprocess, sys\nrc = subprocess.call(sys.argv[1:])\nsy
 
 
 def peak(words, text):
-    """The peak of resident memory in MB."""
+    """The peak of resident memory in MB, and the number of spaces written."""
     with open(text, "rb") as f:
         got = run([sys.executable, "-c", PEAK, *words], 60, stdin=f.read())
     want(not got.rc, f"{words}: {got.rc}: {tail(got.text())}")
-    return int(got.text().split()[-1]) / 1024
+    return int(got.text().split()[-1]) / 1024, got.out.count(b" ")
 
 
 def long_texts(env):
@@ -102,6 +102,9 @@ def long_texts(env):
     with open(text, "rb") as f, open(million, "wb") as to:
         data = f.read()
         to.write((data * (1_000_000 // len(data) + 1))[:1_000_000])
+    longer = os.path.join(env.scratch("tokens"), "longer.txt")
+    with open(longer, "wb") as f:
+        f.write(("\ufdfa" * 333_333).encode())
     with open(os.path.join(folder, "long.json")) as f:
         table = json.load(f)
     want(set(table) == {*KINDS, *PIECES}, f"{sorted(table)}")
@@ -109,8 +112,10 @@ def long_texts(env):
         words = [env.ingot, "tokenize", os.path.join(folder, file), "--text", "-"]
         ids = must(words, "tokenize", stdin=data).split()
         want(len(ids) == count and hashlib.sha256(" ".join(ids).encode()).hexdigest() == digest, f"{kind}: {len(ids)} ids, the package has {count}: or others")
-        used = peak(words, million)
+        used, _ = peak(words, million)
         want(used < 64, f"{kind}: 1 MB of text takes {used:.1f} MB")
+        used, count = peak(words, longer)
+        want(used < 64 + 8 * count / 2**20, f"{kind}: 1 MB of U+FDFA, which NFKC makes 11 MB, takes {used:.1f} MB for {count} ids")
         room = int(must([program(), os.path.join(folder, file)], "text"))
         want(room < 64e6, f"{kind}: vocab_encode_bytes says {room}")
 
@@ -130,11 +135,32 @@ def lengthened(env):
             f.write(b"a" * count)
         words = [env.ingot, "tokenize", path, "--text", "-"]
         if not rc:
-            used = peak(words, text)
+            used, _ = peak(words, text)
             want(used < 8 + 60 * count * len(become) / 2**20, f"{used:.1f} MB for a result of {count * len(become)} bytes")
             continue
         got = run(words, 60, stdin=b"a" * count)
         want(got.rc == rc and "more than 512 MB: the normalizer makes the text too long; split it" in got.text(), f"{got.rc}: {tail(got.text())}")
+
+
+def one_word(env):
+    """BPE over a text that is not split into words, is lengthened, and whose characters merge: pieces are merged one by one, with the ids of the whole."""
+    env.need_ingot()
+    folder = env.scratch("tokens", "one_word")
+    path, alphabet = os.path.join(folder, "t.json"), "\u0635\u0644\u0649\u0627\u0647\u0639\u064a\u0648\u0633\u0645"
+    vocab, merges = {"\u2581": 0, "<unk>": 1, **{c: 2 + i for i, c in enumerate(alphabet)}}, []
+    for a, b in (("\u0635", "\u0644"), ("\u0635\u0644", "\u0649"), ("\u0627", "\u0644"), ("\u2581", "\u0639"), ("\u0633", "\u0644")):
+        vocab[a + b] = len(vocab)
+        merges.append(f"{a} {b}")
+    with open(path, "w") as f:
+        json.dump({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+                   "pre_tokenizer": None, "decoder": None, "model": {"type": "BPE", "unk_token": "<unk>", "vocab": vocab, "merges": merges}}, f)
+    words = [env.ingot, "tokenize", path, "--text", "-"]
+    short, text = (must(words, "tokenize", stdin=("\ufdfa" * n).encode()).split() for n in (1, 100_000))
+    want(text == short * 100_000 and len(short) == 13, f"{len(short)} ids once, {len(text)} for 100,000")
+    with open(os.path.join(folder, "text"), "wb") as f:
+        f.write(("\ufdfa" * 333_333).encode())
+    used, _ = peak(words, os.path.join(folder, "text"))
+    want(used < 64 + 8 * 13 * 333_333 / 2**20, f"{used:.1f} MB")
 
 
 def smollm2():
@@ -177,7 +203,7 @@ REFUSED = (
     ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "UnicodeScripts"}}', 3, "pre_tokenizer UnicodeScripts"),
     ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "CTC"}}', 3, "decoder CTC"),
     ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "Odd"}}', 3, "post_processor Odd"),
-    ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}', 4, "the token is not in the vocabulary"),
+    ('{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}', 4, "is not in the vocabulary"),
     ('{"model": {"type": "BPE", "vocab": {"a": 5000000000}, "merges": []}}', 4, "id 5000000000"),
     ('{"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a)\\\\\\\\1"}, '
      '"behavior": "Isolated"}}', 3, "the escape is not supported"),
@@ -240,7 +266,7 @@ def embedded(env):
     source, binary, block = (os.path.join(here, n) for n in ("around.c", "around", "gpt2.block"))
     with open(text) as f, open(source, "w") as to:
         to.write(f.read() + AROUND)
-    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-function", "-ffp-contract=off", "-I" + os.path.join(ROOT, "src"), "-include", "ir/mathlibd.h"]
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-function", "-ffp-contract=off", "-I" + os.path.join(ROOT, "src"), "-include", "ir/math/mathlibd.h"]
     must([need("cc"), *flags, "-o", binary, source], "cc")
     must([program(), os.path.join(folder, "gpt2.json"), block], "text")
     for text, ids, _ in table["gpt2"]["rows"][20:60]:
@@ -250,6 +276,6 @@ def embedded(env):
 
 def tests(env):
     kinds = [*KINDS, *(k + "-special" for k in KINDS), *FROM_GGUF, *PIECES]
-    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/bounded", lambda: bounded(env), cost=1), Test("tokens/long", lambda: long_texts(env), cost=8), Test("tokens/lengthened", lambda: lengthened(env), cost=1), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
+    return [*(Test(f"tokens/{k}", lambda k=k: compare(env, k), cost=1) for k in kinds), Test("tokens/bounded", lambda: bounded(env), cost=1), Test("tokens/long", lambda: long_texts(env), cost=8), Test("tokens/lengthened", lambda: lengthened(env), cost=1), Test("tokens/one-word", lambda: one_word(env), cost=4), Test("tokens/broken-bytes", lambda: broken_bytes(env)),
             Test("tokens/smollm2", lambda: vectors(env)), Test("tokens/verb", lambda: verb(env)), Test("tokens/refused", lambda: refused(env)),
             Test("tokens/embedded", lambda: embedded(env))]

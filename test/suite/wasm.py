@@ -232,7 +232,7 @@ def found_sizes(w):
 def errors(w):
     w.build(DIGITS, "-d", "batch=1")
     image = npy.Array("f32", (64,), [0.0] * 64)
-    asked = [({}, "input image is missing"), ({"image": given(image), "imagine": given(image)}, "no input imagine; there are: image"),
+    asked = [({}, "input image is missing"), ({"image": given(image), "imagine": given(image)}, "no input imagine; expected one of: image"),
              ({"image": given(npy.Array("f64", (64,), [0.0] * 64))}, "input image: Float64Array, expected Float32Array"),
              ({"image": given(npy.Array("f32", (63,), [0.0] * 63))}, "input image: 63 elements, expected [1,1,8,8]"),
              ({"image": given(image, shape=[64])}, "input image: shape [64], expected [1,1,8,8]")]

@@ -9,8 +9,8 @@
  *   back           writes a small one and looks at the text
  */
 #include "check.h"
-#include "ir/prog.h"
-#include "ir/quick.h"
+#include "ir/prog/prog.h"
+#include "ir/math/quick.h"
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static const char *const infix[OP_SCALARS] = {
 
 static const char *const quick_names[] = {
 #define QO(name, function, infix) #name,
-#include "ir/quick_ops.def"
+#include "ir/math/quick_ops.def"
 #undef QO
 };
 

@@ -2,7 +2,7 @@
  * hand mean what they should. With the name of a kind it reads blocks and writes floats:
  * test/suite/blocks.py compares them with another reader's. */
 #include "check.h"
-#include "ir/qblock.h"
+#include "ir/quant/qblock.h"
 
 #include <string.h>
 

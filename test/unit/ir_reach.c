@@ -1,6 +1,6 @@
 /* ir_reach.c: bounds of rounded numbers, against every number of the narrow types. */
 #include "check.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Tables of element types and operators: complete, names unique and found again. */
 #include "check.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include "check.h"
 #include "io/json.h"
-#include "text/jinja.h"
+#include "chat/jinja.h"
 #include <stdlib.h>
 #include <string.h>
 

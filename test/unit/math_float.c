@@ -2,7 +2,7 @@
  * default, every Nth with an argument N; then the largest error of each and the number of results
  * that are not the nearest float are printed. */
 #include "check.h"
-#include "ir/mathlibf.h"
+#include "ir/math/mathlibf.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * beyond, and the special values; and their steps, taken one by one, against the C that is compiled
  * of them. With an argument N every Nth float, and the errors found are printed. */
 #include "check.h"
-#include "ir/mathlibs.h"
-#include "ir/quick.h"
+#include "ir/math/mathlibs.h"
+#include "ir/math/quick.h"
 
 #include <math.h>
 #include <stdlib.h>

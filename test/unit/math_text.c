@@ -2,7 +2,7 @@
  * stand above it. The steps of quick.def: each uses steps above it. With arguments, prints the text
  * of the parts named, for test/suite/math.py. */
 #include "check.h"
-#include "ir/quick.h"
+#include "ir/math/quick.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Expressions stay where they are while others are built: passes and the C back end walk one and
  * build more on the way. */
 #include "check.h"
-#include "ir/prog.h"
+#include "ir/prog/prog.h"
 
 enum { MANY = 1 << 17 };
 

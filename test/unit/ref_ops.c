@@ -1,7 +1,7 @@
 /* Reference evaluator, op by op: each case is a graph without inputs that returns what it computed
  * and, as constants, what that should be, in pairs. Both must be equal to the bit, in ordinary and
  * in wide mode unless rounding is what the case shows. */
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Reference evaluator as a whole: symbols of inputs and data, control flow, memory of loops, steps,
  * refusals. */
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 #include <stdio.h>
 #include <string.h>

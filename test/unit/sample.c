@@ -3,7 +3,7 @@
  * `sample FILE` reads cases, each one line: temperature top_k top_p min_p repeat frequency presence
  * window seed draws n npast, then n logits and npast ids; prints the tokens drawn, a line for each.
  */
-#include "text/sample.h"
+#include "chat/sample.h"
 #include "check.h"
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  */
 #include "front/llm/vocab_read.h"
 #include "check.h"
-#include "text/chat.h"
+#include "chat/chat.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 
-/* ---- the page: behind the text of the module, and BYTES, the .wasm in base64 ---- */
+/* ---- the page; `make demo` puts the module and BYTES, the .wasm in base64, before it ---- */
 
 const began = performance.now();
 const bytes = Uint8Array.from(atob(BYTES), (ch) => ch.charCodeAt(0));
@@ -15,8 +15,8 @@ const bars = Array.from({ length: 10 }, (_, digit) => {
   return { bar, part };
 });
 
-/* The digits it was trained on fill their 8 by 8 pixels: the square around what was drawn, each pixel the part of it that
- * is inked. null: nothing is drawn. */
+/* Scales the bounding square of the drawing to 8x8 pixels, because the training digits fill their image. A pixel is the
+ * inked fraction of its area. null: nothing is drawn. */
 function shrink() {
   const { width: w, height: h } = pad, { data } = ink.getImageData(0, 0, w, h);
   let [left, right, top, bottom] = [w, -1, h, -1];
@@ -53,7 +53,7 @@ function show(image, probability, us) {
   $("facts").textContent = `${bytes.length} bytes of WebAssembly (${net.target}), ready after ${ready.toFixed(1)} ms${us ? `, ${us.toFixed(0)} µs a run` : ""}.`;
 }
 
-/* Clocks of browsers are coarse: the time of a run is that of many. */
+/* Browser clocks are coarse, so the time of a run is the mean of many. */
 function measure(image, runs = 200) {
   const start = performance.now();
   for (let i = 0; i < runs; i++) net.run({ image });

@@ -197,7 +197,7 @@ u64 random_bits(u64 seed, u64 index);
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index);
 void dtype_limits(DType d, Scalar *lo, Scalar *hi);
 
-#include "ir/mathlib.h"
+#include "ir/math/mathlib.h"
 
 #if defined(VM_SMALL) && defined(__GNUC__) && !defined(__clang__)
 /* Coefficients in tables: instructions that load constants are longer than the constants. */
@@ -221,8 +221,8 @@ VM_DOUBLE VM_NOINLINE static double alone_p5(double rest, double x, const double
   })
 #define imk_t5(x, x2, c, rest) alone_p5(rest, x, c)
 #endif
-#include "ir/mathlibd.h"
-#include "ir/mathlibs.h"
+#include "ir/math/mathlibd.h"
+#include "ir/math/mathlibs.h"
 
 #ifdef VM_SMALL /* one of two with the same bits */
 #define im_expq        im_exps

@@ -169,6 +169,9 @@ typedef struct CpuVariant {
   bool vectors_only; /* compiled only where its vectors are available */
 } CpuVariant;
 
+/* Values of put_template. */
+enum { TV_sfx, TV_name, TV_NAME, TV_entry, TV_ENTRY, TV_COUNT };
+
 /* Marks by buffer. */
 typedef struct BufMarks {
   bool *used;    /* some kernel reads or writes it */
@@ -193,9 +196,8 @@ struct Emit {
   Prog *p;    /* the given program, plus expressions of extents and symbols made here */
   const EmitOptions *o;
   const EmitEntry *given;
-  const char *marks[5]; /* suffix of the variant, NAME, NAME in capitals, then both with the entry:
-                           see put_template */
-  StrBuf *t;            /* text being written */
+  TemplateVar vars[TV_COUNT + 1]; /* see put_template */
+  StrBuf *t;                      /* text being written */
   u32 indent;
   EntryCode entry;
   WeightForm weights;
@@ -414,13 +416,12 @@ void put_selftest(Emit *e, StrBuf *out);
 void put_caller(Emit *e, StrBuf *out, const Prog *const *body, u32 n, u64 arena);
 
 /* crt.c */
-/* Writes text with marks: @ is the suffix of the variant, $ is NAME, ` is NAME in capitals. MINE is
- * NAME, or NAME_ENTRY in a file with several entries; MY_CAPS is MINE in capitals. sb_fmt formats
- * the rest. Functions, types and macros that differ between variants carry the suffix. */
-#define MINE    "\1"
-#define MY_CAPS "\2"
+/* Expands a template, then formats the rest like sb_fmt. ${sfx} is the suffix of the variant, which
+ * functions, types and macros that differ between variants carry. ${name} is NAME; ${entry} is
+ * NAME, or NAME_ENTRY in a file with several entries; ${NAME} and ${ENTRY} are these in capitals.
+ */
 void put_template(Emit *e, StrBuf *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void put_template_text(Emit *e, StrBuf *t, const char *text); /* marks only, without formats */
+void put_template_text(Emit *e, StrBuf *t, const char *text); /* without formats */
 void put_runtime(Emit *e, StrBuf *out);
 void put_math(Emit *e, StrBuf *out);
 const char *math_name(Ctx *c, Op op, MathMode part); /* name of the function of this math mode */

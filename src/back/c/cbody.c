@@ -78,7 +78,7 @@ static bool put_mode_body(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
     if (shared == first) e->shared = body; /* the body is a single loop, nothing precedes it */
     need_names(e);
     e->variant->vec.twice = e->variant->vec.twice || vectors;
-    if (vectors && !e->variant->vectors_only) put_template(e, e->t, "#if IG_VECTORS@\n");
+    if (vectors && !e->variant->vectors_only) put_template(e, e->t, "#if IG_VECTORS${sfx}\n");
     StrBuf *outer = e->t, text = sb_new(e->b.a);
     e->t = &text;
     put_block(e, body);

@@ -5,7 +5,7 @@
  * declarations, support functions, weights, kernels, entry. The output depends only on the
  * input. */
 #include "back/c/c.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 #include "ir/lexer.h"
 
 #include <inttypes.h>
@@ -40,25 +40,25 @@ u64 buf_bytes(Emit *e, BufId b) {
 /* Scale and zero point of a quantized array. */
 static void put_scale_macros(Emit *e, StrBuf *t, const char *what, u32 i, const Scale *s) {
   if (!s) return;
-  put_template(e, t, "#define " MY_CAPS "_%s%u_SCALE ", what, i);
+  put_template(e, t, "#define ${ENTRY}_%s%u_SCALE ", what, i);
   put_float(t, false, s->scale);
-  put_template(e, t, " /* x stands for (x - " MY_CAPS "_%s%u_ZERO) * " MY_CAPS "_%s%u_SCALE */\n",
-               what, i, what, i);
-  put_template(e, t, "#define " MY_CAPS "_%s%u_ZERO ", what, i);
+  put_template(e, t, " /* x stands for (x - ${ENTRY}_%s%u_ZERO) * ${ENTRY}_%s%u_SCALE */\n", what,
+               i, what, i);
+  put_template(e, t, "#define ${ENTRY}_%s%u_ZERO ", what, i);
   sb_fmt(t, s->zero < 0 ? "(%" PRId64 ")\n" : "%" PRId64 "\n", s->zero);
 }
 
 static void put_value_macros(Emit *e, StrBuf *t, const char *what, u32 i, BufId id) {
   const Buf *b = prog_buf(e->p, id);
   Str name = short_text(e->c, b->name);
-  put_template(e, t, "#define " MY_CAPS "_%s%u_NAME ", what, i);
+  put_template(e, t, "#define ${ENTRY}_%s%u_NAME ", what, i);
   emit_string(t, str_text(e->c, name), str_len(e->c, name));
   put_template(e, t,
-               "\n#define " MY_CAPS "_%s%u_TYPE \"%s\"\n#define " MY_CAPS
-               "_%s%u_RANK %u\n#define " MY_CAPS "_%s%u_SHAPE ",
+               "\n#define ${ENTRY}_%s%u_TYPE \"%s\"\n#define ${ENTRY}_%s%u_RANK %u\n#define "
+               "${ENTRY}_%s%u_SHAPE ",
                what, i, dtype_info[b->dt].name, what, i, b->rank, what, i);
   put_shape(e, t, b);
-  put_template(e, t, "\n#define " MY_CAPS "_%s%u_ELEMENTS %" PRIu64 "\n", what, i,
+  put_template(e, t, "\n#define ${ENTRY}_%s%u_ELEMENTS %" PRIu64 "\n", what, i,
                buf_elements(e, id));
   put_scale_macros(e, t, what, i, scale_find(e->given->scale, b->name, *what == 'O'));
 }
@@ -120,7 +120,7 @@ static void put_stack_macros(Emit *e, StrBuf *t, const EmitFacts *facts) {
       sb_puts(t, i ? "#else /* clang -O0: every inlined function has a frame */\n"
                    : "#if !defined(__clang__) || defined(__OPTIMIZE__)\n");
     put_template(e, t,
-                 "#define `_STACK_BYTES %" PRIu64 "\n#define `_RAM_BYTES %" PRIu64
+                 "#define ${NAME}_STACK_BYTES %" PRIu64 "\n#define ${NAME}_RAM_BYTES %" PRIu64
                  " /* arena, stack, inputs %" PRIu64 ", outputs %" PRIu64 "%s */\n",
                  f.stack_bytes, ram_bytes(&f), f.input_bytes, f.output_bytes,
                  e->next ? " (maximum over the entries)" : "");
@@ -134,24 +134,24 @@ static void put_fact_macros(Emit *e, StrBuf *t, const EmitFacts *facts) {
   if (!facts->arena_bytes)
     sb_puts(t, "/* The model needs no arena; 64 since C has no arrays of 0 bytes. */\n");
   put_template(e, t,
-               "#define `_ARENA_BYTES %" PRIu64
-               "\n#define `_ARENA_ALIGN 64\n#define `_WEIGHT_BYTES %" PRIu64 "\n",
+               "#define ${NAME}_ARENA_BYTES %" PRIu64
+               "\n#define ${NAME}_ARENA_ALIGN 64\n#define ${NAME}_WEIGHT_BYTES %" PRIu64 "\n",
                facts->arena_bytes ? facts->arena_bytes : 1, facts->weight_bytes);
   if (e->o->weights == WM_file && !e->o->linked) {
-    put_template(e, t,
-                 "/* Read from a file when the C file is compiled, see `_WEIGHTS_FILE there: ");
+    put_template(
+        e, t, "/* Read from a file when the C file is compiled, see ${NAME}_WEIGHTS_FILE there: ");
     if (file) put_comment(t, file, strlen(file));
-    put_template(e, t, file ? " */\n" : "$.bin */\n");
+    put_template(e, t, file ? " */\n" : "${name}.bin */\n");
   }
   put_stack_macros(e, t, facts);
   for (Emit *x = e->variant->first; x; x = x->next)
-    put_template(x, t, "#define " MY_CAPS "_MULTIPLY_ADDS %.0f\n", x->given->macs);
-  put_template(e, t, "#define `_CODE_BYTES %" PRIu64 " /* estimate */\n", facts->code_bytes);
-  if (e->p->threads > 1) put_template(e, t, "#define `_THREADS %u\n", e->p->threads);
-  put_template(e, t, "#define `_SELFTEST %d\n", e->given->selftest ? 1 : 0);
+    put_template(x, t, "#define ${ENTRY}_MULTIPLY_ADDS %.0f\n", x->given->macs);
+  put_template(e, t, "#define ${NAME}_CODE_BYTES %" PRIu64 " /* estimate */\n", facts->code_bytes);
+  if (e->p->threads > 1) put_template(e, t, "#define ${NAME}_THREADS %u\n", e->p->threads);
+  put_template(e, t, "#define ${NAME}_SELFTEST %d\n", e->given->selftest ? 1 : 0);
   if (e->given->selftest)
-    put_template(e, t, "#define `_SELFTEST_BYTES %" PRIu64 "\n", facts->selftest_bytes);
-  put_template(e, t, "#define `_TARGET \"%s\"\n", e->o->march);
+    put_template(e, t, "#define ${NAME}_SELFTEST_BYTES %" PRIu64 "\n", facts->selftest_bytes);
+  put_template(e, t, "#define ${NAME}_TARGET \"%s\"\n", e->o->march);
 }
 
 bool is_argument(const Emit *e, Sym s) {
@@ -161,16 +161,16 @@ bool is_argument(const Emit *e, Sym s) {
 
 /* Macros for arrays and sizes of the caller. */
 static void put_interface_macros(Emit *e, StrBuf *t) {
-  put_template(e, t, "#define " MY_CAPS "_INPUTS %u\n#define " MY_CAPS "_OUTPUTS %u\n", e->p->in.n,
+  put_template(e, t, "#define ${ENTRY}_INPUTS %u\n#define ${ENTRY}_OUTPUTS %u\n", e->p->in.n,
                e->p->out.n);
   for (u32 i = 0; i < e->p->in.n; i++) put_value_macros(e, t, "INPUT", i, e->p->in.at[i]);
   for (u32 i = 0; i < e->p->out.n; i++) put_value_macros(e, t, "OUTPUT", i, e->p->out.at[i]);
   for (Sym k = 0; k < dim_nsyms(e->p->dims); k++) {
     const SymInfo *info = dim_syminfo(e->p->dims, k);
     if (!is_argument(e, k)) continue;
-    put_template(e, t, "#define " MY_CAPS "_SIZE%u_NAME \"", k);
+    put_template(e, t, "#define ${ENTRY}_SIZE%u_NAME \"", k);
     put_comment(t, str_text(e->c, info->name), str_len(e->c, info->name));
-    put_template(e, t, "\"\n#define " MY_CAPS "_SIZE%u_MAX %" PRId64 "\n", k, info->hi);
+    put_template(e, t, "\"\n#define ${ENTRY}_SIZE%u_MAX %" PRId64 "\n", k, info->hi);
   }
   put_named_macros(e, t);
 }
@@ -197,8 +197,8 @@ static void put_run_declarations(Emit *e, StrBuf *t) {
   put_statuses(e, t);
   for (Emit *x = e->variant->first; x; x = x->next) put_prototype(x, t);
   put_template(e, t,
-               "/* The text of a status. */\nconst char *$_why(int status);\n%sconst char "
-               "*$_target(void);\n",
+               "/* The text of a status. */\nconst char *${name}_why(int status);\n%sconst char "
+               "*${name}_target(void);\n",
                vectors ? "/* Name of the variant that runs, as accepted by ingot run --march. It "
                          "ends in -loops if the compiler has\n"
                          " * no such vectors and plain loops replace them. */\n"
@@ -211,9 +211,9 @@ static void put_selftest_declaration(Emit *e, StrBuf *t) {
         e, t,
         "/* Runs the model on built-in data and compares the output bits with those of ingot: "
         "0 if equal, 3 if\n"
-        " * not; otherwise the status of " MINE "_run%s. memory: `_SELFTEST_BYTES, "
+        " * not; otherwise the status of ${entry}_run%s. memory: ${NAME}_SELFTEST_BYTES, "
         "aligned like the arena. */\n"
-        "int $_selftest(void *memory%s);\n",
+        "int ${name}_selftest(void *memory%s);\n",
         e->next ? ", or of another entry" : "",
         e->o->weights == WM_pointer ? ", const void *weight_file" : "");
     return;
@@ -224,8 +224,9 @@ static void put_selftest_declaration(Emit *e, StrBuf *t) {
 }
 
 void put_declarations(Emit *e, StrBuf *t, const EmitFacts *facts) {
-  put_template(
-      e, t, "#ifndef INGOT_`_H\n#define INGOT_`_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n");
+  put_template(e, t,
+               "#ifndef INGOT_${NAME}_H\n#define INGOT_${NAME}_H\n\n#include <stddef.h>\n#include "
+               "<stdint.h>\n\n");
   put_fact_macros(e, t, facts);
   for (Emit *x = e->variant->first; x; x = x->next) put_interface_macros(x, t);
   if (e->o->more) sb_puts(t, e->o->more->macros);
@@ -239,7 +240,7 @@ void put_declarations(Emit *e, StrBuf *t, const EmitFacts *facts) {
       put_template(
           x, t,
           "/* %s the state in the arena; call it before the first run and to start over.%s */\n"
-          "void " MINE "_reset(void *arena);\n",
+          "void ${entry}_reset(void *arena);\n",
           x->state_init.initial ? "Initializes" : "Clears",
           checks_state(x) ? "" : " A run without it\n * uses whatever the arena contains.");
   if (e->o->more) sb_puts(t, e->o->more->declarations);
@@ -389,10 +390,10 @@ static void put_entry_checks(Emit *e, StrBuf *t) {
   if (e->weights.blob)
     put_template(e, t,
                  given ? "  const unsigned char *const weights = weight_file;\n"
-                       : "  const unsigned char *const weights = $_weights_file;\n");
+                       : "  const unsigned char *const weights = ${name}_weights_file;\n");
   sb_puts(t, arena ? "  if (!a || (uintptr_t)a % 64) return 1;\n" : "  (void)arena;\n");
   if (e->weights.blob)
-    put_template(e, t, "  if (%s!$_weights_fit(weights)) return 4;\n",
+    put_template(e, t, "  if (%s!${name}_weights_fit(weights)) return 4;\n",
                  given ? "!weights || (uintptr_t)weights % 64 || " : "");
 }
 
@@ -438,7 +439,7 @@ static void put_flags(Emit *e, StrBuf *t) {
 }
 
 void put_banner(Emit *e, StrBuf *t, const char *suffix) {
-  put_template(e, t, "/* $%s: generated by ingot %s from ", suffix, e->o->version);
+  put_template(e, t, "/* ${name}%s: generated by ingot %s from ", suffix, e->o->version);
   put_comment(t, e->o->source, strlen(e->o->source));
   sb_fmt(t, "\n * model %016" PRIx64 ", options: ", e->o->hash);
   put_comment(t, e->o->options, strlen(e->o->options));
@@ -509,7 +510,11 @@ Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, 
               .p = p,
               .o = o,
               .given = given,
-              .marks = {suffix, o->name, caps_of(c, o->name), mine, caps_of(c, mine)},
+              .vars = {[TV_sfx] = {"sfx", suffix},
+                       [TV_name] = {"name", o->name},
+                       [TV_NAME] = {"NAME", caps_of(c, o->name)},
+                       [TV_entry] = {"entry", mine},
+                       [TV_ENTRY] = {"ENTRY", caps_of(c, mine)}},
               .state_init.state = has_own_state(p),
               .entry = {none, none, none}};
   e->b.a = &c->keep;
@@ -523,8 +528,8 @@ Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, 
   if (all->first == e) split_begin(e);
   if (o->ticks)
     put_template(e, &e->variant->kernels.text,
-                 "extern void (*$_tick)(void *, unsigned), *$_user;\n"
-                 "void (*$_tick)(void *, unsigned), *$_user;\n");
+                 "extern void (*${name}_tick)(void *, unsigned), *${name}_user;\n"
+                 "void (*${name}_tick)(void *, unsigned), *${name}_user;\n");
   put_entry(e, blob);
   return e;
 }
@@ -617,9 +622,10 @@ static void put_run(Emit *e, StrBuf *t) {
   const char *params = sb_cstr(&e->entry.params);
   bool shared = e->variant->shared_kernels.n;
   if (shared)
-    put_template(e, t, "\nstatic int " MINE "_body@(ig_job@ *job, void *arena%s) {\n", params);
+    put_template(e, t, "\nstatic int ${entry}_body${sfx}(ig_job${sfx} *job, void *arena%s) {\n",
+                 params);
   else
-    put_template(e, t, "\n%sint " MINE "_run@(void *arena%s) {\n", inner_linkage(e), params);
+    put_template(e, t, "\n%sint ${entry}_run${sfx}(void *arena%s) {\n", inner_linkage(e), params);
   if (shared && e->variant->n > 1)
     sb_puts(t, "  (void)job;\n"); /* it may have no parallel kernel */
   sb_put(t, e->entry.text.at, e->entry.text.n);

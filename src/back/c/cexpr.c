@@ -4,7 +4,7 @@
  * and narrow floats are rounded after every operation. cindex.c writes index arithmetic. */
 #include "back/c/c.h"
 
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -36,13 +36,14 @@ static const struct FloatBits {
   RtSnippet get, put;
   const char *from_bits, *to_bits, *decode, *encode;
 } float_bits[DT_COUNT] = {
-    [DT_f64] = {RT_of_bits, RT_bits, "ig_of_bits@(", "ig_bits@(", "", NULL},
-    [DT_f32] = {RT_of_f32_bits, RT_f32_bits, "ig_of_f32_bits@(", "ig_f32_bits@(", "", NULL},
-    [DT_f16] = {RT_get_f16, RT_put_f16, "ig_get_f16@(", "ig_put_f16@(", "", NULL},
-    [DT_bf16] = {RT_get_bf16, RT_put_bf16, "ig_get_bf16@(", "ig_put_bf16@(", "", NULL},
-    [DT_f8e8m0] = {RT_get_e8m0, RT_put_e8m0, "ig_get_e8m0@(", "ig_put_e8m0@(", "", ""},
+    [DT_f64] = {RT_of_bits, RT_bits, "ig_of_bits${sfx}(", "ig_bits${sfx}(", "", NULL},
+    [DT_f32] = {RT_of_f32_bits, RT_f32_bits, "ig_of_f32_bits${sfx}(", "ig_f32_bits${sfx}(", "",
+                NULL},
+    [DT_f16] = {RT_get_f16, RT_put_f16, "ig_get_f16${sfx}(", "ig_put_f16${sfx}(", "", NULL},
+    [DT_bf16] = {RT_get_bf16, RT_put_bf16, "ig_get_bf16${sfx}(", "ig_put_bf16${sfx}(", "", NULL},
+    [DT_f8e8m0] = {RT_get_e8m0, RT_put_e8m0, "ig_get_e8m0${sfx}(", "ig_put_e8m0${sfx}(", "", ""},
 #define NARROW(encode, decode)                                                                     \
-  { RT_decode, RT_encode, "ig_decode@(", "ig_encode@(", ", " decode, ", " encode }
+  { RT_decode, RT_encode, "ig_decode${sfx}(", "ig_encode${sfx}(", ", " decode, ", " encode }
     [DT_f8e4m3fn] = NARROW("3, 7, 0x7e, 0, 0x7f, 0x80", "3, 7, 0, 0x7f, 0x80"),
     [DT_f8e4m3fnuz] = NARROW("3, 8, 0x7f, 0, 0x80, 0x80", "3, 8, 0, 0x80, 0x80"),
     [DT_f8e5m2] = NARROW("2, 15, 0x7b, 0x7c, 0x7d, 0x80", "2, 15, 0x7c, 0x7d, 0x80"),
@@ -166,7 +167,7 @@ static const char *open_round(Emit *e, DType dt, bool sat) {
   }
   if (dtype_is_half(dt)) {
     need(e, dt == DT_f16 ? RT_rnd_f16 : RT_rnd_bf16);
-    put_template(e, e->t, "ig_rnd_%s@(", dtype_info[dt].name);
+    put_template(e, e->t, "ig_rnd_%s${sfx}(", dtype_info[dt].name);
     return ")";
   }
   const char *outer = open_from_bits(e, dt), *inner = open_to_bits(e, dt, sat);
@@ -187,7 +188,7 @@ static const char *open_wrap(Emit *e, DType dt) {
   StrBuf t = sb_new(&e->c->scratch);
   if (dtype_is_signed(dt)) {
     need(e, RT_wrap);
-    put_template(e, e->t, "(%s)ig_wrap@(", c_type(dt));
+    put_template(e, e->t, "(%s)ig_wrap${sfx}(", c_type(dt));
     sb_fmt(&t, ", %u)", bits);
   } else {
     sb_fmt(e->t, "(%s)((", c_type(dt));
@@ -201,7 +202,7 @@ static void put_clamped(Emit *e, DType to, ExprId a, RtSnippet n, const char *na
   Scalar lo, hi;
   dtype_limits(to, &lo, &hi);
   need(e, n);
-  put_template(e, e->t, "(%s)%s@(", c_type(to), name);
+  put_template(e, e->t, "(%s)%s${sfx}(", c_type(to), name);
   put_data(e, a, PR_any);
   sb_puts(e->t, ", ");
   if (n != RT_clamp_u) {
@@ -226,7 +227,7 @@ static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
           : large ? (wide ? RT_to_u64 : RT_to_u64f)
                   : (wide ? RT_to_i64 : RT_to_i64f));
   if (!large) end = open_wrap(e, to);
-  put_template(e, e->t, "%s%s@(",
+  put_template(e, e->t, "%s%s${sfx}(",
                sat     ? "ig_clamp_fu"
                : large ? "ig_to_u64"
                        : "ig_to_i64",
@@ -272,7 +273,7 @@ static void put_cast(Emit *e, const Expr *x) {
     if (from == DT_u64) unsupported(e, "u64 to a narrow float");
     need(e, RT_sticky);
     const char *end = open_round(e, to, x->sat);
-    put_template(e, e->t, "ig_sticky@(");
+    put_template(e, e->t, "ig_sticky${sfx}(");
     put_data(e, x->arg[0], PR_any);
     sb_fmt(e->t, ")%s", end);
   } else {
@@ -304,7 +305,7 @@ void put_operands(Emit *e, const Expr *x) {
 }
 
 static void put_call(Emit *e, const Expr *x, const char *name) {
-  put_template(e, e->t, "%s@", name);
+  put_template(e, e->t, "%s${sfx}", name);
   put_operands(e, x);
 }
 
@@ -392,7 +393,10 @@ static void put_shift(Emit *e, const Expr *x) {
   bool is_signed = dtype_is_signed(x->dt), left = x->op == OP_shl;
   const char *end = open_wrap(e, x->dt);
   need(e, left ? RT_shl : is_signed ? RT_sshr : RT_ushr);
-  put_template(e, e->t, left ? "ig_shl@((uint64_t)" : is_signed ? "ig_sshr@(" : "ig_ushr@(");
+  put_template(e, e->t,
+               left        ? "ig_shl${sfx}((uint64_t)"
+               : is_signed ? "ig_sshr${sfx}("
+                           : "ig_ushr${sfx}(");
   put_data(e, x->arg[0], PR_unary);
   sb_puts(e->t, left ? ", (uint64_t)" : ", ");
   put_data(e, x->arg[1], PR_unary);
@@ -512,10 +516,10 @@ static void put_quad(Emit *e, const Expr *x) {
   bool vectors = e->b.mode == BM_vectors;
   if (from->lanes == 2) {
     need(e, vectors ? RT_pair_at : RT_pair);
-    put_template(e, e->t, vectors ? "ig_pair_at@(&" : "ig_pair@(&");
+    put_template(e, e->t, vectors ? "ig_pair_at${sfx}(&" : "ig_pair${sfx}(&");
   } else {
     need(e, vectors ? RT_quad_at : RT_quad);
-    put_template(e, e->t, vectors ? "ig_quad_at@(&" : "ig_quad@(&");
+    put_template(e, e->t, vectors ? "ig_quad_at${sfx}(&" : "ig_quad${sfx}(&");
   }
   put_element(e, from->ref, from->arg, from->narg, 1);
   sb_puts(e->t, ")");
@@ -526,7 +530,7 @@ static void put_random(Emit *e, const Expr *x) {
   if (!digits[x->dt]) unsupported(e, "random numbers of this type");
   need(e, RT_random);
   e->random = true;
-  put_template(e, e->t, "(%s)ig_random@((uint64_t)", c_type(x->dt));
+  put_template(e, e->t, "(%s)ig_random${sfx}((uint64_t)", c_type(x->dt));
   put_data(e, x->arg[0], PR_unary);
   sb_puts(e->t, ", seed, (uint64_t)");
   put_data(e, x->arg[1], PR_unary);

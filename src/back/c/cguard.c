@@ -49,13 +49,16 @@ const char *feature_test(Emit *e, const char *feature) {
 
 /* ---- vectors or not ---- */
 
-/* The baseline variant uses any vectors of its width. */
+/* The baseline variant uses any vectors of its width: those of the smallest target of every
+ * architecture. */
 static void put_any_guard(Emit *e, StrBuf *t) {
   const Target *mine = e->o->target;
   bool first = true;
   for (u32 i = 0; i < target_count; i++) {
     const Target *x = &target_table[i];
-    if (x->lanes != mine->lanes || x->fma < mine->fma) continue;
+    bool larger = i && !strcmp(x->arch, x[-1].arch) && x->lanes == x[-1].lanes;
+    if (larger || x->lanes != mine->lanes || x->fma < mine->fma || x->flushes != mine->flushes)
+      continue;
     sb_fmt(t, "%s(%s)", first ? "" : " || ", x->guard);
     first = false;
   }
@@ -78,26 +81,36 @@ static void put_message(Emit *e, StrBuf *t) {
          e->o->name, e->o->target->name, e->o->target->name);
 }
 
+/* One header for each architecture. */
 void put_intrinsics(StrBuf *t) {
-  sb_puts(t, "#if " GNU "\n#if defined(__x86_64__)\n#include <immintrin.h>\n"
-             "#elif defined(__ARM_NEON)\n#include <arm_neon.h>\n"
-             "#elif defined(__wasm_simd128__)\n#include <wasm_simd128.h>\n#endif\n#endif\n");
+  const char *word = "if";
+  sb_puts(t, "#if " GNU "\n");
+  for (u32 i = target_count; i-- > 0;) {
+    const Target *x = &target_table[i];
+    bool known = !*x->header;
+    for (u32 k = i + 1; k < target_count; k++)
+      known = known || !strcmp(target_table[k].header, x->header);
+    if (known) continue;
+    sb_fmt(t, "#%s %s\n#include <%s>\n", word, x->arch, x->header);
+    word = "elif";
+  }
+  sb_puts(t, "#endif\n#endif\n");
 }
 
 void put_vector_guard(Emit *e, StrBuf *t) {
   if (!has_vector_guard(e)) return;
   if (e->variant->vectors_only) {
-    put_template(e, t, "#define IG_VECTORS@ 1\n");
+    put_template(e, t, "#define IG_VECTORS${sfx} 1\n");
     return;
   }
   sb_fmt(t, "#if " GNU " && \\\n    %s", e->variant->dispatched ? "(" : e->o->target->guard);
   if (e->variant->dispatched) put_any_guard(e, t);
-  put_template(e, t, "\n#define IG_VECTORS@ 1\n");
+  put_template(e, t, "\n#define IG_VECTORS${sfx} 1\n");
   if (checks_cpu(e))
     put_template(e, t,
-                 "#elif " GNU " && \\\n    defined(__x86_64__)\n#define IG_VECTORS@ 1\n"
+                 "#elif " GNU " && \\\n    defined(__x86_64__)\n#define IG_VECTORS${sfx} 1\n"
                  "#define IG_REGION 1 /* functions have a target attribute */\n");
-  put_template(e, t, "#else\n#define IG_VECTORS@ 0\n");
+  put_template(e, t, "#else\n#define IG_VECTORS${sfx} 0\n");
   if (!e->variant->dispatched) put_message(e, t);
   sb_puts(t, "#endif\n");
   if (checks_cpu(e)) sb_puts(t, "#ifndef IG_REGION\n#define IG_REGION 0\n#endif\n");
@@ -115,12 +128,12 @@ void put_fma_fallback(Emit *e, StrBuf *t) {
   for (u32 i = 0; i < 2; i++)
     if (e->variant->math[OP_fma][sums[i].part])
       put_template(e, t,
-                   "#if IG_VECTORS@\n#define %s@ %s@\n"
-                   "#else\n#define %s@(a, b, c) ((a) * (b) + (c))\n#endif\n",
+                   "#if IG_VECTORS${sfx}\n#define %s${sfx} %s${sfx}\n"
+                   "#else\n#define %s${sfx}(a, b, c) ((a) * (b) + (c))\n#endif\n",
                    sums[i].name, sums[i].fused, sums[i].name);
   for (u32 op = 0; op < OP_SCALARS; op++)
     if (e->variant->math[op][MM_u])
-      put_template(e, t, "#if !IG_VECTORS@\n#define im_%s@ im_%s@\n#endif\n",
+      put_template(e, t, "#if !IG_VECTORS${sfx}\n#define im_%s${sfx} im_%s${sfx}\n#endif\n",
                    math_name(e->c, (Op)op, MM_u), math_name(e->c, (Op)op, MM_q));
 }
 
@@ -153,11 +166,11 @@ void put_target_region(Emit *e, StrBuf *t) {
   sb_puts(t, "#if IG_REGION\n");
   put_target_push(t, e->o->target->features);
   for (Emit *x = e->variant->first; x; x = x->next)
-    put_template(x, t, "#define " MINE "_run " MINE "_run_%s\n", target);
+    put_template(x, t, "#define ${entry}_run ${entry}_run_%s\n", target);
   if (starts_threads(e))
     put_template(e, t,
-                 "#define $_threads_start $_threads_start_%s\n"
-                 "#define $_threads_stop $_threads_stop_%s\n",
+                 "#define ${name}_threads_start ${name}_threads_start_%s\n"
+                 "#define ${name}_threads_stop ${name}_threads_stop_%s\n",
                  target, target);
   sb_puts(t, "#define IG_ENTRY static\n#else\n#define IG_ENTRY\n#endif\n");
 }
@@ -177,7 +190,7 @@ u32 cpu_status(Emit *e) {
   const char *features = e->o->target->features;
   StrBuf lacks = sb_new(&e->c->keep);
   sb_puts(&lacks, "this CPU lacks one of ");
-  sb_subst(&lacks, features, strlen(features), ",", &(const char *){", "});
+  for (const char *s = features; *s; s++) sb_fmt(&lacks, *s == ',' ? "%c " : "%c", *s);
   return status_add(e, LOC_NONE, str_intern(e->c, lacks.at, lacks.n));
 }
 
@@ -186,8 +199,9 @@ void put_target_region_end(Emit *e, StrBuf *t) {
   if (!checks_cpu(e)) return;
   sb_puts(t, "\n#if IG_REGION\n");
   put_target_pop(t);
-  for (Emit *x = e->variant->first; x; x = x->next) put_template(x, t, "#undef " MINE "_run\n");
-  if (starts_threads(e)) put_template(e, t, "#undef $_threads_start\n#undef $_threads_stop\n");
+  for (Emit *x = e->variant->first; x; x = x->next) put_template(x, t, "#undef ${entry}_run\n");
+  if (starts_threads(e))
+    put_template(e, t, "#undef ${name}_threads_start\n#undef ${name}_threads_stop\n");
   put_part_begin(e, t, 0);
   sb_puts(t, "\n/* Call before any code that the CPU may not support. */\n"
              "static int ig_can_run(void) {\n  return ");
@@ -195,16 +209,16 @@ void put_target_region_end(Emit *e, StrBuf *t) {
   sb_puts(t, ";\n}\n");
   for (Emit *x = e->variant->first; x; x = x->next)
     put_template(x, t,
-                 "\nint " MINE "_run(void *arena%s) {\n  return ig_can_run() ? " MINE
-                 "_run_%s(arena%s) : %u;\n}\n",
+                 "\nint ${entry}_run(void *arena%s) {\n  return ig_can_run() ? "
+                 "${entry}_run_%s(arena%s) : %u;\n}\n",
                  sb_cstr(&x->entry.params), target, sb_cstr(&x->entry.args), cpu_status(e));
   if (starts_threads(e))
     put_template(e, t,
-                 "\nint $_threads_start(void *arena, int threads) {\n"
+                 "\nint ${name}_threads_start(void *arena, int threads) {\n"
                  "  if (!ig_can_run()) return arena && (uintptr_t)arena %% 64 == 0;\n"
-                 "  return $_threads_start_%s(arena, threads);\n}\n"
-                 "\nvoid $_threads_stop(void *arena) {\n"
-                 "  if (ig_can_run()) $_threads_stop_%s(arena);\n}\n",
+                 "  return ${name}_threads_start_%s(arena, threads);\n}\n"
+                 "\nvoid ${name}_threads_stop(void *arena) {\n"
+                 "  if (ig_can_run()) ${name}_threads_stop_%s(arena);\n}\n",
                  target, target);
   put_part_end(e, t);
   sb_puts(t, "#endif\n");
@@ -213,8 +227,9 @@ void put_target_region_end(Emit *e, StrBuf *t) {
 /* ---- name of the target ---- */
 
 void put_target_name(Emit *e, StrBuf *t) {
-  put_template(e, t, "\nconst char *$_target(void) {\n");
+  put_template(e, t, "\nconst char *${name}_target(void) {\n");
   if (has_vector_guard(e))
-    put_template(e, t, "#if !IG_VECTORS@\n  return \"%s-loops\";\n#endif\n", e->o->target->name);
+    put_template(e, t, "#if !IG_VECTORS${sfx}\n  return \"%s-loops\";\n#endif\n",
+                 e->o->target->name);
   sb_fmt(t, "  return \"%s\";\n}\n", e->o->target->name);
 }

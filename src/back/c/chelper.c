@@ -33,7 +33,7 @@ const char *vector_type(Emit *e, DType k, bool memory) {
   StrBuf t = sb_new(e->b.a);
   e->variant->vec.type[k][log2_of(e->b.w)] = true;
   if (memory) e->variant->vec.memory[k][log2_of(e->b.w)] = true;
-  put_template(e, &t, "ig_%sx%u%s@", dtype_info[k].name, e->b.w, memory ? "u" : "");
+  put_template(e, &t, "ig_%sx%u%s${sfx}", dtype_info[k].name, e->b.w, memory ? "u" : "");
   return sb_cstr(&t);
 }
 
@@ -97,6 +97,8 @@ static const struct VecHelper *find_row(const Emit *e, const char *name, DType k
   char kind = dtype_is_float(k) ? 'F' : dtype_is_signed(k) ? 'I' : 'U';
   for (u32 i = 0; i < sizeof rows / sizeof *rows; i++) {
     const char *kinds = rows[i].kinds;
+    if (*kinds == 'v' && (!e->o->target->flushes || k == DT_f64)) continue;
+    kinds += *kinds == 'v';
     bool fits = *kinds == '*' || *kinds == kind || (*kinds == 'I' && kind == 'U');
     if (fits && !strcmp(rows[i].name, name) &&
         (!rows[i].bits || rows[i].bits == register_bits(e, k)))
@@ -122,85 +124,106 @@ static const char *longer_type(Emit *e, DType k, u32 times) {
   return t;
 }
 
-/* Expands the mark $ and this letter. */
-static void put_letter(Emit *e, StrBuf *t, char letter, DType k, const char *loop) {
+/* A row being written. */
+typedef struct RowCtx {
+  Emit *e;
+  DType k;
+  const char *loop;
+  size_t signed_at; /* start of the part for signed elements */
+} RowCtx;
+
+/* A value that is a type or a function of vectors with as many lanes; NULL: another value. */
+static const char *type_or_function(Emit *e, const char *name, DType k) {
   u32 bytes = dtype_bytes(k);
+  const struct RowVar {
+    const char *name, *function; /* function: NULL for a type */
+    DType k;
+  } vars[] = {{"vec", NULL, k},
+              {"f32", NULL, DT_f32},
+              {"i32", NULL, DT_i32},
+              {"i16", NULL, DT_i16},
+              {"mask", NULL, signed_of(bytes)},
+              {"uint", NULL, unsigned_of(bytes)},
+              {"select", "select", k},
+              {"select_f32", "select", DT_f32},
+              {"narrow", "narrow", DT_i32},
+              {"quantize", "quantize", k},
+              {"whole", "whole", k}};
+  for (const struct RowVar *v = vars; v < vars + sizeof vars / sizeof *vars; v++)
+    if (!strcmp(v->name, name))
+      return v->function ? need_vector(e, v->function, v->k, NULL) : vector_type(e, v->k, false);
+  return NULL;
+}
+
+/* The value of ${name} in a row; see cvop.def. */
+static void put_row_var(void *data, StrBuf *t, const char *at, size_t n) {
+  RowCtx *r = data;
+  Emit *e = r->e;
+  DType k = r->k;
+  const char *name = str_text(e->c, str_intern(e->c, at, n));
+  const char *text = type_or_function(e, name, k);
   const struct X86 *m = x86;
   Scalar lo, hi;
   while (m->bits && m->bits != register_bits(e, k)) m++;
   dtype_limits(k, &lo, &hi);
-  switch (letter) {
-  case 'T': sb_puts(t, vector_type(e, k, false)); break;
-  case 'W': sb_puts(t, longer_type(e, k, BYTES_JOINED)); break;
-  case 'F': sb_puts(t, vector_type(e, DT_f32, false)); break;
-  case 'I': sb_puts(t, vector_type(e, DT_i32, false)); break;
-  case 'H': sb_puts(t, vector_type(e, DT_i16, false)); break;
-  case 'M': sb_puts(t, vector_type(e, signed_of(bytes), false)); break;
-  case 'U': sb_puts(t, vector_type(e, unsigned_of(bytes), false)); break;
-  case 'e': sb_puts(t, c_type(k)); break;
-  case 'd': sb_puts(t, dtype_info[k].name); break;
-  case 'k': sb_fmt(t, "%sx%u", dtype_info[k].name, e->b.w); break;
-  case 'w': sb_fmt(t, "%u", e->b.w); break;
-  case '<': sb_fmt(t, "%d", (int)lo.i); break;
-  case '>': sb_fmt(t, "%d", (int)hi.i); break;
-  case 'Y': sb_puts(t, m->bits ? "defined(__x86_64__)" : "0"); break;
-  case 'X': sb_puts(t, m->bits ? feature_test(e, m->feature) : "0"); break;
-  case '!': e->variant->vec.intrinsics = true; break;
-  case 'p':
+#define IS(word) (!strcmp(name, word))
+  if (text) {
+    sb_puts(t, text);
+  } else if (*name >= 'A' && *name <= 'Z') {
+    sb_puts(t, feature_test(e, name));
+  } else if (IS("vec4")) {
+    sb_puts(t, longer_type(e, k, BYTES_JOINED));
+  } else if (IS("elem")) {
+    sb_puts(t, c_type(k));
+  } else if (IS("dtype")) {
+    sb_puts(t, dtype_info[k].name);
+  } else if (IS("type")) {
+    sb_fmt(t, "%sx%u", dtype_info[k].name, e->b.w);
+  } else if (IS("lanes")) {
+    sb_fmt(t, "%u", e->b.w);
+  } else if (IS("min") || IS("max")) {
+    sb_fmt(t, "%d", (int)(IS("min") ? lo.i : hi.i));
+  } else if (IS("x86")) {
+    sb_puts(t, m->bits ? "defined(__x86_64__)" : "0");
+  } else if (IS("simd")) {
+    sb_puts(t, m->bits ? feature_test(e, m->feature) : "0");
+  } else if (IS("mm") || IS("intrinsics")) {
     e->variant->vec.intrinsics = true;
-    sb_puts(t, m->prefix);
-    break;
-  case 's': sb_puts(t, k == DT_f64 ? "pd" : "ps"); break;
-  case 'v': sb_puts(t, m->type); break;
-  case 'b': sb_puts(t, dtype_is_signed(k) ? "s" : "us"); break;
-  case 'x':
+    sb_puts(t, IS("mm") ? m->prefix : "");
+  } else if (IS("ps")) {
+    sb_puts(t, k == DT_f64 ? "pd" : "ps");
+  } else if (IS("m")) {
+    sb_fmt(t, "__m%s", m->type);
+  } else if (IS("us")) {
+    sb_puts(t, dtype_is_signed(k) ? "s" : "us");
+  } else if (IS("xs")) {
     for (u32 i = 0; i < e->b.w; i++) sb_puts(t, i ? ", x" : "x");
-    break;
-  case 'S': sb_puts(t, need_vector(e, "select", k, NULL)); break;
-  case 'Q': sb_puts(t, need_vector(e, "select", DT_f32, NULL)); break;
-  case 'J': sb_puts(t, need_vector(e, "narrow", DT_i32, NULL)); break;
-  case 'q': sb_puts(t, need_vector(e, "quantise", k, NULL)); break;
-  case 'n': sb_puts(t, need_vector(e, "whole", k, NULL)); break;
-  case 'L': sb_puts(t, loop); break;
-  default: bug(e->c, LOC_NONE, "cvop.def: $%c", letter);
+  } else if (IS("vec_of_r")) {
+    const char *close = open_convert(e, t, DT_i32, k);
+    sb_fmt(t, "r%s", close);
+  } else if (IS("loop")) {
+    sb_puts(t, r->loop);
+  } else if (IS("signed")) {
+    r->signed_at = t->n;
+  } else if (IS("end")) {
+    if (!dtype_is_signed(k)) t->n = r->signed_at;
+  } else { /* those of every template */
+    sb_subst(e->c, t, at - 2, n + 3, e->vars);
   }
+#undef IS
 }
 
-static void put_row(Emit *e, StrBuf *t, const char *s, DType k, const char *loop) {
-  for (; *s; s++) {
-    size_t n = strcspn(s, "$");
-    sb_put(t, s, n);
-    s += n;
-    if (!*s) return;
-    const char *end = s + 2;
-    if (s[1] == '(') { /* $(FEATURE) */
-      end = strchr(s, ')');
-      sb_puts(t, feature_test(e, str_text(e->c, str_intern(e->c, s + 2, (size_t)(end - s - 2)))));
-      s = end;
-    } else if (s[1] == '[') { /* $[Fx] */
-      const char *close = open_convert(e, t, s[2] == 'F' ? DT_f32 : DT_i32, k);
-      sb_fmt(t, "%c%s", s[3], close);
-      s += 4;
-    } else if (s[1] == '?') { /* up to $; */
-      if (!dtype_is_signed(k)) end = strstr(s, "$;") + 2;
-      s = end - 1;
-    } else {
-      if (s[1] != ';') put_letter(e, t, s[1], k, loop);
-      s++;
-    }
-  }
-}
-
-/* NULL: no row of that width. loop: the operation lane by lane, for rows that use $L. */
+/* NULL: no row of that width. loop: the operation lane by lane, for rows that use ${loop}. */
 const char *need_vector(Emit *e, const char *what, DType k, const char *loop) {
   const struct VecHelper *row = find_row(e, what, k);
   StrBuf n = sb_new(e->b.a);
-  put_template(e, &n, "ig_%s_%sx%u@", what, dtype_info[k].name, e->b.w);
+  put_template(e, &n, "ig_%s_%sx%u${sfx}", what, dtype_info[k].name, e->b.w);
   const char *name = sb_cstr(&n);
   if (!row || !is_wanted(e, name)) return row ? name : NULL;
-  StrBuf t = sb_new(e->b.a);
-  put_row(e, &t, row->text, k, loop);
-  put_template_text(e, &e->variant->vec.text, sb_cstr(&t));
+  StrBuf t = sb_new(e->b.a); /* functions that the row needs precede it in the file */
+  RowCtx r = {.e = e, .k = k, .loop = loop};
+  sb_expand(&t, row->text, strlen(row->text), put_row_var, &r);
+  sb_put(&e->variant->vec.text, t.at, t.n);
   return name;
 }
 
@@ -227,10 +250,10 @@ const char *need_loop(Emit *e, const Expr *x, DType from) {
   StrBuf n = sb_new(e->b.a);
   u32 w = e->b.w;
   if (x->op == OP_cast || x->op == OP_bitcast)
-    put_template(e, &n, "ig_%s%s_%s_%sx%u@", op_info[x->op].name, x->sat ? "_sat" : "",
+    put_template(e, &n, "ig_%s%s_%s_%sx%u${sfx}", op_info[x->op].name, x->sat ? "_sat" : "",
                  dtype_info[from].name, dtype_info[x->dt].name, w);
   else
-    put_template(e, &n, "ig_%s_lanes_%sx%u@", op_info[x->op].name, dtype_info[from].name, w);
+    put_template(e, &n, "ig_%s_lanes_%sx%u${sfx}", op_info[x->op].name, dtype_info[from].name, w);
   const char *name = sb_cstr(&n);
   if (!is_wanted(e, name)) return name;
   DType k = elem_of(from), r = elem_of(x->dt);
@@ -257,7 +280,7 @@ const char *need_narrow(Emit *e, DType dt, bool store) {
   if (dt == DT_f16) return need_vector(e, store ? "store_f16" : "load_f16", DT_f32, NULL);
   StrBuf n = sb_new(e->b.a);
   u32 w = e->b.w;
-  put_template(e, &n, "ig_%s_%sx%u@", store ? "store" : "load", dtype_info[dt].name, w);
+  put_template(e, &n, "ig_%s_%sx%u${sfx}", store ? "store" : "load", dtype_info[dt].name, w);
   const char *name = sb_cstr(&n), *type = vector_type(e, DT_f32, false);
   if (!is_wanted(e, name)) return name;
   StrBuf t = sb_new(e->b.a), *outer = e->t;

@@ -18,7 +18,7 @@ static void put_idx_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec
 
 static void put_idx_call(Emit *e, const Expr *x, RtSnippet n, const char *name) {
   need(e, n);
-  put_template(e, e->t, "%s@(", name);
+  put_template(e, e->t, "%s${sfx}(", name);
   put_idx(e, x->arg[0], PR_any);
   sb_puts(e->t, ", ");
   put_idx(e, x->arg[1], PR_any);

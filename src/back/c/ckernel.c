@@ -9,7 +9,7 @@
  * The stack bound is counted here, not in a pass, since it depends on what C compilers make of this
  * text, also without optimization. The LLVM back end states no bound. */
 #include "back/c/c.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 #include <inttypes.h>
 
@@ -130,7 +130,7 @@ static void put_share(Emit *e, const Uses *u, u32 number, const StrBuf *params,
   u32 seed = u->takes.buf.n + u->takes.var.n, n = seed + u->takes.random;
   sb_puts(share, "\nstatic void ");
   put_kernel_name(e, share, "share_", number);
-  put_template(e, share, "(ig_job@ *j%s", params->n ? ", " : "");
+  put_template(e, share, "(ig_job${sfx} *j%s", params->n ? ", " : "");
   sb_put(share, params->at, params->n);
   sb_fmt(share, ", ptrdiff_t chunk, ptrdiff_t count) {\n  j->kernel = %u;\n", number);
   sb_fmt(part, "  case %u:\n    ", number);
@@ -148,7 +148,7 @@ static void put_share(Emit *e, const Uses *u, u32 number, const StrBuf *params,
            i - u->takes.buf.n);
     sb_fmt(part, "(%s)j->a[%u].%c", c_type(dt), i, way);
   }
-  put_template(e, share, "  ig_parallel_for@(j, chunk, count);\n}\n");
+  put_template(e, share, "  ig_parallel_for${sfx}(j, chunk, count);\n}\n");
   sb_fmt(part, "%sfrom, to);\n    break;\n", n ? ", " : "");
   if (n > k->args) k->args = n;
   k->n++;
@@ -318,6 +318,6 @@ void put_kernel_call(Emit *e, StmtId id) {
   sb_puts(e->t, "); ");
   put_trailing_comment(e, e->t, s.label);
   put_profile_call(e, id);
-  if (e->o->ticks) put_template(e, e->t, "$_tick($_user, %u);\n", id);
+  if (e->o->ticks) put_template(e, e->t, "${name}_tick(${name}_user, %u);\n", id);
   arena_rewind(&e->c->scratch, m);
 }

@@ -6,13 +6,14 @@
  * the same bits; imk_pow2 rounds once in both. */
 #include "back/c/c.h"
 
-#include "ir/quick.h"
+#include "ir/math/quick.h"
 
 enum { VALUES = 64 }; /* stack values of a function that is not inlined */
 
 /* Requests the helper function of an operation, if it needs one. */
 static void need_operation(Emit *e, QuickOp op) {
   const char *name = op == QO_const ? "imk_all" : quick_function(op);
+  if (e->o->target->flushes && quick_call(op)) name = quick_call(op);
   if (!name || !need_vector(e, name, DT_f32, NULL)) return;
   if (op == QO_mad) e->variant->math[OP_fma][MM_f] = true;
   if (op == QO_farsin) e->variant->math[OP_sin][MM_f] = true;
@@ -32,9 +33,10 @@ static void put_function(Emit *e, const char *name) {
   for (u32 op = 0; op < QO_COUNT;
        op++) /* in a fixed order: that of the steps depends on the compiler */
     if (quick_has(&q, (QuickOp)op)) need_operation(e, (QuickOp)op);
-  put_template(e, &suffix, "x%u@", w);
-  quick_write(&e->variant->vec.text, &q,
-              &(QuickForm){"static inline IG_QUICK ", f, u, sb_cstr(&suffix), w});
+  put_template(e, &suffix, "x%u${sfx}", w);
+  quick_write(
+      &e->variant->vec.text, &q,
+      &(QuickForm){"static inline IG_QUICK ", f, u, sb_cstr(&suffix), w, e->o->target->flushes});
 }
 
 const char *need_quick(Emit *e, const Expr *x) {
@@ -47,6 +49,6 @@ const char *need_quick(Emit *e, const Expr *x) {
   u64 frame = VALUES * 4 * e->b.w;
   if (frame > e->variant->vec.quick_frame) e->variant->vec.quick_frame = frame;
   put_function(e, part);
-  put_template(e, &name, "im_%sx%u@", part, e->b.w);
+  put_template(e, &name, "im_%sx%u${sfx}", part, e->b.w);
   return sb_cstr(&name);
 }

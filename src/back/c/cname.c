@@ -4,9 +4,8 @@
  * unique identifiers that are not reserved by the language or a compiler.
  *
  * Kernels with equal text share one function, independent of loop names and of operands being
- * weights. Inside a kernel, numbered marks therefore stand for such names and are replaced when the
- * function is written. A mark is a control character, which C text never contains, a number, and
- * MARK_END. */
+ * weights. A kernel is therefore written as a template, in which ${v1} stands for a variable and
+ * ${p0} for a parameter. The names are filled in when the function is written. */
 #include "back/c/c.h"
 
 #include <string.h>
@@ -19,7 +18,7 @@ static bool is_digit(char ch) {
   return ch >= '0' && ch <= '9';
 }
 
-enum { MARK_VAR = 1, MARK_END = 2, MARK_PARAM = 3, BASE = 4 };
+enum { BASE = 4 };
 
 /* ---- kernels ---- */
 
@@ -34,7 +33,7 @@ const char *kernel_ident(Emit *e, Str label) {
 }
 
 void put_kernel_name(Emit *e, StrBuf *t, const char *prefix, u32 number) {
-  put_template(e, t, "$_%s%s_%u@", prefix, e->variant->kernels.word.at[number], number);
+  put_template(e, t, "${name}_%s%s_%u${sfx}", prefix, e->variant->kernels.word.at[number], number);
 }
 
 /* ---- variables ---- */
@@ -68,7 +67,7 @@ static bool is_param(const char *name) {
 static const char *mark(Emit *e, const char *name) {
   if (!e->in_kernel) return name;
   StrBuf t = sb_new(&e->c->scratch);
-  sb_fmt(&t, "%c%u%c", MARK_VAR, e->names.mark.n, MARK_END);
+  sb_fmt(&t, "${v%u}", e->names.mark.n);
   *vec_push(&e->c->scratch, &e->names.mark) = name;
   return sb_cstr(&t);
 }
@@ -107,30 +106,33 @@ const char *name_let(Emit *e, VarId v) {
   return mark(e, sb_cstr(&t));
 }
 
-/* ---- marks ---- */
+/* ---- templates of kernels ---- */
 
 void put_param_mark(StrBuf *t, u32 number) {
-  sb_fmt(t, "%c%u%c", MARK_PARAM, number, MARK_END);
+  sb_fmt(t, "${p%u}", number);
+}
+
+typedef struct Naming {
+  const LocalNames *names;
+  const char *const *param;
+  size_t written, counted; /* bytes of names, in full and as they count */
+} Naming;
+
+static void put_name(void *data, StrBuf *t, const char *mark, size_t n) {
+  Naming *x = data;
+  bool is_of_param = *mark == 'p';
+  u32 number = 0;
+  for (size_t i = 1; i < n; i++) number = 10 * number + (u32)(mark[i] - '0');
+  const char *name = is_of_param ? x->param[number] : x->names->mark.at[number], *end = name;
+  sb_puts(t, name);
+  while (*end >= 'a' && *end <= 'z') end++;
+  x->counted += 1 + (is_of_param ? n - 1 : *end == '_' ? 0 : strlen(end));
+  x->written += strlen(name);
 }
 
 u64 put_named(const LocalNames *names, StrBuf *t, const StrBuf *marked, const char *const *param) {
-  const char *s = marked->at, *end = s + marked->n;
-  u64 bytes = 0;
-  while (s < end) {
-    size_t k = 0;
-    while (s + k < end && s[k] != MARK_VAR && s[k] != MARK_PARAM) k++;
-    sb_put(t, s, k);
-    bytes += k;
-    s += k;
-    if (s == end) break;
-    bool is_of_param = *s == MARK_PARAM;
-    u32 number = 0, digits = 0;
-    for (s++; *s != MARK_END; s++, digits++) number = 10 * number + (u32)(*s - '0');
-    const char *name = is_of_param ? param[number] : names->mark.at[number];
-    sb_puts(t, name);
-    s++;
-    while (*name >= 'a' && *name <= 'z') name++;
-    bytes += 1 + (is_of_param ? digits : *name == '_' ? 0 : strlen(name));
-  }
-  return bytes;
+  Naming x = {names, param, 0, 0};
+  size_t before = t->n;
+  sb_expand(t, marked->at, marked->n, put_name, &x);
+  return t->n - before - x.written + x.counted;
 }

@@ -128,23 +128,24 @@ void put_statuses(Emit *e, StrBuf *t) {
 #undef STATUS
   };
   put_template(e, t,
-               "/* Return values. $_why returns the text of each. */\n"
-               "enum $_status {\n");
+               "/* Return values. ${name}_why returns the text of each. */\n"
+               "enum ${name}_status {\n");
   for (u32 i = 0; i < STATUS_COUNT; i++) {
     StrBuf upper = sb_new(&e->c->scratch);
     sb_upper(&upper, names[i]);
-    put_template(e, t, "  `_%s%s = %u, /* %s */\n", i ? "ERR_" : "", i ? sb_cstr(&upper) : "OK", i,
-                 status_means[i]);
+    put_template(e, t, "  ${NAME}_%s%s = %u, /* %s */\n", i ? "ERR_" : "",
+                 i ? sb_cstr(&upper) : "OK", i, status_means[i]);
   }
   /* the CPU's status is added last */
   u32 cpu = checks_cpu(e) ? cpu_status(e) : 0, end = STATUS_COUNT + e->variant->why.text.n;
   if (cpu)
-    put_template(e, t, "  `_ERR_CPU = %u, /* this CPU lacks instructions that the code needs */\n",
+    put_template(e, t,
+                 "  ${NAME}_ERR_CPU = %u, /* this CPU lacks instructions that the code needs */\n",
                  cpu);
   if ((cpu ? cpu : end) > STATUS_COUNT)
-    put_template(e, t,
-                 "  `_ERR_MODEL = %u, /* and above: a requirement of the model is not met */\n",
-                 STATUS_COUNT);
+    put_template(
+        e, t, "  ${NAME}_ERR_MODEL = %u, /* and above: a requirement of the model is not met */\n",
+        STATUS_COUNT);
   sb_puts(t, "};\n");
 }
 
@@ -168,7 +169,7 @@ static void put_array_comment(Emit *e, StrBuf *t, const EmitParam *x) {
            buf_elements(e, x->kind == PK_in ? e->p->in.at[x->i] : e->p->out.at[x->i]));
     return;
   }
-  put_template(e, t, ", %s" MY_CAPS "_%sPUT%u_ELEMENTS elements",
+  put_template(e, t, ", %s${ENTRY}_%sPUT%u_ELEMENTS elements",
                open ? "known after the run: room for " : "at most ",
                x->kind == PK_in ? "IN" : "OUT", x->i);
 }
@@ -182,7 +183,7 @@ static void put_param_comment(Emit *e, StrBuf *t, const EmitParam *x, int width)
   }
   switch (x->kind) {
   case PK_weights:
-    put_template(e, t, "`_WEIGHT_BYTES bytes of weights, aligned to 64 bytes");
+    put_template(e, t, "${NAME}_WEIGHT_BYTES bytes of weights, aligned to 64 bytes");
     break;
   case PK_size: {
     const SymInfo *s = dim_syminfo(e->p->dims, x->i);
@@ -202,17 +203,18 @@ void put_prototype(Emit *e, StrBuf *t) {
   int width = 5; /* arena */
   for (u32 i = 0; i < all.n; i++)
     if ((int)strlen(all.at[i].name) > width) width = (int)strlen(all.at[i].name);
-  put_template(
-      e, t,
-      "/* Runs the model once; returns `_OK or another enum $_status. Arrays are dense and "
-      "row-major. They must not\n * overlap each other or the arena.\n"
-      " *   %-*s  `_ARENA_BYTES bytes, must be aligned to 64 bytes (`_ARENA_ALIGN), for one "
-      "run at a time\n",
-      width, "arena");
+  put_template(e, t,
+               "/* Runs the model once; returns ${NAME}_OK or another enum ${name}_status. Arrays "
+               "are dense and "
+               "row-major. They must not\n * overlap each other or the arena.\n"
+               " *   %-*s  ${NAME}_ARENA_BYTES bytes, must be aligned to 64 bytes "
+               "(${NAME}_ARENA_ALIGN), for one "
+               "run at a time\n",
+               width, "arena");
   for (u32 i = 0; i < all.n; i++) put_param_comment(e, t, &all.at[i], width);
   sb_puts(t, " */\n");
   size_t line = t->n;
-  put_template(e, t, "int " MINE "_run(void *arena");
+  put_template(e, t, "int ${entry}_run(void *arena");
   for (u32 i = 0; i < all.n; i++) {
     const EmitParam *x = &all.at[i];
     bool value = x->kind == PK_size || x->kind == PK_seed;
@@ -237,7 +239,7 @@ void put_named_macros(Emit *e, StrBuf *t) {
     const char *fact = x->kind == PK_size ? "MAX" : "ELEMENTS";
     if (x->kind != PK_size && x->kind != PK_in && x->kind != PK_out) continue;
     sb_upper(&upper, x->name);
-    put_template(e, t, "#define " MY_CAPS "_%s_%s_%s " MY_CAPS "_%s%u_%s\n", what, sb_cstr(&upper),
-                 fact, what, x->i, fact);
+    put_template(e, t, "#define ${ENTRY}_%s_%s_%s ${ENTRY}_%s%u_%s\n", what, sb_cstr(&upper), fact,
+                 what, x->i, fact);
   }
 }

@@ -36,22 +36,24 @@ void put_profile_begin(Emit *e, StrBuf *t) {
 
 void put_profile_macro(Emit *e, StrBuf *t) {
   if (e->o->profile)
-    put_template(e, t,
-                 "#ifndef `_PROFILE\n#define `_PROFILE(kernel) $_profile(kernel)\n#endif\n"
-                 "#define IG_PROFILE(kernel) `_PROFILE(kernel)\n");
+    put_template(
+        e, t,
+        "#ifndef ${NAME}_PROFILE\n#define ${NAME}_PROFILE(kernel) ${name}_profile(kernel)\n#endif\n"
+        "#define IG_PROFILE(kernel) ${NAME}_PROFILE(kernel)\n");
 }
 
 void put_profile_declarations(Emit *e, StrBuf *t, u32 kernels) {
   if (e->o->profile)
     put_template(
         e, t,
-        "/* Defined by the caller. $_run calls it with -1 at the start and after "
+        "/* Defined by the caller. ${name}_run calls it with -1 at the start and after "
         "every kernel with\n"
-        " * its number, 0 to `_KERNELS - 1, in the thread that called $_run. A macro "
-        "`_PROFILE(kernel) that is\n"
-        " * defined when $.c is compiled replaces it. */\n"
-        "#define `_KERNELS %u\nvoid $_profile(int kernel);\n"
-        "/* Names of the model's values that a kernel computes. */\nconst char *$_kernel_name(int "
+        " * its number, 0 to ${NAME}_KERNELS - 1, in the thread that called ${name}_run. A macro "
+        "${NAME}_PROFILE(kernel) that is\n"
+        " * defined when ${name}.c is compiled replaces it. */\n"
+        "#define ${NAME}_KERNELS %u\nvoid ${name}_profile(int kernel);\n"
+        "/* Names of the model's values that a kernel computes. */\nconst char "
+        "*${name}_kernel_name(int "
         "kernel);\n",
         kernels);
 }
@@ -62,6 +64,6 @@ void put_profile_names(Emit *e, StrBuf *t) {
   const char **line = NEWS(&e->c->scratch, const char *, n + 1);
   for (u32 i = 0; i < n; i++) line[i] = e->variant->profile.kernel.at[i].nodes;
   line[n] = "not a kernel of this model";
-  put_template(e, t, "\n%sconst char *$_kernel_name@(int kernel) {\n", linkage(e));
+  put_template(e, t, "\n%sconst char *${name}_kernel_name${sfx}(int kernel) {\n", linkage(e));
   put_string_lookup(t, "kernel", line, n + 1);
 }

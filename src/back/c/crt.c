@@ -25,7 +25,7 @@ void need(Emit *e, RtSnippet n) {
 }
 
 void put_template_text(Emit *e, StrBuf *t, const char *text) {
-  sb_subst(t, text, strlen(text), "@$`" MINE MY_CAPS, e->marks);
+  sb_subst(e->c, t, text, strlen(text), e->vars);
 }
 
 void put_template(Emit *e, StrBuf *t, const char *fmt, ...) {
@@ -58,7 +58,7 @@ const char *math_name(Ctx *c, Op op, MathMode part) {
 static const char *fma_test(Emit *e) {
   const char *test = feature_test(e, "FMA");
   if (e->variant->vectors_only || strcmp(test, "1") != 0) return test;
-  return has_vector_guard(e) ? str_text(e->c, str_fmt(e->c, "IG_VECTORS%s", e->marks[0]))
+  return has_vector_guard(e) ? str_text(e->c, str_fmt(e->c, "IG_VECTORS%s", e->vars[TV_sfx].text))
                              : MATHLIB_FMA;
 }
 
@@ -69,7 +69,7 @@ void put_math(Emit *e, StrBuf *out) {
       if (e->variant->math[op][part] ||
           (part == MM_q && e->variant->math[op][MM_u] && has_fallback(e)))
         sb_fmt(&names, "%s ", math_name(e->c, (Op)op, (MathMode)part));
-  if (names.n) mathlib_write(out, sb_cstr(&names), e->marks[0], fma_test(e));
+  if (names.n) mathlib_write(out, sb_cstr(&names), e->vars[TV_sfx].text, fma_test(e));
 }
 
 /* Keeps letters, digits and a few marks: other characters could end the comment or control a

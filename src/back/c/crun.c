@@ -81,7 +81,8 @@ StrList emit_fact_lines(const Prog *const *body, u32 n, const char *march, u64 m
 
 static void put_facts(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 arena) {
   StrList lines = emit_fact_lines(body, n, e->o->march, e->o->hash, arena);
-  put_template(e, t, "\nextern const char *const $_facts[];\nconst char *const $_facts[] = {\n");
+  put_template(
+      e, t, "\nextern const char *const ${name}_facts[];\nconst char *const ${name}_facts[] = {\n");
   for (u32 i = 0; i < lines.n; i++) {
     sb_puts(t, "  ");
     emit_string(t, str_text(e->c, lines.at[i]), str_len(e->c, lines.at[i]));
@@ -96,9 +97,9 @@ void put_caller(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 arena) {
   StrBuf call = sb_new(&e->c->keep);
   put_facts(e, t, body, n, arena);
   put_template(e, t,
-               "\nint $_call" CALL_PARAMS ";\nint $_call" CALL_PARAMS " {\n"
+               "\nint ${name}_call" CALL_PARAMS ";\nint ${name}_call" CALL_PARAMS " {\n"
                "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");
-  put_template(e, &call, "  return $_run(arena");
+  put_template(e, &call, "  return ${name}_run(arena");
   if (e->o->weights == WM_pointer) sb_fmt(&call, ", in[%u]", e->p->in.n);
   put_run_args(e, &call,
                &(ArgForms){", size[%u]", ", seed", ", in[%u]", ", out[%u]", ", shape[%u]"});
@@ -164,14 +165,16 @@ void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts fa
                  StrBuf *out) {
   u64 test_bytes = facts.selftest_bytes;
   bool state = prog_has_state(p);
-  StrBuf filled = sb_new(&p->c->scratch), *t = &filled; /* $ is the name */
-  sb_puts(t, "\nextern int $_call" CALL_PARAMS ";\nextern const char *$_why(int status);\n");
-  if (test_bytes) sb_puts(t, "extern int $_selftest(void *memory);\n");
-  if (state) sb_puts(t, "extern void $_reset(void *arena);\n");
+  const TemplateVar vars[] = {{"name", name}, {0}};
+  StrBuf filled = sb_new(&p->c->scratch), *t = &filled; /* a template */
+  sb_puts(t, "\nextern int ${name}_call" CALL_PARAMS
+             ";\nextern const char *${name}_why(int status);\n");
+  if (test_bytes) sb_puts(t, "extern int ${name}_selftest(void *memory);\n");
+  if (state) sb_puts(t, "extern void ${name}_reset(void *arena);\n");
   if (threads > 1)
-    sb_puts(t, "extern int $_threads_start(void *arena, int threads);\n"
-               "extern void $_threads_stop(void *arena);\n");
-  sb_subst(out, t->at, t->n, "$", &name);
+    sb_puts(t, "extern int ${name}_threads_start(void *arena, int threads);\n"
+               "extern void ${name}_threads_stop(void *arena);\n");
+  sb_subst(p->c, out, t->at, t->n, vars);
   for (u32 is_out = 0; is_out < 2; is_out++) {
     u32 n = is_out ? p->out.n : p->in.n;
     sb_fmt(out, "static const Value %s[%u] = {\n", is_out ? "outputs" : "inputs", n + 1);
@@ -188,15 +191,16 @@ void emit_runner(const Prog *p, const char *name, const u32 *limit, EmitFacts fa
   sb_fmt(out, "static const int64_t sizes[%u] = {", ns + 1);
   for (u32 s = 0; s < ns; s++) sb_fmt(out, "%" PRId64 ", ", dim_syminfo(p->dims, s)->hi);
   t->n = 0;
-  sb_fmt(t,
-         "0};\nconst Model ingot_model = {\"$\", %u, %u, %u, %u, inputs, outputs, kept, sizes, "
-         "%" PRIu64 ", %" PRIu64 ", $_call, $_why, %s, %s, %s, %u, %u};\n",
-         p->in.n, p->out.n, ns, nkept, facts.arena_bytes, test_bytes,
-         test_bytes ? "$_selftest" : "0", state ? "$_reset" : "0",
-         threads > 1 ? "$_threads_start, $_threads_stop" : "0, 0", threads > 1 ? threads : 1,
-         facts.nprofile);
+  sb_fmt(
+      t,
+      "0};\nconst Model ingot_model = {\"${name}\", %u, %u, %u, %u, inputs, outputs, kept, sizes, "
+      "%" PRIu64 ", %" PRIu64 ", ${name}_call, ${name}_why, %s, %s, %s, %u, %u};\n",
+      p->in.n, p->out.n, ns, nkept, facts.arena_bytes, test_bytes,
+      test_bytes ? "${name}_selftest" : "0", state ? "${name}_reset" : "0",
+      threads > 1 ? "${name}_threads_start, ${name}_threads_stop" : "0, 0",
+      threads > 1 ? threads : 1, facts.nprofile);
   if (facts.nprofile)
-    sb_puts(t, "\nvoid $_profile(int kernel);\nvoid $_profile(int kernel) {\n"
+    sb_puts(t, "\nvoid ${name}_profile(int kernel);\nvoid ${name}_profile(int kernel) {\n"
                "  ingot_kernel(kernel);\n}\n");
-  sb_subst(out, t->at, t->n, "$", &name);
+  sb_subst(p->c, out, t->at, t->n, vars);
 }

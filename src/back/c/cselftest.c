@@ -4,7 +4,7 @@
  * generated. Out: NAME_selftest, which fills the inputs with the same formula, runs the model and
  * compares hashes. selftest_fill and selftest_hash must match the C text. The hash is 64-bit FNV-1a
  * over element counts and bit patterns, lowest byte first, so it does not depend on the byte order.
- * All NaN hash alike. */
+ * All NaN hash alike, and on targets that flush subnormals these hash as zeros. */
 #include "back/c/c.h"
 
 #include <inttypes.h>
@@ -90,7 +90,7 @@ static u64 add_bits(u64 h, u64 bits, u32 bytes) {
   return h;
 }
 
-static u64 element_bits(const Tensor *t, u64 i) {
+static u64 element_bits(const Tensor *t, u64 i, bool flushes) {
   u32 size = dtype_bytes(t->dt);
   const u8 *at = (const u8 *)t->data + i * size;
   const Recipe *r = &recipes[t->dt];
@@ -103,6 +103,7 @@ static u64 element_bits(const Tensor *t, u64 i) {
   }
   if (t->dt == DT_f32) {
     memcpy(&u32v, at, 4);
+    if (flushes && !(u32v & 0x7f800000u)) u32v &= 0x80000000u;
     return (u32v & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : u32v;
   }
   if (!dtype_is_narrow_float(t->dt)) return (u64)tensor_get(t, i).i;
@@ -111,12 +112,12 @@ static u64 element_bits(const Tensor *t, u64 i) {
   return r->inf && (code & top) > r->inf ? r->nan : code;
 }
 
-u64 selftest_hash(Tensor *const *out, u32 n) {
+u64 selftest_hash(Tensor *const *out, u32 n, bool flushes) {
   u64 h = 14695981039346656037u;
   for (u32 k = 0; k < n; k++) {
     h = add_bits(h, out[k]->n, 8);
     for (u64 i = 0; i < out[k]->n; i++)
-      h = add_bits(h, element_bits(out[k], i), dtype_bytes(out[k]->dt));
+      h = add_bits(h, element_bits(out[k], i, flushes), dtype_bytes(out[k]->dt));
   }
   return h;
 }
@@ -168,18 +169,22 @@ static void put_helpers(Emit *e, StrBuf *t) {
     const char *text;
   } helper[] = {
       {fills, "\n/* Pseudo-random word from which element i of a self-test input is made. */\n"
-              "static uint32_t ig_test_word@(uint32_t input, size_t i) {\n"
+              "static uint32_t ig_test_word${sfx}(uint32_t input, size_t i) {\n"
               "  uint32_t w = (uint32_t)i * 2654435761u + input * 2246822507u + 374761393u;\n"
               "  w = (w ^ w >> 15) * 739982445u;\n  w = (w ^ w >> 12) * 695872825u;\n"
               "  return w ^ w >> 15;\n}\n"},
-      {outputs, "\nstatic uint64_t ig_test_add@(uint64_t hash, uint64_t bits, int bytes) {\n"
+      {outputs, "\nstatic uint64_t ig_test_add${sfx}(uint64_t hash, uint64_t bits, int bytes) {\n"
                 "  for (int i = 0; i < bytes; i++) hash = (hash ^ (bits >> 8 * i & 255u)) * "
                 "1099511628211u;\n  return hash;\n}\n"},
-      {seen[DT_f32],
-       "\nstatic uint64_t ig_test_f32@(float x) {\n  union { float f; uint32_t u; } v;\n  "
+      {seen[DT_f32] && !e->o->target->flushes,
+       "\nstatic uint64_t ig_test_f32${sfx}(float x) {\n  union { float f; uint32_t u; } v;\n  "
        "v.f = x;\n  return (v.u & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : v.u;\n}\n"},
+      {seen[DT_f32] && e->o->target->flushes,
+       "\nstatic uint64_t ig_test_f32${sfx}(float x) {\n  union { float f; uint32_t u; } v;\n  "
+       "v.f = x;\n  if (!(v.u & 0x7f800000u)) v.u &= 0x80000000u;\n  return (v.u & 0x7fffffffu) > "
+       "0x7f800000u ? 0x7fc00000u : v.u;\n}\n"},
       {seen[DT_f64],
-       "\nstatic uint64_t ig_test_f64@(double x) {\n  union { double f; uint64_t u; } "
+       "\nstatic uint64_t ig_test_f64${sfx}(double x) {\n  union { double f; uint64_t u; } "
        "v;\n  v.f = x;\n"
        "  return v.u << 1 > (uint64_t)0xffe << 52 ? (uint64_t)0x7ff8 << 48 : v.u;\n}\n"},
   };
@@ -191,7 +196,7 @@ static void put_bits_of(Emit *e, StrBuf *t, DType dt, u32 k) {
   const Recipe *r = &recipes[dt];
   const char *top = dtype_bytes(dt) == 2 ? "0x7fffu" : "0x7fu";
   if (dtype_is_full_float(dt))
-    put_template(e, t, "ig_test_%s@(y%u[i])", dtype_info[dt].name, k);
+    put_template(e, t, "ig_test_%s${sfx}(y%u[i])", dtype_info[dt].name, k);
   else if (r->inf)
     sb_fmt(t, "(y%u[i] & %s) > 0x%xu ? 0x%xu : y%u[i]", k, top, r->inf, r->nan, k);
   else
@@ -200,12 +205,12 @@ static void put_bits_of(Emit *e, StrBuf *t, DType dt, u32 k) {
 
 static void put_run(Emit *e, StrBuf *t) {
   bool threads = e->p->threads > 1 && !e->o->openmp;
-  if (threads) put_template(e, t, "  $_threads_start@(m, %u);\n", e->p->threads);
-  put_template(e, t, "  status = " MINE "_run@(m%s",
+  if (threads) put_template(e, t, "  ${name}_threads_start${sfx}(m, %u);\n", e->p->threads);
+  put_template(e, t, "  status = ${entry}_run${sfx}(m%s",
                e->o->weights == WM_pointer ? ", weight_file" : "");
   put_run_args(e, t, &(ArgForms){NULL, ", 0", ", x%u", ", y%u", ", s%u"});
   sb_puts(t, ");\n");
-  if (threads) put_template(e, t, "  $_threads_stop@(m);\n");
+  if (threads) put_template(e, t, "  ${name}_threads_stop${sfx}(m);\n");
   sb_puts(t, "  if (status) return status;\n");
 }
 
@@ -221,21 +226,22 @@ static void put_test(Emit *e, StrBuf *t) {
   Prog *p = e->p;
   bool pointer = e->o->weights == WM_pointer;
   put_template(
-      e, t, "\n%sint " MINE "_selftest@(void *memory%s) {\n  unsigned char *const m = memory;\n",
+      e, t,
+      "\n%sint ${entry}_selftest${sfx}(void *memory%s) {\n  unsigned char *const m = memory;\n",
       e->variant->n > 1 ? "static " : linkage(e), pointer ? ", const void *weight_file" : "");
   place_all(e, t);
   put_template_text(e, t,
                     "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
-                    "  if (!m || (uintptr_t)m % `_ARENA_ALIGN) return 1;\n");
+                    "  if (!m || (uintptr_t)m % ${NAME}_ARENA_ALIGN) return 1;\n");
   for (u32 i = 0; i < p->in.n; i++)
     if (st->in[i]->n)
       put_template(
           e, t,
           "  for (size_t i = 0; i < %" PRIu64
-          "; i++) {\n    const uint32_t w = ig_test_word@(%u, i);\n    x%u[i] = %s;\n  }\n",
+          "; i++) {\n    const uint32_t w = ig_test_word${sfx}(%u, i);\n    x%u[i] = %s;\n  }\n",
           st->in[i]->n, i, i, fill_text(e, st->in[i]->dt, st->limit[i]));
-  if (has_shared_state(p)) put_template(e->variant->first, t, "  " MINE "_reset@(m);\n");
-  if (e->state_init.state) put_template(e, t, "  " MINE "_reset@(m);\n");
+  if (has_shared_state(p)) put_template(e->variant->first, t, "  ${entry}_reset${sfx}(m);\n");
+  if (e->state_init.state) put_template(e, t, "  ${entry}_reset${sfx}(m);\n");
   put_run(e, t);
   for (u32 i = 0; i < p->out.n; i++) {
     const Buf *b = prog_buf(p, p->out.at[i]);
@@ -244,16 +250,18 @@ static void put_test(Emit *e, StrBuf *t) {
     for (u32 k = 0; e->open_out[i] && k < b->rank; k++)
       sb_fmt(t, "%s(size_t)s%u[%u]", k ? " * " : "", i, k);
     if (e->open_out[i] && !b->rank) sb_puts(t, "1");
-    put_template(e, t,
-                 ";\n  hash = ig_test_add@(hash, n, 8);\n  for (size_t i = 0; i < n; i++) hash = "
-                 "ig_test_add@(hash, ");
+    put_template(
+        e, t,
+        ";\n  hash = ig_test_add${sfx}(hash, n, 8);\n  for (size_t i = 0; i < n; i++) hash = "
+        "ig_test_add${sfx}(hash, ");
     put_bits_of(e, t, b->dt, i);
     sb_fmt(t, ", %u);\n", dtype_bytes(b->dt));
   }
   bool two = has_fallback(e) && has_vector_guard(e) && st->loops_hash != st->hash;
   if (two)
     put_template(e, t,
-                 "#if !IG_VECTORS@\n  return hash == UINT64_C(0x%016" PRIx64 ") ? 0 : 3;\n#endif\n",
+                 "#if !IG_VECTORS${sfx}\n  return hash == UINT64_C(0x%016" PRIx64
+                 ") ? 0 : 3;\n#endif\n",
                  st->loops_hash);
   sb_fmt(t, "  return hash == UINT64_C(0x%016" PRIx64 ") ? 0 : 3;\n}\n", st->hash);
 }
@@ -264,10 +272,10 @@ void put_selftest(Emit *e, StrBuf *t) {
   put_helpers(e, t);
   for (Emit *x = e->variant->first; x; x = x->next) put_test(x, t);
   if (e->variant->n == 1) return;
-  put_template(e, t, "\n%sint $_selftest@(void *memory%s) {\n  int status = 0;\n", linkage(e),
-               pointer ? ", const void *weight_file" : "");
+  put_template(e, t, "\n%sint ${name}_selftest${sfx}(void *memory%s) {\n  int status = 0;\n",
+               linkage(e), pointer ? ", const void *weight_file" : "");
   for (Emit *x = e->variant->first; x; x = x->next)
-    put_template(x, t, "  if (!status) status = " MINE "_selftest@(memory%s);\n",
+    put_template(x, t, "  if (!status) status = ${entry}_selftest${sfx}(memory%s);\n",
                  pointer ? ", weight_file" : "");
   sb_puts(t, "  return status;\n}\n");
 }

@@ -31,18 +31,19 @@ const char *kernel_linkage(const Emit *e) {
 
 void put_split(Emit *e, StrBuf *t) {
   if (!has_parts(e)) return;
-  put_template(e, t,
-               "#ifdef `_PART /* 0 to %u: compile only this part of the kernels; part 0 has the "
-               "rest too */\n"
-               "#ifndef `_PARTS /* number of parts */\n#define `_PARTS %u\n#endif\n"
-               "#if `_PART < 0 || `_PART >= `_PARTS\n"
-               "#error \"`_PART must be a number from 0 to `_PARTS - 1\"\n#endif\n"
-               "#define INGOT_IN(part) (`_PART == (part) %% `_PARTS)\n"
-               "#if defined(__GNUC__) && !defined(__TINYC__)\n"
-               "#define INGOT_KERNEL __attribute__((visibility(\"hidden\")))\n"
-               "#else\n#define INGOT_KERNEL\n#endif\n"
-               "#else\n#define INGOT_IN(part) 1\n#define INGOT_KERNEL static\n#endif\n",
-               e->o->split - 1, e->o->split);
+  put_template(
+      e, t,
+      "#ifdef ${NAME}_PART /* 0 to %u: compile only this part of the kernels; part 0 has the "
+      "rest too */\n"
+      "#ifndef ${NAME}_PARTS /* number of parts */\n#define ${NAME}_PARTS %u\n#endif\n"
+      "#if ${NAME}_PART < 0 || ${NAME}_PART >= ${NAME}_PARTS\n"
+      "#error \"${NAME}_PART must be a number from 0 to ${NAME}_PARTS - 1\"\n#endif\n"
+      "#define INGOT_IN(part) (${NAME}_PART == (part) %% ${NAME}_PARTS)\n"
+      "#if defined(__GNUC__) && !defined(__TINYC__)\n"
+      "#define INGOT_KERNEL __attribute__((visibility(\"hidden\")))\n"
+      "#else\n#define INGOT_KERNEL\n#endif\n"
+      "#else\n#define INGOT_IN(part) 1\n#define INGOT_KERNEL static\n#endif\n",
+      e->o->split - 1, e->o->split);
   put_warning_pragmas(t);
 }
 

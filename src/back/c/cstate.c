@@ -73,7 +73,7 @@ static void put_pieces(Emit *e, StrBuf *t) {
   }
   sb_puts(t, "};\n  const unsigned char *const from = ");
   if (e->weights.blob) {
-    put_template(e, t, "$_weights_file + %" PRIu64, e->weights.place[e->state_init.initial]);
+    put_template(e, t, "${name}_weights_file + %" PRIu64, e->weights.place[e->state_init.initial]);
   } else {
     StrBuf *outer = e->t;
     e->t = t;
@@ -87,7 +87,7 @@ static void put_pieces(Emit *e, StrBuf *t) {
 }
 
 void put_reset(Emit *e, StrBuf *t) {
-  put_template(e, t, "\n%svoid " MINE "_reset@(void *arena) {\n", linkage(e));
+  put_template(e, t, "\n%svoid ${entry}_reset${sfx}(void *arena) {\n", linkage(e));
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space != BS_state || x->shared) continue;

@@ -20,8 +20,8 @@ enum { MAX_VARIANTS = 16 };
 
 /* One variant of the file. */
 typedef struct FileVariant {
-  Emit *e; /* its first program */
-  const char *name;
+  Emit *e;              /* its first program */
+  const char *name;     /* part of C names */
   const char *features; /* target features of its functions; "": only those of the flags */
   bool dot4;            /* copy of a variant with 4-way dot products */
   Target target;
@@ -101,7 +101,7 @@ static void put_pool(OutFile *m, StrBuf *t) {
 
 /* NAME, or NAME_ENTRY. */
 static const char *own_name(const Emit *e) {
-  return e->marks[3];
+  return e->vars[TV_entry].text;
 }
 
 static void put_variant(StrBuf *t, FileVariant *part, bool above) {
@@ -115,16 +115,17 @@ static void put_variant(StrBuf *t, FileVariant *part, bool above) {
 }
 
 static void put_cpu_dispatch(OutFile *m, StrBuf *t) {
-  put_template(m->part[0].e, t,
-               "\n/* ---- CPU dispatch ---- */\n\n"
-               "/* -D`_BODY=NAME selects a variant without testing the CPU, such as %s. */\nenum {",
-               m->part[m->npart - 1].name);
-  for (u32 i = 0; i < m->npart; i++) sb_fmt(t, "%sig_variant_%s", i ? ", " : " ", m->part[i].name);
   put_template(
       m->part[0].e, t,
-      " };\n#define IG_JOIN2(a, b) a##b\n#define IG_JOIN(a, b) IG_JOIN2(a, b)\n\n"
-      "static int ig_variant(void) {\n#ifdef `_BODY\n  return IG_JOIN(ig_variant_, `_BODY);\n"
-      "#else\n");
+      "\n/* ---- CPU dispatch ---- */\n\n"
+      "/* -D${NAME}_BODY=NAME selects a variant without testing the CPU, such as %s. */\nenum {",
+      m->part[m->npart - 1].name);
+  for (u32 i = 0; i < m->npart; i++) sb_fmt(t, "%sig_variant_%s", i ? ", " : " ", m->part[i].name);
+  put_template(m->part[0].e, t,
+               " };\n#define IG_JOIN2(a, b) a##b\n#define IG_JOIN(a, b) IG_JOIN2(a, b)\n\n"
+               "static int ig_variant(void) {\n#ifdef ${NAME}_BODY\n  return IG_JOIN(ig_variant_, "
+               "${NAME}_BODY);\n"
+               "#else\n");
   for (u32 i = m->npart - 1; i; i--) {
     const FileVariant *part = &m->part[i];
     sb_fmt(t, "#if IG_HAS_%s\n  %s", part->name, *part->features ? "if (" : "");
@@ -152,13 +153,13 @@ static void put_dispatcher(OutFile *m, StrBuf *t, const char *name, const char *
 
 /* NAME_target: a copy with dot products has the name of its target, which gives the same bits. */
 static void put_name(OutFile *m, StrBuf *t) {
-  const char *first = m->part[0].name;
+  const char *first = m->part[0].target.name;
   sb_fmt(t, "\nconst char *%s_target(void) {\n  switch (ig_variant()) {\n", m->o->name);
   for (u32 i = m->npart - 1; i; i--)
     sb_fmt(t, "  case ig_variant_%s: return \"%s\";\n", m->part[i].name, m->part[i].target.name);
   sb_puts(t, "  default: break;\n  }\n");
   if (has_vector_guard(m->part[0].e))
-    sb_fmt(t, "#if !IG_VECTORS_%s\n  return \"%s-loops\";\n#endif\n", first, first);
+    sb_fmt(t, "#if !IG_VECTORS_%s\n  return \"%s-loops\";\n#endif\n", m->part[0].name, first);
   sb_fmt(t, "  return \"%s\";\n}\n", first);
 }
 
@@ -259,7 +260,9 @@ static Emit *add_variant(OutFile *m, const EmitVariant *body, WeightMode weights
   FileVariant *part = &m->part[number];
   const Target *t = body->target;
   CpuVariant *all = variant_begin(m->c);
-  *part = (FileVariant){.name = dot4 ? t->dot4 : t->name, .target = *t, .o = *m->o, .dot4 = dot4};
+  StrBuf name = sb_new(&m->c->keep);
+  for (const char *s = dot4 ? t->dot4 : t->name; *s; s++) sb_fmt(&name, "%c", *s == '-' ? '_' : *s);
+  *part = (FileVariant){.name = sb_cstr(&name), .target = *t, .o = *m->o, .dot4 = dot4};
   if (dot4) part->target.features = str_text(m->c, str_fmt(m->c, "%s,%s", t->features, t->dot4));
   part->features = number ? part->target.features : "";
   part->o.target = &part->target;

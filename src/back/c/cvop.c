@@ -38,8 +38,9 @@ static bool is_mask_op(const Expr *x) {
 /* A comparison: a mask as wide as the operands. */
 static void put_comparison(Emit *e, const Expr *x, DType k) {
   sb_fmt(e->t, "(%s)(", mine(e, signed_of(dtype_bytes(k))));
-  if (x->op == OP_isnan) {
-    put_call(e, x, need_vector(e, "isnan", k, NULL));
+  const char *call = need_vector(e, op_info[x->op].name, k, NULL);
+  if (call) {
+    put_call(e, x, call);
   } else if (x->op == OP_cast) {
     put_data(e, x->arg[0], PR_rel);
     sb_puts(e->t, " != 0");
@@ -96,9 +97,9 @@ static bool put_bytes(Emit *e, const Expr *x) {
   bool in_parts, joined = ex_joins(e->p, of, &in_parts);
   const char *f = in_parts          ? "pack"
                   : joined          ? "join"
-                  : x->dt == DT_i16 ? "quantise_i16"
-                  : x->dt == DT_f32 ? "requantise"
-                                    : "quantise";
+                  : x->dt == DT_i16 ? "quantize_i16"
+                  : x->dt == DT_f32 ? "requantize"
+                                    : "quantize";
   e->b.frame += e->b.w * 64;
   if (joined) e->b.w /= BYTES_JOINED;
   const char *name = NULL;
@@ -106,7 +107,7 @@ static bool put_bytes(Emit *e, const Expr *x) {
     name = need_vector(e,
                        in_parts ? "pack_small"
                        : joined ? "join_small"
-                                : "quantise_small",
+                                : "quantize_small",
                        as, NULL);
   sb_fmt(e->t, "%s(", name ? name : need_vector(e, f, as, NULL));
   for (u32 i = 0; i < (joined ? of->narg : 1); i++) {
@@ -206,7 +207,10 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
   DType k = elem_of(x->dt);
   const VecOp *o = &float_ops[x->op];
   MathMode part = math_part(e, x->op, x->dt);
-  if (x->op == OP_recip) {
+  const char *call = o->sign ? need_vector(e, op_info[x->op].name, k, NULL) : NULL;
+  if (call) {
+    put_call(e, x, call);
+  } else if (x->op == OP_recip) {
     open_paren(e, PR_mul, at);
     sb_fmt(e->t, "%s(1) / ", need_vector(e, "set", k, NULL));
     put_data(e, x->arg[0], PR_unary);
@@ -423,7 +427,7 @@ void put_vector(Emit *e, ExprId id, Prec at) {
 void put_vectors(Emit *e, StrBuf *out) {
   if (!e->variant->vec.twice) return;
   put_template(e, out,
-               "#if IG_VECTORS@\n"
+               "#if IG_VECTORS${sfx}\n"
                "#if defined(__clang__) || __GNUC__ >= 12\n"
                "#define IG_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)\n"
                "#else\n"
@@ -457,13 +461,13 @@ void put_vectors(Emit *e, StrBuf *out) {
     for (u32 i = 1; i < WIDTHS; i++) {
       u32 bytes = dtype_bytes(k) << i;
       if (e->variant->vec.type[k][i])
-        put_template(e, out, "typedef %s ig_%sx%u@ __attribute__((vector_size(%u)));\n", c_type(k),
-                     dtype_info[k].name, 1u << i, bytes);
+        put_template(e, out, "typedef %s ig_%sx%u${sfx} __attribute__((vector_size(%u)));\n",
+                     c_type(k), dtype_info[k].name, 1u << i, bytes);
       if (e->variant->vec.memory[k][i])
-        put_template(
-            e, out,
-            "typedef %s ig_%sx%uu@ __attribute__((vector_size(%u), aligned(%u), may_alias));\n",
-            c_type(k), dtype_info[k].name, 1u << i, bytes, dtype_bytes(k));
+        put_template(e, out,
+                     "typedef %s ig_%sx%uu${sfx} __attribute__((vector_size(%u), aligned(%u), "
+                     "may_alias));\n",
+                     c_type(k), dtype_info[k].name, 1u << i, bytes, dtype_bytes(k));
     }
   sb_put(out, e->variant->vec.text.at, e->variant->vec.text.n);
   sb_puts(out, "#endif\n");

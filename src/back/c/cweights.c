@@ -177,27 +177,28 @@ void end_blob(Emit *e, Blob *blob) {
  * .org. It shows the line with its comment. */
 static void put_length_check(Emit *e, StrBuf *t) {
   u64 n = e->weights.bytes;
-  put_template(
-      e, t,
-      "#ifdef __clang__\n"
-      "#define IG_WEIGHTS_LENGTH \".org $_weights_file + %" PRIu64
-      " /* the weights file is longer than %" PRIu64 " bytes */\\n\" \\\n"
-      "  \".org .L$_end + (.L$_end - $_weights_file) - %" PRIu64
-      " /* the weights file is shorter than %" PRIu64 " bytes */\\n\"\n"
-      "#else\n"
-      "#define IG_WEIGHTS_LENGTH \".ifeq .L$_end - $_weights_file\\n.error \\\"\" IG_WEIGHTS_HINT "
-      "\"\\\"\\n.else\\n\" \\\n"
-      "  \".if .L$_end - $_weights_file - %" PRIu64 "\\n.error \\\"the weights file is not %" PRIu64
-      " bytes long\\\"\\n.endif\\n.endif\\n\"\n"
-      "#endif\n",
-      n, n, n, n, n, n);
+  put_template(e, t,
+               "#ifdef __clang__\n"
+               "#define IG_WEIGHTS_LENGTH \".org ${name}_weights_file + %" PRIu64
+               " /* the weights file is longer than %" PRIu64 " bytes */\\n\" \\\n"
+               "  \".org .L${name}_end + (.L${name}_end - ${name}_weights_file) - %" PRIu64
+               " /* the weights file is shorter than %" PRIu64 " bytes */\\n\"\n"
+               "#else\n"
+               "#define IG_WEIGHTS_LENGTH \".ifeq .L${name}_end - ${name}_weights_file\\n.error "
+               "\\\"\" IG_WEIGHTS_HINT "
+               "\"\\\"\\n.else\\n\" \\\n"
+               "  \".if .L${name}_end - ${name}_weights_file - %" PRIu64
+               "\\n.error \\\"the weights file is not %" PRIu64
+               " bytes long\\\"\\n.endif\\n.endif\\n\"\n"
+               "#endif\n",
+               n, n, n, n, n, n);
 }
 
 /* The assembler searches the working folder of the compiler, unless the macro has a path. */
 static void put_incbin(Emit *e, StrBuf *t) {
   const char *file = e->o->weights_file;
   StrBuf own = sb_new(&e->c->scratch);
-  put_template(e, &own, "$.bin");
+  put_template(e, &own, "${name}.bin");
   if (!file) file = sb_cstr(&own);
   for (const char *s = file; *s; s++)
     if ((u8)*s < 0x20 || *s == '"' || *s == '\\')
@@ -209,25 +210,26 @@ static void put_incbin(Emit *e, StrBuf *t) {
       "assembler is needed; see --weights=pointer\"\n#endif\n"
       "/* The assembler searches the working folder of the compiler, then those of -I. */\n"
       "#define IG_WEIGHTS_HINT \"if the weights file is not found, pass its folder with -I, or "
-      "define `_WEIGHTS_FILE as its path in quotes\"\n"
-      "#ifndef `_WEIGHTS_FILE\n"
-      "#define `_WEIGHTS_FILE ");
+      "define ${NAME}_WEIGHTS_FILE as its path in quotes\"\n"
+      "#ifndef ${NAME}_WEIGHTS_FILE\n"
+      "#define ${NAME}_WEIGHTS_FILE ");
   emit_string(t, file, strlen(file));
   sb_puts(t, "\n#endif\n");
   put_length_check(e, t);
   put_template(
       e, t,
-      "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl $_weights_file\\n.hidden "
-      "$_weights_file\\n\"\n"
-      "        \"$_weights_file:\\n.incbin \\\"\" `_WEIGHTS_FILE "
-      "\"\\\" /* \" IG_WEIGHTS_HINT \" */\\n.L$_end:\\n\" IG_WEIGHTS_LENGTH \".popsection\\n\");\n"
-      "extern const unsigned char $_weights_file[];\n");
+      "__asm__(\".pushsection .rodata\\n.balign 64\\n.globl ${name}_weights_file\\n.hidden "
+      "${name}_weights_file\\n\"\n"
+      "        \"${name}_weights_file:\\n.incbin \\\"\" ${NAME}_WEIGHTS_FILE "
+      "\"\\\" /* \" IG_WEIGHTS_HINT \" */\\n.L${name}_end:\\n\" IG_WEIGHTS_LENGTH "
+      "\".popsection\\n\");\n"
+      "extern const unsigned char ${name}_weights_file[];\n");
 }
 
 static void put_blob(Emit *e, StrBuf *t) {
   if (e->o->weights == WM_file) put_incbin(e, t);
   put_template(e, t,
-               "static int $_weights_fit(const unsigned char *w) {\n"
+               "static int ${name}_weights_fit(const unsigned char *w) {\n"
                "  static const unsigned char head[24] = {");
   u8 head[24] = "INGOTWTS";
   put_u64(head + 8, e->weights.bytes);
@@ -287,17 +289,18 @@ void put_table(Emit *e, StrBuf *t) {
                  given ? "#define IG_TABLE ((const unsigned char *)weight_file + %" PRIu64 ")\n"
                          "#define IG_TABLE_FITS \\\n"
                          "  (weight_file && (uintptr_t)weight_file %% 64 == 0 && "
-                         "$_weights_fit(weight_file))\n"
-                       : "#define IG_TABLE ($_weights_file + %" PRIu64 ")\n"
-                         "#define IG_TABLE_FITS $_weights_fit($_weights_file)\n",
+                         "${name}_weights_fit(weight_file))\n"
+                       : "#define IG_TABLE (${name}_weights_file + %" PRIu64 ")\n"
+                         "#define IG_TABLE_FITS ${name}_weights_fit(${name}_weights_file)\n",
                  e->weights.table);
     return;
   }
-  put_template(
-      e, t, "static const union { unsigned char bytes[%" PRIu64 "]; uint64_t word; } $_table = {\n",
-      more->ntable);
+  put_template(e, t,
+               "static const union { unsigned char bytes[%" PRIu64
+               "]; uint64_t word; } ${name}_table = {\n",
+               more->ntable);
   put_string(e, t, more->table, more->ntable);
-  put_template(e, t, "};\n#define IG_TABLE $_table.bytes\n#define IG_TABLE_FITS 1\n");
+  put_template(e, t, "};\n#define IG_TABLE ${name}_table.bytes\n#define IG_TABLE_FITS 1\n");
 }
 
 void put_weights(Emit *e, StrBuf *t) {

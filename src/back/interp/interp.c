@@ -7,7 +7,7 @@
 #include "back/back.h"
 
 #include <string.h>
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 typedef struct Run Run;   /* one execution of a program */
 typedef struct View View; /* a buffer at run time */

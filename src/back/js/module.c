@@ -115,7 +115,7 @@ static void put_interface(StrBuf *t, const Prog *p, bool out) {
     const Buf *b = array_port(p, out, i);
     sb_puts(t, "  ");
     put_text(t, p, b->name);
-    sb_fmt(t, ": %s<%s>; // %s[", out ? "Result" : "Given", array_of(b->dt),
+    sb_fmt(t, ": %s<%s>; // %s[", out ? "Result" : "InputArray", array_of(b->dt),
            dtype_info[b->dt].name);
     for (u32 k = 0; k < b->rank; k++) {
       StrBuf one = sb_new(&p->c->scratch);

@@ -79,13 +79,15 @@ static bool begins(const char *s, const char *with) {
 static void detect_features(Gen *g) {
   u32 lanes = g->o->target->lanes;
   bool x86 = begins(g->triple, "x86_64"), avx2 = has_feature(g, "avx2");
-  bool rounds = !x86 || !g->o->object || has_feature(g, "sse4.1") || avx2;
+  bool arm32 = begins(g->triple, "arm") && !begins(g->triple, "arm64");
+  bool rounds = (!x86 && !arm32) || !g->o->object || has_feature(g, "sse4.1") || avx2;
   bool bytes = lanes == 16  ? has_feature(g, "avx512bw")
                : lanes == 8 ? avx2
                             : lanes == 4 && has_feature(g, "ssse3");
   bool vnni = has_feature(g, "avx512vnni") && (lanes == 16 || has_feature(g, "avx512vl"));
   bool halves = has_feature(g, "f16c") || has_feature(g, "avx512f") || has_feature(g, "fp-armv8");
-  bool fused = has_feature(g, "fma") || has_feature(g, "avx512f") || begins(g->triple, "aarch64");
+  bool fused = has_feature(g, "fma") || has_feature(g, "avx512f") || has_feature(g, "vfp4") ||
+               begins(g->triple, "aarch64");
   u32 any = (rounds ? CAP_round : 0) | (halves ? CAP_f16 : 0) | (fused ? CAP_fma : 0);
   g->has = (Caps){.scalars = any, .registers = any, .others = any};
   if (x86 && (bytes || lanes == 4)) g->has.registers |= CAP_dot_i16x2;

@@ -5,7 +5,7 @@
  * buffer. Returns 0, or the status of a require, see status_text. */
 #include "back/llvm/llvm.h"
 #include "back/status.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 /* ---- statuses ---- */
 
@@ -31,7 +31,8 @@ u32 status_of(Gen *g, const Stmt *s) {
   return STATUS_COUNT + g->why->n - 1;
 }
 
-/* Also used if the code itself comes from the cache. */
+/* Lists the messages of all checks. Needs only the program: the code itself may come from the
+ * cache. */
 void list_statuses(Gen *g) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(g->p, g->p->body); (s = prog_next(&w));) {

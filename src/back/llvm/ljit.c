@@ -4,7 +4,7 @@
  * modules, modules become objects, and LLVM's ORC linker loads them. Unresolved symbols are memory
  * moves, and libm functions on machines without an instruction; both come from this process. */
 #include "back/llvm/llvm.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * are the buffers and outer variables it uses. Attributes tell LLVM which buffers do not alias,
  * which are only read, and their size and alignment. */
 #include "back/llvm/llvm.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 #include <string.h>
 

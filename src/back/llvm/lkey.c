@@ -3,7 +3,7 @@
  * Buffers and variables are numbered by first use and names are left out, so layers of equal shapes
  * have equal keys. The key of the whole program names its file in the cache. */
 #include "back/llvm/llvm.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 typedef struct KernelKey {
   Gen *g;

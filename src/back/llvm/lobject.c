@@ -6,7 +6,7 @@
  * need functions of ingot are refused. */
 #include "back/llvm/llvm.h"
 #include "back/status.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 #include "ir/lexer.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * In: the name of a function and its operands. Out: its steps as instructions, in the order of
  * quick.def, each rounded once: the same bits as every other engine. */
 #include "back/llvm/llvm.h"
-#include "ir/quick.h"
+#include "ir/math/quick.h"
 
 #include <string.h>
 

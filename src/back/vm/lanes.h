@@ -3,7 +3,7 @@
 #define INGOT_VM_LANES_H
 
 #include "back/vm/vm.h"
-#include "ir/mathlibf.h"
+#include "ir/math/mathlibf.h"
 
 #if defined(__GNUC__)
 #define VM_ALIAS __attribute__((may_alias))

@@ -9,8 +9,8 @@
 #include "back/vm/lanes.h"
 
 #include <string.h>
-#include "ir/mathlibd.h"
-#include "ir/mathlibs.h"
+#include "ir/math/mathlibd.h"
+#include "ir/math/mathlibs.h"
 
 /* Common vector lengths get fixed trip counts, so that the compiler needs no loop. */
 #define EACH(n, ...)                                                                               \

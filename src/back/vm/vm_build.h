@@ -9,8 +9,8 @@
 #define INGOT_VM_BUILD_H
 
 #include "back/vm/vm.h"
-#include "ir/affine.h"
-#include "ir/prog.h"
+#include "ir/prog/affine.h"
+#include "ir/prog/prog.h"
 
 enum { VM_LABEL = 0xffff, MAX_LEVELS = 200, ROW_LANES = 256 };
 
@@ -147,7 +147,7 @@ bool row_depends(VmBuild *b, ExprId e);
 u32 operation(VmBuild *b, Op op, DType of, DType to); /* operand of kind o */
 
 /* vm_quant.c */
-bool vm_quantise(VmBuild *b, const Expr *e,
+bool vm_quantize(VmBuild *b, const Expr *e,
                  VmVal *out); /* false: the expression is not a quantization */
 
 /* vm_row.c */
@@ -164,7 +164,7 @@ void compile_list(VmBuild *b, StmtId first);
 
 /* vm_scalar.c */
 void choose_scalars(VmBuild *b);
-void store_scalars(VmBuild *b); /* stores those that are outputs */
+void store_scalars(VmBuild *b); /* stores the scalars that are outputs */
 
 /* vm_fuse.c */
 void vm_fuse(VmBuild *b, Words32 *code);

@@ -6,7 +6,7 @@
  * instruction becomes a general one. */
 #include "back/vm/vm_build.h"
 
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 static u32 latest(u32 a, u32 b) {
   return a > b ? a : b;
@@ -397,7 +397,7 @@ static VmVal apply_convert(VmBuild *b, const Expr *e, DType of, VmVal x) {
 
 static VmVal compile_op(VmBuild *b, const Expr *e) {
   VmVal x[3] = {{0}};
-  if (vm_quantise(b, e, x)) return *x;
+  if (vm_quantize(b, e, x)) return *x;
   DType of = prog_expr(b->p, e->arg[e->narg - 1])->dt;
   u32 lanes = 1;
   for (u32 i = 0; i < e->narg; i++) {

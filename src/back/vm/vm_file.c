@@ -6,7 +6,7 @@
 #include "back/vm/igb.h"
 
 #include <string.h>
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 /* The columns of the tables that the meaning of a file depends on. */
 static const char *const table_row[] = {
@@ -367,6 +367,12 @@ static void open_copy(IgbReader *r, size_t n) {
   const void *section[IS_COUNT];
   u64 where;
   if (n >= sizeof *h) memcpy(h, r->at, sizeof *h);
+  if (n >= sizeof *h && vm_sniff(r->at, n) &&
+      (h->version != IGB_VERSION || h->tables != igb_tables()))
+    fail(r->c, ERR_input, LOC_NONE,
+         "is bytecode of version %u (tables %08x), expected version %u (tables %08x): compile the "
+         "model again",
+         h->version, h->tables, IGB_VERSION, igb_tables());
   const char *why = igb_head(h, r->at, n, &where);
   if (why) damaged(r->c, where, why);
   for (u32 i = 0; i < IS_COUNT; i++) {

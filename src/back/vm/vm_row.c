@@ -9,7 +9,7 @@
 #include "back/vm/vm_build.h"
 
 #include <string.h>
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 bool flat_of(VmBuild *b, BufId id, const ExprId *idx, Affine *to) {
   const Buf *buf = prog_buf(b->p, id);

@@ -6,7 +6,7 @@
 #include "back/vm/vm.h"
 
 #include <string.h>
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 typedef struct VmCall {
   VmProgram *v;

@@ -93,16 +93,16 @@ static void put_fits(StrBuf *t, const Prog *p, const EmitFacts *f) {
 
 /* ---- Net ---- */
 
-/* Owns the arena; stops threads before freeing it. $: name, `: name in capitals. */
+/* Owns the arena; stops threads before freeing it. ${name}, ${NAME}: the name, and in capitals. */
 static const char owner_text[] =
     "  struct Free {\n"
     "    void operator()(unsigned char *arena) const noexcept {\n"
     "%s"
-    "      ::operator delete(arena, std::align_val_t{`_ARENA_ALIGN});\n"
+    "      ::operator delete(arena, std::align_val_t{${NAME}_ARENA_ALIGN});\n"
     "    }\n"
     "  };\n"
     "  static unsigned char *take(std::size_t bytes) {\n"
-    "    void *memory = ::operator new(bytes, std::align_val_t{`_ARENA_ALIGN});\n"
+    "    void *memory = ::operator new(bytes, std::align_val_t{${NAME}_ARENA_ALIGN});\n"
     "    return static_cast<unsigned char *>(std::memset(memory, 0, bytes));\n"
     "  }\n"
     "  static constexpr std::size_t size(std::int64_t n) noexcept {\n"
@@ -110,25 +110,24 @@ static const char owner_text[] =
     "  }\n";
 
 static void put_construction(StrBuf *t, const CppOptions *o, bool state) {
-  const char *threads = o->threads ? "int threads = `_THREADS" : "";
+  const char *threads = o->threads ? "int threads = ${NAME}_THREADS" : "";
   sb_fmt(t, "  explicit Net(%s%s%s)", o->given ? "const void *weights" : "",
          o->given && o->threads ? ", " : "", threads);
-  sb_puts(t, " : arena_(take(`_ARENA_BYTES))");
+  sb_puts(t, " : arena_(take(${NAME}_ARENA_BYTES))");
   sb_puts(t, o->given ? ", weights_(weights) {\n" : " {\n");
-  if (state) sb_puts(t, "    $_reset(arena_.get());\n");
-  if (o->threads) sb_puts(t, "    $_threads_start(arena_.get(), threads);\n");
+  if (state) sb_puts(t, "    ${name}_reset(arena_.get());\n");
+  if (o->threads) sb_puts(t, "    ${name}_threads_start(arena_.get(), threads);\n");
   sb_puts(t, "  }\n");
 }
 
 static void put_run(StrBuf *t, const Prog *p, const EmitFacts *f) {
-  sb_puts(
-      t,
-      "  /* Returns the status of $_run; -1: a view is too small or a size is out of bounds. */\n"
-      "  int try_run(");
+  sb_puts(t, "  /* Returns the status of ${name}_run; -1: a view is too small or a size is out of "
+             "bounds. */\n"
+             "  int try_run(");
   put_params(t, p, f);
   sb_puts(t, ") noexcept {\n    if (misfit(");
   put_args(t, f, true);
-  sb_puts(t, ")) return -1;\n    return $_run(arena_.get()");
+  sb_puts(t, ")) return -1;\n    return ${name}_run(arena_.get()");
   put_args(t, f, false);
   sb_puts(t, ");\n  }\n#if defined(__cpp_exceptions)\n  /* Throws std::invalid_argument or "
              "std::runtime_error on failure. */\n"
@@ -136,35 +135,39 @@ static void put_run(StrBuf *t, const Prog *p, const EmitFacts *f) {
   put_params(t, p, f);
   sb_puts(t, ") {\n    if (const char *why = misfit(");
   put_args(t, f, true);
-  sb_puts(t, "))\n      throw std::invalid_argument(std::string(\"$: \") + why);\n"
-             "    if (int status = $_run(arena_.get()");
+  sb_puts(t, "))\n      throw std::invalid_argument(std::string(\"${name}: \") + why);\n"
+             "    if (int status = ${name}_run(arena_.get()");
   put_args(t, f, false);
-  sb_puts(t, "))\n      throw std::runtime_error(std::string(\"$: \") + $_why(status));\n  }\n"
-             "#endif\n");
+  sb_puts(
+      t,
+      "))\n      throw std::runtime_error(std::string(\"${name}: \") + ${name}_why(status));\n  }\n"
+      "#endif\n");
 }
 
 static void put_net(StrBuf *t, const Prog *p, const CppOptions *o, const EmitFacts *f) {
   bool state = prog_has_state(p);
   sb_fmt(t,
-         "/* The model with its own memory%s. Parameters of run are those of $_run, see\n"
+         "/* The model with its own memory%s. Parameters of run are those of ${name}_run, see\n"
          " * its header: arrays as views, sizes checked. */\nclass Net {\n public:\n",
          state ? ", including its state" : "");
   put_construction(t, o, state);
   put_run(t, p, f);
-  if (state) sb_puts(t, "  void reset() noexcept { $_reset(arena_.get()); }\n");
+  if (state) sb_puts(t, "  void reset() noexcept { ${name}_reset(arena_.get()); }\n");
   if (o->selftest)
     sb_fmt(t,
            "  /* Does this build compute the same bits as ingot? */\n"
            "  bool selftest() const {\n"
-           "    std::unique_ptr<unsigned char, Plain> memory(take(`_SELFTEST_BYTES));\n"
-           "    return $_selftest(memory.get()%s) == 0;\n  }\n",
+           "    std::unique_ptr<unsigned char, Plain> memory(take(${NAME}_SELFTEST_BYTES));\n"
+           "    return ${name}_selftest(memory.get()%s) == 0;\n  }\n",
            o->given ? ", weights_" : "");
-  sb_puts(t, "  static const char *why(int status) noexcept { return $_why(status); }\n"
-             "  static const char *target() noexcept { return $_target(); }\n\n private:\n");
-  sb_fmt(t, owner_text, o->threads ? "      $_threads_stop(arena);\n" : "");
+  sb_puts(t, "  static const char *why(int status) noexcept { return ${name}_why(status); }\n"
+             "  static const char *target() noexcept { return ${name}_target(); }\n\n private:\n");
+  sb_fmt(t, owner_text, o->threads ? "      ${name}_threads_stop(arena);\n" : "");
   if (o->selftest)
-    sb_puts(t, "  struct Plain {\n    void operator()(unsigned char *memory) const noexcept {\n"
-               "      ::operator delete(memory, std::align_val_t{`_ARENA_ALIGN});\n    }\n  };\n");
+    sb_puts(
+        t,
+        "  struct Plain {\n    void operator()(unsigned char *memory) const noexcept {\n"
+        "      ::operator delete(memory, std::align_val_t{${NAME}_ARENA_ALIGN});\n    }\n  };\n");
   put_fits(t, p, f);
   sb_puts(t, "  std::unique_ptr<unsigned char, Free> arena_;\n");
   if (o->given) sb_puts(t, "  const void *weights_;\n");
@@ -178,7 +181,8 @@ void emit_cpp(const Prog *p, const CppOptions *o, const EmitFacts *facts, StrBuf
   if (is_reserved_name(c, "cpp", space)) space = str_text(c, str_fmt(c, "%s_", space));
   sb_upper(&upper, o->name);
   sb_fmt(&t,
-         "/* %s for C++, generated by ingot %s. */\n#ifndef INGOT_`_HPP\n#define INGOT_`_HPP\n\n"
+         "/* %s for C++, generated by ingot %s. */\n#ifndef INGOT_${NAME}_HPP\n#define "
+         "INGOT_${NAME}_HPP\n\n"
          "#include \"%s\"\n\n#include <array>\n#include <cstddef>\n#include <cstdint>\n"
          "#include <cstring>\n#include <memory>\n#include <new>\n#include <stdexcept>\n"
          "#include <string>\n#include <utility>\n\nnamespace %s {\n\n",
@@ -186,5 +190,6 @@ void emit_cpp(const Prog *p, const CppOptions *o, const EmitFacts *facts, StrBuf
   sb_puts(&t, view_text);
   put_net(&t, p, o, facts);
   sb_fmt(&t, "\n} /* namespace %s */\n\n#endif\n", space);
-  sb_subst(to, t.at, t.n, "$`", (const char *[]){o->name, sb_cstr(&upper)});
+  const TemplateVar vars[] = {{"name", o->name}, {"NAME", sb_cstr(&upper)}, {0}};
+  sb_subst(c, to, t.at, t.n, vars);
 }

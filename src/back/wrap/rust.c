@@ -78,11 +78,11 @@ static const char error_text[] =
     "        unsafe { dealloc(self.at, self.layout) }\n    }\n}\n\n";
 
 static void put_extern(StrBuf *t, const Prog *p, const EmitFacts *f) {
-  sb_puts(t, "extern \"C\" {\n    fn $_run(arena: *mut c_void");
+  sb_puts(t, "extern \"C\" {\n    fn ${name}_run(arena: *mut c_void");
   put_params(t, p, f, FM_extern);
-  sb_puts(t, ") -> c_int;\n    fn $_why(status: c_int) -> *const c_char;\n");
-  if (f->selftest_bytes) sb_puts(t, "    fn $_selftest(memory: *mut c_void) -> c_int;\n");
-  if (prog_has_state(p)) sb_puts(t, "    fn $_reset(arena: *mut c_void);\n");
+  sb_puts(t, ") -> c_int;\n    fn ${name}_why(status: c_int) -> *const c_char;\n");
+  if (f->selftest_bytes) sb_puts(t, "    fn ${name}_selftest(memory: *mut c_void) -> c_int;\n");
+  if (prog_has_state(p)) sb_puts(t, "    fn ${name}_reset(arena: *mut c_void);\n");
   sb_puts(t, "}\n\n");
 }
 
@@ -116,19 +116,19 @@ static void put_net(StrBuf *t, const Prog *p, const EmitFacts *f) {
   put_params(t, p, f, FM_safe);
   sb_puts(t, ") -> Result<(), Error> {\n");
   put_checks(t, p, f);
-  sb_puts(t, "        let status = unsafe { $_run(self.arena.pointer()");
+  sb_puts(t, "        let status = unsafe { ${name}_run(self.arena.pointer()");
   put_params(t, p, f, FM_call);
   sb_puts(t, ") };\n        if status == 0 {\n            return Ok(());\n        }\n"
-             "        let why = unsafe { CStr::from_ptr($_why(status)) };\n"
+             "        let why = unsafe { CStr::from_ptr(${name}_why(status)) };\n"
              "        Err(Error(why.to_string_lossy().into_owned()))\n    }\n");
   if (state)
     sb_puts(t, "\n    /// Restores the initial state.\n    pub fn reset(&mut self) {\n"
-               "        unsafe { $_reset(self.arena.pointer()) }\n    }\n");
+               "        unsafe { ${name}_reset(self.arena.pointer()) }\n    }\n");
   if (f->selftest_bytes)
     sb_fmt(t,
            "\n    /// Does this build compute the same bits as ingot?\n"
            "    pub fn selftest() -> bool {\n        let memory = Memory::new(%" PRIu64 ");\n"
-           "        unsafe { $_selftest(memory.pointer()) == 0 }\n    }\n",
+           "        unsafe { ${name}_selftest(memory.pointer()) == 0 }\n    }\n",
            f->selftest_bytes);
   sb_puts(t, "}\n");
 }
@@ -172,7 +172,7 @@ static void put_helpers(StrBuf *t, const EmitFacts *f) {
 static void put_example(StrBuf *t, const Prog *p, const EmitFacts *f) {
   StrBuf args = sb_new(&p->c->keep);
   sb_puts(t, "//! Runs the network on zeros and prints the first elements of its first output.\n"
-             "fn main() -> Result<(), $::Error> {\n    let mut net = $::Net::new();\n");
+             "fn main() -> Result<(), ${name}::Error> {\n    let mut net = ${name}::Net::new();\n");
   for (u32 i = 0; i < f->params.n; i++) {
     const EmitParam *x = &f->params.at[i];
     const char *type = rust_type(x->type);
@@ -183,11 +183,11 @@ static void put_example(StrBuf *t, const Prog *p, const EmitFacts *f) {
     case PK_size: sb_fmt(&args, "%" PRId64, dim_syminfo(p->dims, x->i)->hi); break;
     case PK_seed: sb_puts(&args, "0"); break;
     case PK_in:
-      sb_fmt(t, "    let in%u = vec![0 as %s; $::IN%u_ELEMENTS];\n", x->i, type, x->i);
+      sb_fmt(t, "    let in%u = vec![0 as %s; ${name}::IN%u_ELEMENTS];\n", x->i, type, x->i);
       sb_fmt(&args, "&in%u", x->i);
       break;
     case PK_out:
-      sb_fmt(t, "    let mut out%u = vec![0 as %s; $::OUT%u_ELEMENTS];\n", x->i, type, x->i);
+      sb_fmt(t, "    let mut out%u = vec![0 as %s; ${name}::OUT%u_ELEMENTS];\n", x->i, type, x->i);
       sb_fmt(&args, "&mut out%u", x->i);
       break;
     case PK_shape:
@@ -204,12 +204,13 @@ static void put_example(StrBuf *t, const Prog *p, const EmitFacts *f) {
 void emit_rust(const Prog *p, const char *name, const EmitFacts *f, StrBuf *library,
                StrBuf *example) {
   StrBuf t = sb_new(&p->c->keep), main = sb_new(&p->c->keep);
+  const TemplateVar vars[] = {{"name", name}, {0}};
   sb_puts(&t, head_text);
   put_extern(&t, p, f);
   put_constants(&t, p, f);
   put_helpers(&t, f);
   put_net(&t, p, f);
-  sb_subst(library, t.at, t.n, "$", &name);
+  sb_subst(p->c, library, t.at, t.n, vars);
   put_example(&main, p, f);
-  sb_subst(example, main.at, main.n, "$", &name);
+  sb_subst(p->c, example, main.at, main.n, vars);
 }

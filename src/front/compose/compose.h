@@ -1,9 +1,9 @@
 /* compose.h: neural network layers as compositions of core operators.
  *
- * A front end reads its format, creates parameters and constants (ir/graph.h), and builds the rest
- * with the mk_* constructors of ir/graph.h and the layers below. It never writes loops. Every
- * function appends nodes to g->cur and returns the result. Operands that do not fit fail at g->loc,
- * which the front end sets to the position in its file before it builds a layer.
+ * A front end reads its format, creates parameters and constants (ir/graph/graph.h), and builds the
+ * rest with the mk_* constructors of ir/graph/graph.h and the layers below. It never writes loops.
+ * Every function appends nodes to g->cur and returns the result. Operands that do not fit fail at
+ * g->loc, which the front end sets to the position in its file before it builds a layer.
  *
  * Types: mk_widen converts narrow floats (f16, bf16, f8) to f32. A layer is built on widened
  * operands. mk_cast converts its result back, so it is rounded only once. Integers and f64 keep
@@ -13,7 +13,7 @@
 #ifndef INGOT_COMPOSE_H
 #define INGOT_COMPOSE_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 typedef struct Window Window;
 typedef struct Resize Resize;
@@ -184,7 +184,7 @@ Val attn_sink_softmax(Graph *g, Val s, Val sink);
  * all. past [batch, 1, 1, 1] i64: entries in the cache. */
 Val attn_append_kv(Graph *g, Val old, Val past, Val x, Dim length);
 /* RoPE. cos, sin: [batch or 1, length, half]; elements beyond 2 * half are unchanged. interleaved:
- * rotates neighbours, else element i with i + half. */
+ * rotates neighbors, else element i with i + half. */
 Val attn_rope(Graph *g, Val x, Val cos, Val sin, bool interleaved);
 
 /* window.c: convolutions and pools. in: extents of the axes that the window slides over. Padding

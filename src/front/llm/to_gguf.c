@@ -20,7 +20,7 @@ typedef struct ToGguf {
 } ToGguf;
 
 static _Noreturn void no_key(const ToGguf *g, const char *what) {
-  fail(g->f->c, ERR_unsupported, g->f->loc, "%s: GGUF cannot represent this", what);
+  fail(g->f->c, ERR_unsupported, g->f->loc, "GGUF has no key for %s", what);
 }
 
 static const char *key(const ToGguf *g, const char *end) {
@@ -65,7 +65,7 @@ static void put_scales(const ToGguf *g) {
   const LmHparams *s = g->s;
   LmGate gate = s->arch->flags & LA_gemma ? LG_gelu_tanh : LG_silu;
   i64 size = s->arch->wide == s->layers ? s->embed / s->heads : s->head;
-  if (s->gate != gate) no_key(g, "the activation differs from that of its architecture");
+  if (s->gate != gate) no_key(g, "an activation other than that of the architecture");
   if (s->attn_cap != 0) gguf_put_float(g->o, key(g, ".attn_logit_softcapping"), s->attn_cap);
   if (s->logit_cap != 0) gguf_put_float(g->o, key(g, ".final_logit_softcapping"), s->logit_cap);
   if (fabs(s->scale * sqrt((double)size) - 1) > 1e-6)

@@ -130,7 +130,7 @@ static void read_tokens(const GgufVocab *v) {
   const GgufKey *tokens = list_of(v, "tokenizer.ggml.tokens", GT_string);
   const GgufKey *scores = list_of(v, "tokenizer.ggml.scores", GT_f32);
   const GgufKey *types = list_of(v, "tokenizer.ggml.token_type", GT_COUNT);
-  if (!tokens) bad(v, "tokenizer.ggml.tokens", "missing");
+  if (!tokens) bad(v, "tokenizer.ggml.tokens", "expected the list of tokens, found no such key");
   if ((scores && scores->n != tokens->n) || (types && types->n != tokens->n))
     bad(v, "tokenizer.ggml.tokens", "the numbers of tokens, scores and types differ");
   const u8 *at = tokens->at, *score = scores ? scores->at : NULL, *type = types ? types->at : NULL;
@@ -141,7 +141,7 @@ static void read_tokens(const GgufVocab *v) {
     i64 kind = NORMAL;
     if (score) gguf_float(GT_f32, &score, &t.score);
     if (type && !gguf_int(types->type, &type, &kind))
-      bad(v, "tokenizer.ggml.token_type", "not integers");
+      bad(v, "tokenizer.ggml.token_type", "expected integers");
     t.flags = kind >= 0 && kind <= BYTE ? flags[kind] : 0;
     if (kind == BYTE) byte_token(v, &t);
     if (kind == CONTROL || kind == USER)

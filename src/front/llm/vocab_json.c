@@ -12,7 +12,8 @@ static _Noreturn void fail_unsupported(const JsonDoc *d, const Json *j, const ch
 /* The token with that id. Missing ids before it are filled in. */
 static VocabToken *token(VocabSpec *s, const JsonDoc *d, const Json *j, i64 id) {
   if (id < 0 || id >= VOCAB_MAX_TOKENS)
-    json_fail(d, j, ERR_input, "token id %lld is out of range", (long long)id);
+    json_fail(d, j, ERR_input, "token id %lld is out of range, expected 0 to %d", (long long)id,
+              VOCAB_MAX_TOKENS - 1);
   while (s->token.n <= id) *vec_push(s->a, &s->token) = (VocabToken){.flags = TF_unused};
   return &s->token.at[id];
 }
@@ -46,7 +47,8 @@ static void mark_bytes(VocabSpec *s) {
 static u32 id_of(const JsonDoc *d, const Json *vocab, const char *at, size_t n, const Json *from) {
   const Json *id = json_get_bytes(vocab, at, n);
   if (!id || id->kind != JS_int)
-    json_fail(d, from, ERR_input, "the token is not in the vocabulary");
+    json_fail(d, from, ERR_input, "token '%s' is not in the vocabulary",
+              show(d->c, str_intern(d->c, at, n)));
   return (u32)id->i;
 }
 
@@ -57,7 +59,9 @@ static void read_merge(VocabSpec *s, const JsonDoc *d, const Json *vocab, const 
   size_t na = j->n, nb;
   if (j->kind == JS_string) {
     const char *space = memchr(a, ' ', na);
-    if (!space) json_fail(d, j, ERR_input, "a merge has only one token");
+    if (!space)
+      json_fail(d, j, ERR_input, "merge '%s' has one token, expected two separated by a space",
+                show(d->c, json_str(d->c, j)));
     b = space + 1;
     nb = na - (size_t)(b - a);
     na = (size_t)(space - a);
@@ -92,7 +96,7 @@ static void read_bpe(VocabSpec *s, const JsonDoc *d, const Json *model) {
     const Json *j = json_member(d, model, affix[i], JS_string);
     if (j && j->n) fail_unsupported(d, j, affix[i]);
   }
-  if (json_number(d, model, "dropout", 0) != 0) fail_unsupported(d, model, "dropout");
+  if (json_number(d, model, "dropout", 0) != 0) fail_unsupported(d, model, "dropout other than 0");
   read_vocab(s, d, model);
   if (json_bool(d, model, "fuse_unk", false)) s->head.flags |= VF_fuse_unknown;
   if (json_bool(d, model, "byte_fallback", false)) s->head.flags |= VF_byte_fallback;
@@ -120,7 +124,9 @@ static void read_unigram(VocabSpec *s, const JsonDoc *d, const Json *model) {
                      .score = score->kind == JS_int ? (double)score->i : score->f};
   }
   i64 unknown = json_int(d, model, "unk_id", -1);
-  if (unknown >= (i64)vocab->n) json_fail(d, model, ERR_input, "'unk_id' is not a token id");
+  if (unknown >= (i64)vocab->n)
+    json_fail(d, model, ERR_input, "'unk_id' is %lld, expected a token id below %u",
+              (long long)unknown, (u32)vocab->n);
   if (unknown >= 0) s->head.unknown = (u32)unknown;
 }
 
@@ -144,7 +150,8 @@ static void read_model(VocabSpec *s, const JsonDoc *d) {
   else if (json_is(type, "WordPiece"))
     read_wordpiece(s, d, model);
   else if (type)
-    json_fail(d, type, ERR_unsupported, "model %s is not supported",
+    json_fail(d, type, ERR_unsupported,
+              "model %s is not supported: expected BPE, Unigram or WordPiece",
               show(d->c, json_str(d->c, type)));
   else
     json_require(d, model, "type", JS_string);
@@ -169,7 +176,7 @@ static void read_added(VocabSpec *s, const JsonDoc *d) {
     *vec_push(s->a, &s->added) = (AddedToken){.at = t->at,
                                               .n = t->n,
                                               .id = (u32)(t - s->token.at),
-                                              .normalised = json_bool(d, j, "normalized", false)};
+                                              .normalized = json_bool(d, j, "normalized", false)};
     if ((t->flags & TF_single_word) && s->head.word_scanner == VOCAB_NONE) {
       s->head.word_scanner = s->scanner_at.n;
       *vec_push(s->a, &s->scanner_at) = s->scanner.n;
@@ -179,9 +186,9 @@ static void read_added(VocabSpec *s, const JsonDoc *d) {
 }
 
 /* Tokens matched in normalized text are normalized too. */
-static void normalise_added(VocabSpec *s) {
+static void normalize_added(VocabSpec *s) {
   bool any = false;
-  for (u32 i = 0; i < s->added.n; i++) any = any || s->added.at[i].normalised;
+  for (u32 i = 0; i < s->added.n; i++) any = any || s->added.at[i].normalized;
   if (!any || !s->norm.n) return;
   size_t n;
   Vocab v;
@@ -189,12 +196,12 @@ static void normalise_added(VocabSpec *s) {
   if (!vocab_open(&v, block, n)) return;
   for (u32 i = 0; i < s->added.n; i++) {
     AddedToken *t = &s->added.at[i];
-    if (!t->normalised || t->n > VOCAB_TOKEN_BYTES) continue;
+    if (!t->normalized || t->n > VOCAB_TOKEN_BYTES) continue;
     TokenizerMem room = {.n = 8 * ((size_t)t->n * v.head->grow + v.head->more)};
     Mark mark = arena_mark(&s->c->scratch);
     room.at = arena_alloc(&s->c->scratch, room.n);
     size_t length = t->n;
-    if (!vocab_normalise(&v, VP_norm, true, &t->at, &length, &room))
+    if (!vocab_normalize(&v, VP_norm, true, &t->at, &length, &room))
       bug(s->c, s->loc, "the table of added tokens is full");
     t->at = arena_copy(s->a, t->at, length);
     t->n = (u32)length;
@@ -249,6 +256,6 @@ VocabSpec *vocab_from_json(const JsonDoc *d, const JsonDoc *config, Arena *a) {
   }
   if (config) read_config(s, config);
   spec_stop_names(s);
-  normalise_added(s);
+  normalize_added(s);
   return s;
 }

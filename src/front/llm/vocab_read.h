@@ -7,7 +7,7 @@
 #include "front/vocab_file.h"
 #include "io/gguf.h"
 #include "io/json.h"
-#include "text/vocab.h"
+#include "tokenizer/vocab.h"
 
 /* U+2581, the space of SentencePiece. */
 #define SPM_SPACE "\xe2\x96\x81"

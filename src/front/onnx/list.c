@@ -28,8 +28,9 @@ Val list_stacked(Import *im, Val stack, Val count) {
 const List *on_list(Build *b, u32 i) {
   Val v = on_any(b, i);
   if (!val_is_list(v) || list_at(b->im, v)->kind != TY_seq)
-    on_bad(b, "input %u must be a sequence", i);
-  if (list_at(b->im, v)->keys) on_unsupported(b, "a sequence of maps");
+    on_bad(b, "input %u is not a sequence, expected one", i);
+  if (list_at(b->im, v)->keys)
+    on_unsupported(b, "input %u is a sequence of maps, expected one of tensors", i);
   return list_at(b->im, v);
 }
 

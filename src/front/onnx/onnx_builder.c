@@ -207,24 +207,27 @@ static bool is_input(Graph *g, Val v) {
   return pos < b->param.n && b->param.at[pos] == v;
 }
 
+/* The shape is computed from an input, from an open dimension, or from data. */
 static _Noreturn void unknown_contents(Build *b, u32 i, Val blame) {
-  const char *name = blame ? show(b->c, graph_val(b->g, blame)->name) : "";
-  if (blame && !is_input(b->g, blame))
+  Ctx *c = b->c;
+  bool known = blame && is_input(b->g, blame) && graph_val(b->g, blame)->name;
+  Str open = blame ? 0 : import_open(b->im, b->in[i]);
+  StrBuf t = sb_new(&c->scratch);
+  if (blame && !known)
     on_unsupported(b, "input %u decides a shape, has no bound, and depends on a variable of a loop",
                    i);
-  if (blame && graph_val(b->g, blame)->name)
-    on_unsupported(b,
-                   "input %u decides a shape and depends on '%s'; give its contents with --input "
-                   "'%s=VALUE'",
-                   i, name, name);
-  Str open = blame ? 0 : import_open(b->im, b->in[i]);
-  const char *what = show(b->c, open);
-  if (open)
-    on_unsupported(b,
-                   "input %u decides a shape and has no bound, although the open dimension '%s' it "
-                   "is computed from may have one; give that as a number, -d '%s=N'",
-                   i, what, what);
-  on_unsupported(b, "input %u decides a shape but is only known at run time", i);
+  const char *what = show(c, known ? graph_val(b->g, blame)->name : open);
+  if (known)
+    sb_fmt(&t, "depends on '%s': give its contents with --freeze '%s=VALUE' or --input", what,
+           what);
+  else if (open)
+    sb_fmt(&t, "depends on the open dimension '%s': give that as a number, -d '%s=N'", what, what);
+  if (b->im->unbound)
+    sb_fmt(&t, "%s a bound of the size with --max-shapes '%s=N'",
+           t.n ? ", or" : "is known only at run time: give", show(c, b->im->unbound));
+  if (!t.n) sb_puts(&t, "is known only at run time");
+  fail(c, ERR_unsupported, b->g->loc, "%s takes a shape from input %u, which %s",
+       show(c, b->node->op), i, sb_cstr(&t));
 }
 
 const Tensor *on_known(Build *b, u32 i) {
@@ -258,6 +261,7 @@ u32 on_known_ints(Build *b, u32 i, i64 *out, u32 max) {
 static u32 late_or_ints(Build *b, u32 i, Dim *out, u32 max, i64 least) {
   u32 n = 0;
   Val blame;
+  b->im->unbound = 0;
   if (!import_const_eval(b->im, b->in[i], &blame) && dynamic_dims(b, b->in[i], out, max, &n))
     return n;
   n = on_known_ints(b, i, out, max);

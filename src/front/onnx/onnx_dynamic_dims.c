@@ -3,9 +3,10 @@
  * In: an integer that a node computes, and a bound. Out: a dimension. The graph has one op that
  * turns data into a dimension: nonzero. So the positions below the integer are found with it; their
  * count is the symbol, and they also serve as indices. Integers out of range end the run. A range
- * that was inferred is checked once per size too. Exporters hide known elements by a selection,
- * such as Where(list == -1, 1, list) before every Expand of torch. These elements are looked up one
- * by one and stay static.
+ * that was inferred is checked once per size too. A bound may follow from a check of the same
+ * indices elsewhere: max(index) + 1 is at most N if index also selects from N rows. Exporters hide
+ * known elements by a selection, such as Where(list == -1, 1, list) before every Expand of torch.
+ * These elements are looked up one by one and stay static.
  */
 #include "front/onnx/onnx_import.h"
 
@@ -93,15 +94,40 @@ static bool entry_at(Build *b, Val v, i64 at, ShapeEntry *out, u32 depth) {
 
 /* ---- run-time elements ---- */
 
-/* One element of a list of sizes, a scalar. */
+/* The name that the model gives to a size, or to the list it is in. */
+static Str name_of_size(Graph *g, Val v) {
+  const Node *n;
+  while (!graph_val(g, v)->name && (n = graph_producer(g, v)) &&
+         (n->op == OP_cast || op_info[n->op].kind == OK_VIEW))
+    v = n->in[0];
+  return graph_val(g, v)->def ? graph_val(g, v)->name : 0; /* of inputs it means their shape */
+}
+
+/* One element of a list of sizes, a scalar. A size that nothing bounds is bounded by checks of the
+ * indices it is computed from, else by --max-shapes. Equal sizes share a symbol and a bound. */
 static bool dynamic_entry(Build *b, Val v, Dim *out) {
-  i64 lo, hi;
+  Import *im = b->im;
+  i64 lo, hi, most;
   u32 one;
   v = on_scalar(b, v);
   if (graph_dim_list(b->g, v, out, 1, &one)) return true;
   value_int_range(b->g, v, &lo, &hi);
+  bool late = hi > DYNAMIC_MAX;
+  if (late) {
+    const Val *same = graph_same(b->g);
+    im->unbound = name_of_size(b->g, v);
+    most = extents_bound_dim(&im->extents, im->unbound);
+    for (u32 i = 0; i < im->late.n; i++)
+      if (same[im->late.at[i].size] == same[v]) {
+        *out = im->late.at[i].dim;
+        return true;
+      }
+    value_int_range_checked(b->g, v, same, &lo, &hi);
+    if (most >= 0 && most < hi) hi = most;
+  }
   if (hi > DYNAMIC_MAX || hi < 0) return false;
   *out = on_dim(b, dynamic_iota(b, mk_cast(b->g, v, DT_i64), hi, "a size is out of range"), 0);
+  if (late && b->g->cur == 1) *vec_push(&im->c->work, &im->late) = (LateSize){v, *out};
   return true;
 }
 

@@ -617,6 +617,7 @@ Graph *onnx_import(Ctx *c, const Source *s, const Model *m, const ImportOptions 
   import_nodes(&im, im.m->graph->nodes.at, im.m->graph->nodes.n);
   import_outputs(&im);
   diag_raise(c);
+  if (!im.g->pin.n) extents_refuse_unused(&im.extents); /* contents that are given decide sizes */
   warn_training(&im);
   im.g->eager = false;
   im.g->loc = LOC_NONE;

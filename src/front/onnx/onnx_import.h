@@ -54,6 +54,12 @@ typedef struct LoopCounter {
   const struct LoopCounter *outer;
 } LoopCounter;
 
+/* A size computed at run time, and its symbol. */
+typedef struct LateSize {
+  Val size;
+  Dim dim;
+} LateSize;
+
 struct Import {
   Ctx *c;
   Graph *g;
@@ -66,7 +72,9 @@ struct Import {
   Map fns;  /* "domain/name/overload" -> 1 + function */
   VEC(List *) lists;
   Extents extents;
-  Map unknown_attrs; /* operator and attribute -> 1: warned as unknown */
+  Map unknown_attrs;  /* operator and attribute -> 1: warned as unknown */
+  VEC(LateSize) late; /* sizes without a bound of their own, in the main region */
+  Str unbound;        /* name of the last of them; 0: none */
   SliceMode slices;
   const LoopCounter *counter; /* innermost; NULL outside of loops */
   Map training;               /* OnnxNode -> 1: in training mode */
@@ -82,7 +90,7 @@ extern const u32 op_row_count;
 /* Names of the attributes of all versions of the operator, each between spaces. */
 const char *op_attrs(const OpRow *row);
 const char *domain_key(Ctx *c, Str domain);   /* "ai", "ml", "ms"..., NULL for others */
-bool op_quantises(Ctx *c, const OnnxNode *n); /* see OpRow.quant */
+bool op_quantizes(Ctx *c, const OnnxNode *n); /* see OpRow.quant */
 
 /* onnx_import.c */
 void import_nodes(Import *im, const OnnxNode *node, u32 n);

@@ -156,6 +156,10 @@ void import_inputs(Import *im, const Model *m) {
   im->extents = (Extents){.c = im->c, .dims = im->g->dims, .file = im->file, .o = im->o};
   im->extents.input = m->input;
   im->extents.ninput = m->ninput;
+  im->extents.late = map_new(&im->c->work);
+  for (u32 i = 0; i < g->nodes.n; i++)
+    for (u32 k = 0; k < g->nodes.at[i].out.n; k++)
+      *map_put(&im->extents.late, g->nodes.at[i].out.at[k]) = 1;
   extents_open(&im->extents);
   im->o = im->extents.o;
   for (u32 i = 0; i < g->inputs.n; i++) {

@@ -13,7 +13,9 @@
 static DType precision_attr(Build *b, DType otherwise) {
   if (!on_has_attr(b, "softmax_precision")) return otherwise;
   DType dt = dtype_from_onnx(on_int(b, "softmax_precision", 0));
-  if (!dtype_is_float(dt)) on_bad(b, "softmax_precision is not a float type");
+  if (!dtype_is_float(dt))
+    on_bad(b, "softmax_precision is %lld, expected a float type",
+           (long long)on_int(b, "softmax_precision", 0));
   return dt;
 }
 
@@ -85,7 +87,8 @@ void build_attention(Build *b) {
     if (on_rank(b, b->in[4 + i]) != 4) on_bad(b, "past keys and values must have rank 4");
     kv[i] = mk_concat(g, (Val[]){b->in[4 + i], kv[i]}, 2, 2);
   }
-  if (mode < 0 || mode > 3) on_bad(b, "qk_matmul_output_mode is %lld", (long long)mode);
+  if (mode < 0 || mode > 3)
+    on_bad(b, "qk_matmul_output_mode is %lld, expected 0 to 3", (long long)mode);
   Val stage[4];
   Val key = mk_cast(g, kv[0], type);
   stage[0] = attn_scores(g, mk_cast(g, q, type), key, on_float(b, "scale", 0));
@@ -108,7 +111,9 @@ static Val modified(Build *b, const char *name, Val x) {
   if (on_subgraph(b, on_graph(b, name), &x, 1, &y, 1) != 1)
     on_bad(b, "%s must have one output", name);
   if (on_dtype(b, y) != t.dt || on_rank(b, y) != 4)
-    on_bad(b, "%s changes the type of its operand", name);
+    on_bad(b,
+           "%s: expected a result of the type and rank of its operand, %s and 4; found %s and %u",
+           name, dtype_info[t.dt].name, dtype_info[on_dtype(b, y)].name, on_rank(b, y));
   return mk_broadcast(b->g, y, t.dim, 4);
 }
 

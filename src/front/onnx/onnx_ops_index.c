@@ -37,7 +37,7 @@ static Dim place(Build *b, Dim d, i64 x) {
 static SliceCut cut_symbolic(Build *b, Dim d, i64 start, i64 end, i64 step) {
   if (step == -1 && (start == -1 || start >= DIM_MAX) && end < -DIM_MAX)
     return (SliceCut){dim_addk(b->ds, d, -1), d, -1};
-  if (step < 1) on_unsupported(b, "negative steps over a symbolic dimension");
+  if (step < 1) on_unsupported(b, "a negative step over a symbolic dimension");
   Dim lo = place(b, d, start), hi = end > DIM_MAX ? d : place(b, d, end);
   if (dim_is_const(lo) && dim_is_const(hi))
     return (SliceCut){lo, hi > lo ? (hi - lo - 1) / step + 1 : 0, step};
@@ -79,7 +79,7 @@ static void slice_by(Build *b, const Limit *start, const Limit *end, const i64 *
   for (u32 i = 0; i < n; i++) {
     u32 a = (u32)axes[i];
     Dim d = t->dim[a];
-    if (step[i] == 0) on_bad(b, "the step is 0");
+    if (step[i] == 0) on_bad(b, "the step of axis %u is 0, expected another number", a);
     i64 st = clamp(step[i], -DIM_MAX, DIM_MAX);
     SliceCut c = start[i].open || end[i].open ? cut_open(b, d, &start[i], &end[i], st)
                  : dim_is_const(d)            ? cut_static(d, start[i].k, end[i].k, st)
@@ -163,7 +163,7 @@ static bool always_in_range(Build *b, Val base, i64 from, i64 k, Dim d) {
   return dim_is_const(d) && lo >= -from && hi <= d - k - from;
 }
 
-/* Slice(x, i, i + k) with a run-time i: gathers k neighbours. If the axis may end before, see
+/* Slice(x, i, i + k) with a run-time i: gathers k neighbors. If the axis may end before, see
  * SliceMode; the run fails if there are fewer than k. */
 static bool slice_running(Build *b) {
   Graph *g = b->g;
@@ -203,7 +203,9 @@ static void slice_late(Build *b, const i64 *axes, const i64 *step, u32 n) {
   Val x = b->in[0];
   for (u32 i = 0; i < n; i++) {
     Dim d = on_dim(b, x, (u32)axes[i]);
-    if (step[i] < 1 || step[i] > INT32_MAX) on_unsupported(b, "a step of %lld", (long long)step[i]);
+    if (step[i] < 1 || step[i] > INT32_MAX)
+      on_unsupported(b, "the step is %lld, expected 1 or more where starts and ends are computed",
+                     (long long)step[i]);
     i64 place = i;
     Val lo = late_limit(b, mk_gather(g, b->in[1], mk_ints(g, &place, 1), 0), d);
     Val hi = late_limit(b, mk_gather(g, b->in[2], mk_ints(g, &place, 1), 0), d);
@@ -256,7 +258,7 @@ void build_slice(Build *b) {
     late = is_late(b, &n);
     if (!late) n = read_limits(b, 1, start);
     if (!late && read_limits(b, 2, end) != n) on_bad(b, "starts and ends differ in length");
-    if (n > rank) on_bad(b, "there are %u starts for rank %u", n, rank);
+    if (n > rank) on_bad(b, "there are %u starts, expected at most %u, the rank", n, rank);
     if (on_has(b, 3)) na = (i32)on_known_ints(b, 3, axes, MAX_RANK);
     if (on_has(b, 4)) ns = (i32)on_known_ints(b, 4, step, MAX_RANK);
   }
@@ -279,7 +281,7 @@ void build_slice(Build *b) {
 static Val pad_index(Build *b, i64 d, i64 lo, i64 hi, const char *mode) {
   i64 n = d + lo + hi;
   if (n < 0 || n > INT32_MAX) on_bad(b, "the padded extent %lld is out of range", (long long)n);
-  if (d == 0 && n > 0) on_bad(b, "an empty axis cannot be padded");
+  if (d == 0 && n > 0) on_bad(b, "axis of extent 0: expected at least one element to pad from");
   Tensor *t = tensor_new(&b->c->work, DT_i64, &n, 1);
   for (i64 i = 0; i < n; i++) {
     i64 at = i - lo;
@@ -360,7 +362,8 @@ void build_pad(Build *b) {
     return;
   }
   if (strcmp(mode, "edge") && strcmp(mode, "reflect") && strcmp(mode, "wrap"))
-    on_bad(b, "mode '%s' is not known", show(b->c, on_str(b, "mode", "")));
+    on_bad(b, "mode is '%s', expected constant, edge, reflect or wrap",
+           show(b->c, on_str(b, "mode", "")));
   for (u32 i = 0; i < rank; i++)
     if (lo[i] || hi[i]) x = pad_axis(b, x, i, lo[i], hi[i], mode);
   b->out[0] = x;
@@ -475,7 +478,8 @@ void build_onehot(Build *b) {
   if (depth < 0 || depth > INT32_MAX)
     on_bad(b, "depth is %lld, which is out of range", (long long)depth);
   u32 rank = on_rank(b, idx) + 1;
-  if (rank > MAX_RANK) on_unsupported(b, "rank %u", rank);
+  if (rank > MAX_RANK)
+    on_unsupported(b, "the result has rank %u, expected at most %d", rank, MAX_RANK);
   u32 axis = on_axis(b, on_int(b, "axis", -1), rank);
   if (on_rank(b, values) != 1 || (dim_is_const(on_dim(b, values, 0)) && on_dim(b, values, 0) != 2))
     on_bad(b, "values must hold two elements");

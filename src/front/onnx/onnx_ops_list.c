@@ -191,7 +191,8 @@ void build_split_to_sequence(Build *b) {
   if (chunk < 1) on_bad(b, "the parts have size %lld, expected at least 1", (long long)chunk);
   bool listed = t && t->rank;
   u64 n = listed ? t->n : (u64)(d / chunk + (d % chunk != 0));
-  if (n > MOST_PARTS) on_unsupported(b, "more than %d parts", MOST_PARTS);
+  if (n > MOST_PARTS)
+    on_unsupported(b, "found %llu parts, expected at most %d", (unsigned long long)n, MOST_PARTS);
   Val *part = NEWS(&b->c->work, Val, n + 1);
   for (u64 i = 0; i < n; i++) {
     i64 size = listed ? tensor_get(t, i).i : chunk < d - at ? chunk : d - at;
@@ -263,7 +264,8 @@ static void map_one(Build *b, const OnnxGraph *body, Val i, u32 k, Val *ret) {
   if (on_subgraph(b, body, in, b->nin, ret, b->nout) != b->nout)
     on_bad(b, "the body must have %u outputs", b->nout);
   for (u32 j = 0; j < b->nout; j++)
-    if (!val_is_real(ret[j])) on_unsupported(b, "a sequence of sequences");
+    if (!val_is_real(ret[j]))
+      on_unsupported(b, "output %u of the body is a sequence, expected a tensor", j);
 }
 
 static void map_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
@@ -279,7 +281,8 @@ void build_sequence_map(Build *b) {
   for (u32 j = 1; j < b->nin; j++) {
     if (!val_is_list(on_any(b, j))) continue;
     const List *l = on_list(b, j);
-    if ((l->stack != 0) != open) on_unsupported(b, "sequences of known and of unknown length");
+    if ((l->stack != 0) != open)
+      on_unsupported(b, "sequences of known and of unknown length in one node");
     if (l->n != first->n)
       on_bad(b, "input %u has %u elements, but the first has %u", j, l->n, first->n);
   }

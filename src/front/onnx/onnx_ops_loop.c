@@ -8,7 +8,7 @@
  */
 #include "front/onnx/list.h"
 
-#include "ir/loop.h"
+#include "ir/graph/loop.h"
 
 enum {
   SHORT_LOOP = 16,  /* maximum trip count to unroll a loop with sequences */
@@ -183,7 +183,8 @@ static void enter_list(LoopBody *l, u32 k, Val *stack, Val *count) {
   const Type *t = &l->elem[k];
   Dim dim[MAX_RANK], have = list_capacity(b, from);
   Type full = {.dt = t->dt, .rank = t->rank + 1, .dim = dim};
-  if (full.rank > MAX_RANK) on_unsupported(b, "elements of rank %u", t->rank);
+  if (full.rank > MAX_RANK)
+    on_unsupported(b, "the elements have rank %u, expected less than %d", t->rank, MAX_RANK);
   for (u32 i = 0; i < t->rank; i++) dim[i + 1] = t->dim[i];
   dim[0] = l->room[k];
   *count = mk_scalar(b->g, DT_i64, 0);

@@ -108,10 +108,10 @@ static Val convert(Build *b, Val x, DType to) {
   if (from_cls != 'C' && to_cls == 'S' && from_cls != 'S') return number_to_string(b, x);
   if (from_cls == 'S' && to_cls != 'C' && to_cls != 'S') return string_to_number(b, x, to);
   if (from_cls != to_cls && (strchr("SC", from_cls) || strchr("SC", to_cls)))
-    on_unsupported(b, "conversion from %s to %s", dtype_info[on_dtype(b, x)].name,
-                   dtype_info[to].name);
+    on_unsupported(b, "elements of type %s cannot be converted to %s",
+                   dtype_info[on_dtype(b, x)].name, dtype_info[to].name);
   if (to == DT_f8e8m0 && !on_str_is(b, "round_mode", "up", "up"))
-    on_unsupported(b, "round_mode other than up");
+    on_unsupported(b, "round_mode is '%s', expected up", show(b->c, on_str(b, "round_mode", "up")));
   if (on_dtype(b, x) == to || on_int(b, "saturate", 1)) return mk_cast(b->g, x, to);
   Attr at[2] = {{.key = AT_to, .kind = AK_dtype, .u.i = to}, {.key = AT_sat, .kind = AK_int}};
   return graph_node(b->g, graph_add(b->g, OP_cast, &x, 1, at, 2))->out[0];
@@ -194,7 +194,7 @@ Val on_activated(Build *b, Val x, const char *name, double alpha, double beta) {
   if (!strcmp(name, "Softsign")) return compose_softsign(g, x);
   if (!strcmp(name, "Softplus")) return mk_log(g, mk_addk(g, mk_exp(g, x), 1));
   if (!strcmp(name, "Affine")) return mk_addk(g, mk_mulk(g, x, alpha), beta);
-  on_unsupported(b, "activation '%s'", name);
+  on_unsupported(b, "activation '%s' is not an RNN activation of ONNX", name);
 }
 
 void build_selu(Build *b) {

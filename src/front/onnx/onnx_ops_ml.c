@@ -152,7 +152,7 @@ void build_linearclassifier(Build *b) {
       rows = n ? ml_nums(b, "coefficients").n / (u32)n : 0;
   Val s = linear_scores(b, x, rows);
   if (rows == 1) {
-    if (labels != 2) on_unsupported(b, "one score for %u labels", labels);
+    if (labels != 2) on_unsupported(b, "one score for %u labels, expected 2 labels", labels);
     Val only = mk_squeeze(g, s, 1);
     index = mk_cast(g, mk_gt(g, only, mk_like(g, only, 0)), DT_i64);
     s = ml_two_scores(b, s, false);

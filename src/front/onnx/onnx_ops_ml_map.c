@@ -45,7 +45,8 @@ void build_castmap(Build *b) {
   DType dt = to[on_choice(b, "cast_to", "TO_FLOAT TO_INT64 TO_STRING")],
         have = on_dtype(b, l->stack);
   if ((dt == DT_str) != (have == DT_str))
-    on_unsupported(b, "conversion between numbers and strings");
+    on_unsupported(b, "cast_to and the values are %s and %s: numbers and strings are not converted",
+                   dtype_info[dt].name, dtype_info[have].name);
   Val y;
   Dim n = on_dim(b, l->keys, 0);
   if (on_str_is(b, "map_form", "DENSE", "SPARSE")) {

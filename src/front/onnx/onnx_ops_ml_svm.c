@@ -47,7 +47,8 @@ void build_svmregressor(Build *b) {
   MlNums w = ml_nums(b, "coefficients"), rho = ml_nums(b, "rho");
   i64 supports = on_int(b, "n_supports", 0), n = w.n, features = on_static_dim(b, x, 1);
   if (supports < 0 || supports > INT32_MAX || !rho.n)
-    on_bad(b, "n_supports or rho is out of range");
+    on_bad(b, "n_supports is %lld and rho has %u elements, expected 0 or more and at least one",
+           (long long)supports, rho.n);
   if (n != (supports ? supports : features))
     on_bad(b, "%lld coefficients do not fit the support vectors", (long long)n);
   Val k = supports ? kernel(b, x, vectors(b, x, (u32)supports)) : x;
@@ -72,7 +73,8 @@ static Val pair_matrix(Pairs *s, DType dt, const OnnxAttr *per, u32 total) {
   if (w.n != (u64)(s->classes - 1) * total)
     on_bad(b, "there are %u coefficients for %u vectors of %u classes", w.n, total, s->classes);
   if (!size_mul(total, s->pairs, &cells) || cells > (1u << 28))
-    on_unsupported(b, "a table of this size");
+    on_unsupported(b, "%u vectors of %u pairs of classes need more than 2^28 coefficients", total,
+                   s->pairs);
   double *m = NEWS(&b->c->scratch, double, cells);
   u32 pair = 0, from_i = 0;
   for (u32 i = 0; i < s->classes; from_i += (u32)per->ints.at[i++]) {
@@ -239,11 +241,15 @@ void build_svmclassifier(Build *b) {
   u64 total = 0;
   for (u32 i = 0; i < per->ints.n; i++) {
     if (per->ints.at[i] < 0 || per->ints.at[i] > INT32_MAX)
-      on_bad(b, "vectors_per_class is out of range");
+      on_bad(b, "vectors_per_class has the element %lld, expected 0 or more",
+             (long long)per->ints.at[i]);
     total += (u64)per->ints.at[i];
   }
   if (s.classes < 2 || s.classes > 4096 || total > INT32_MAX)
-    on_bad(b, "vectors_per_class is out of range");
+    on_bad(b,
+           "vectors_per_class lists %u classes with %llu vectors, expected 2 to 4096 classes and "
+           "less than 2^31 vectors",
+           s.classes, (unsigned long long)total);
   if (rho.n != s.pairs) on_bad(b, "rho has %u elements for %u pairs of classes", rho.n, s.pairs);
   u32 labels = ml_label_count(b, "classlabels_ints");
   if (labels && labels != s.classes)

@@ -90,7 +90,7 @@ static Map read_nodes(Forest *f) {
   u32 n = tree->ints.n;
   if (id->ints.n != n || feature->ints.n != n || yes->ints.n != n || no->ints.n != n || !mode ||
       mode->type != OA_strings || mode->strings.n != n || value.n != n)
-    on_bad(b, "the lists of nodes differ in length");
+    on_bad(b, "nodes_treeids has %u elements, expected as many in every list of nodes", n);
   Map m = map_new(&b->c->scratch), trees = map_new(&b->c->scratch);
   u64 key[2];
   for (u32 i = 0; i < n; i++) {
@@ -126,7 +126,10 @@ static void read_weights(Forest *f, const Map *nodes, const char *prefix) {
   MlNums w = ml_nums(b, str_text(b->c, str_fmt(b->c, "%s_weights", prefix)));
   u32 n = a[0]->ints.n;
   if (a[1]->ints.n != n || a[2]->ints.n != n || w.n != n)
-    on_bad(b, "the lists of weights differ in length");
+    on_bad(b,
+           "the weights name %u trees, %u nodes and %u targets for %u weights, expected as many of "
+           "each",
+           n, a[1]->ints.n, a[2]->ints.n, w.n);
   for (u32 i = 0; i < n; i++) {
     LeafWeight s = {find_node(b, nodes, a[0]->ints.at[i], a[1]->ints.at[i]), a[2]->ints.at[i],
                     w.at[i]};
@@ -193,7 +196,10 @@ static void read_ensemble(Forest *f) {
   u32 n = feature->ints.n;
   if (yes->ints.n != n || no->ints.n != n || yleaf->ints.n != n || nleaf->ints.n != n ||
       split->n != n || mode->n != n || weight->n != to->ints.n)
-    on_bad(b, "the lists of nodes differ in length");
+    on_bad(b,
+           "nodes_featureids has %u elements, leaf_weights %u: expected as many in every list of "
+           "nodes and of leaves",
+           n, (u32)weight->n);
   f->dt = split->dt;
   for (u32 i = 0; i < n; i++) {
     i64 m = tensor_get(mode, i).i;
@@ -546,7 +552,8 @@ static Val aggregate(Forest *f, Val at, Agg agg) {
     y = sum_single(f, at, single);
   } else {
     if (!size_mul(f->leaves, f->targets, &cells) || cells > (1u << 28))
-      on_unsupported(b, "a table of this size");
+      on_unsupported(b, "%u leaves with %u targets need more than 2^28 weights", (u32)f->leaves,
+                     (u32)f->targets);
     double *w = NEWS(&b->c->scratch, double, cells);
     for (u64 i = 0; i < cells; i++) w[i] = none;
     for (u32 i = 0; i < f->leaf_weight.n; i++) {
@@ -622,8 +629,9 @@ void build_treeensemble(Build *b) {
   Forest f = forest_new(b, x);
   i64 agg = on_int(b, "aggregate_function", AG_sum), after = on_int(b, "post_transform", 0);
   if (agg < 0 || agg > AG_max || after < 0 || after > 4)
-    on_bad(b, "aggregate_function or post_transform is not known");
-  if (after) on_unsupported(b, "post_transform %s", post[after]);
+    on_bad(b, "aggregate_function is %lld and post_transform %lld, expected 0 to %d and 0 to 4",
+           (long long)agg, (long long)after, AG_max);
+  if (after) on_unsupported(b, "post_transform is %s, expected NONE", post[after]);
   f.targets = target_count(b);
   read_ensemble(&f);
   on_set_output(b, evaluate(&f, x, (Agg)agg));

@@ -172,7 +172,8 @@ void build_cdist(Build *b) {
   Graph *g = b->g;
   bool root = on_str_is(b, "metric", "sqeuclidean", "euclidean");
   if (!root && !on_str_is(b, "metric", "sqeuclidean", "sqeuclidean"))
-    on_unsupported(b, "metric '%s'", show(b->c, on_str(b, "metric", "")));
+    on_unsupported(b, "metric is '%s', expected euclidean or sqeuclidean",
+                   show(b->c, on_str(b, "metric", "")));
   if (on_rank(b, on_in(b, 0)) != 2 || on_rank(b, on_in(b, 1)) != 2)
     on_bad(b, "operands must have rank 2");
   Val other = mk_unsqueeze(g, mk_widen(g, b->in[1]), 0);
@@ -229,9 +230,11 @@ void build_old_crop(Build *b) {
   Dim start[4] = {0, 0, border[1], border[0]}, size[4] = {t.dim[0], t.dim[1]};
   for (u32 i = 0; i < 2; i++) {
     i64 lo = start[2 + i], hi = border[3 - i];
-    if (lo < 0 || hi < 0 || lo > INT32_MAX || hi > INT32_MAX) on_bad(b, "border is out of range");
+    if (lo < 0 || hi < 0 || lo > INT32_MAX || hi > INT32_MAX)
+      on_bad(b, "border removes %lld and %lld elements of axis %u, expected 0 or more",
+             (long long)lo, (long long)hi, i + 2);
     size[2 + i] = sized ? scale[i] : dim_addk(b->ds, t.dim[2 + i], -(lo + hi));
-    if (sized && scale[i] < 0) on_bad(b, "scale is out of range");
+    if (sized && scale[i] < 0) on_bad(b, "scale is %lld, expected 0 or more", (long long)scale[i]);
   }
   b->out[0] = mk_slice(b->g, x, start, size, NULL);
 }

@@ -33,7 +33,7 @@ static Val mask_keeps(Build *b, Val mask, Val scores) {
     Val before = mk_slice_axis(g, mask, 0, 0, batch);
     return attn_range_mask(g, mk_slice_axis(g, mask, 0, batch, batch), before, total);
   }
-  if (t.rank == 1) on_unsupported(b, "a mask index of this length");
+  if (t.rank == 1) on_unsupported(b, "the mask index has another length than batch or 2 batch");
   Val keep = mk_gt(g, mask, mk_like(g, mask, 0));
   if (t.rank == 2) return mk_unsqueeze(g, mk_unsqueeze(g, keep, 1), 1);
   if (t.rank == 3) return mk_unsqueeze(g, keep, 1);
@@ -62,7 +62,7 @@ static Val attend(Build *b, const Heads *h, Val bias, Val mask, Dim past, Val *s
 }
 
 static void refuse(Build *b, u32 i, const char *what) {
-  if (on_has(b, i)) on_unsupported(b, "%s", what);
+  if (on_has(b, i)) on_unsupported(b, "input %u, %s, is given", i, what);
 }
 
 /* ---- Attention ---- */
@@ -112,8 +112,9 @@ static void three_sizes(Build *b, Val x, Dim *size) {
 /* Starts at the projection [batch, length, q + k + v]; shared with QAttention. */
 void on_projected_attention(Build *b, Val x, u32 mask, u32 past, u32 bias, DType dt) {
   Dim size[3];
-  if (on_int(b, "do_rotary", 0)) on_unsupported(b, "do_rotary");
-  if (on_int(b, "past_present_share_buffer", 0)) on_unsupported(b, "past_present_share_buffer");
+  if (on_int(b, "do_rotary", 0)) on_unsupported(b, "do_rotary is not 0");
+  if (on_int(b, "past_present_share_buffer", 0))
+    on_unsupported(b, "past_present_share_buffer is not 0");
   three_sizes(b, x, size);
   Heads h = split_projection(b, x, size, heads_attr(b, "num_heads"));
   Dim before = append_past(b, &h, on_opt(b, past), dt, 1);
@@ -164,7 +165,8 @@ static Heads multihead_read(Build *b) {
     } else {
       h.k = attn_split_heads(b->g, k, n);
       h.v = attn_split_heads(b->g, mk_widen(b->g, v), n);
-      if (on_rank(b, k) == 4 && on_has(b, 3)) on_unsupported(b, "a bias with keys of rank 4");
+      if (on_rank(b, k) == 4 && on_has(b, 3))
+        on_unsupported(b, "the keys have rank 4 and there is a bias, expected one of both");
     }
   }
   if (on_has(b, 3)) {
@@ -210,8 +212,9 @@ void build_ms_rotary(Build *b) {
   DType dt = on_dtype(b, x);
   bool packed = on_rank(b, x) == 3;
   i64 heads = on_int(b, "num_heads", 0), dim = on_int(b, "rotary_embedding_dim", 0);
-  if (on_int(b, "is_packed_batching", 0)) on_unsupported(b, "is_packed_batching");
-  if (on_float(b, "scale", 1) != 1) on_unsupported(b, "scale");
+  if (on_int(b, "is_packed_batching", 0)) on_unsupported(b, "is_packed_batching is not 0");
+  if (on_float(b, "scale", 1) != 1)
+    on_unsupported(b, "scale is %g, expected 1", on_float(b, "scale", 1));
   if (on_rank(b, cos) != 2 || on_rank(b, sin) != 2) on_bad(b, "cosines and sines must have rank 2");
   if (packed && heads < 1) {
     if (dim) on_bad(b, "rotary_embedding_dim needs num_heads");
@@ -294,11 +297,11 @@ static Val grouped_keeps(Build *b, Val s, const Cache *c) {
 }
 
 static void grouped_refuse(Build *b) {
-  if (on_int(b, "sliding_window_cache", 0)) on_unsupported(b, "sliding_window_cache");
-  refuse(b, 12, "a quantized cache");
+  if (on_int(b, "sliding_window_cache", 0)) on_unsupported(b, "sliding_window_cache is not 0");
+  refuse(b, 12, "the scale of a quantized cache");
   if (!on_str_is(b, "k_quant_type", "NONE", "NONE") ||
       !on_str_is(b, "v_quant_type", "NONE", "NONE"))
-    on_unsupported(b, "a quantized cache");
+    on_unsupported(b, "k_quant_type or v_quant_type is not NONE: the cache is quantized");
 }
 
 void build_groupquery(Build *b) {
@@ -328,5 +331,5 @@ void build_groupquery(Build *b) {
   b->out[0] = mk_cast(g, attn_merge_heads(g, attn_weighted_sum(g, p, h.v)), dt);
   if (on_wants(b, 1)) b->out[1] = mk_cast(g, h.k, dt);
   if (on_wants(b, 2)) b->out[2] = mk_cast(g, h.v, dt);
-  if (on_wants(b, 3)) on_unsupported(b, "the output qk");
+  if (on_wants(b, 3)) on_unsupported(b, "output 3, qk, is used");
 }

@@ -119,10 +119,11 @@ void build_moe(Build *b) {
   Val x = on_wide(b, 0);
   Type t = *on_type(b, x);
   MoeAct act = (MoeAct)on_choice(b, "activation_type", "relu gelu silu swiglu identity");
-  if (on_has(b, 6) || on_has(b, 7)) on_unsupported(b, "fc3_experts_weights");
-  if (on_int(b, "use_sparse_mixer", 0)) on_unsupported(b, "use_sparse_mixer");
+  if (on_has(b, 6) || on_has(b, 7))
+    on_unsupported(b, "input %u, fc3 experts, is given", on_has(b, 6) ? 6 : 7);
+  if (on_int(b, "use_sparse_mixer", 0)) on_unsupported(b, "use_sparse_mixer is not 0");
   if (act == MA_swiglu && on_int(b, "swiglu_fusion", 0) != 1)
-    on_unsupported(b, "swiglu_fusion %lld; only 1 (interleaved) is supported",
+    on_unsupported(b, "swiglu_fusion is %lld, expected 1 (interleaved)",
                    (long long)on_int(b, "swiglu_fusion", 0));
   Experts e = read_experts(b, act, x);
   route(b, &e);

@@ -84,7 +84,8 @@ static Val spread_counts(const NgramPool *p, Val counts, u32 first, u32 count) {
   if (first + count > p->index->ints.n)
     on_bad(b, "ngram_indexes has only %u elements", p->index->ints.n);
   if (!size_mul(count, (u64)p->size, &cells) || cells > (1u << 26))
-    on_unsupported(b, "a pool of this size");
+    on_unsupported(b, "%u n-grams of %lld elements need a table of more than 2^26 numbers", count,
+                   (long long)p->size);
   Tensor *t = tensor_new(&b->c->work, DT_f32, dim, 2);
   for (u32 i = 0; i < count; i++)
     tensor_set(t, (u64)i * (u64)p->size + (u64)p->index->ints.at[first + i], (Scalar){.f = 1});
@@ -98,7 +99,7 @@ static Val weighted(const NgramPool *p, Val y) {
   if (on_str_is(b, "mode", "", "TF")) return y;
   bool idf = on_str_is(b, "mode", "", "IDF");
   if (!idf && !on_str_is(b, "mode", "", "TFIDF"))
-    on_bad(b, "mode '%s' is not known", show(b->c, on_str(b, "mode", "")));
+    on_bad(b, "mode is '%s', expected TF, IDF or TFIDF", show(b->c, on_str(b, "mode", "")));
   if (idf) y = mk_cast(g, mk_gt(g, y, mk_like(g, y, 0)), DT_f32);
   if (!w || !w->floats.n) return y;
   if (w->floats.n < (u64)p->size)

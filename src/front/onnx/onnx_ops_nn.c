@@ -76,7 +76,7 @@ static void transpose_crop(Build *b, const Window *w, u32 i, Dim in, i64 more, c
                            AutoPad kind, i64 *lo, i64 *hi) {
   i64 total;
   if (shape) {
-    if (!dim_is_const(in)) on_unsupported(b, "output_shape over a symbolic extent");
+    if (!dim_is_const(in)) on_unsupported(b, "output_shape is given for a symbolic extent");
     total = (in - 1) * w->stride[i] + window_span(w, i) + more - shape[i];
   } else {
     total = window_span(w, i) + more - w->stride[i];
@@ -137,7 +137,7 @@ void build_causalconv(Build *b) {
   DType dt = on_dtype(b, x);
   if (on_rank(b, x) != 3 || on_rank(b, w) != 3) on_bad(b, "input and weight must have rank 3");
   i64 channels = on_static_dim(b, w, 0), k = on_static_dim(b, w, 2);
-  if (k < 1) on_bad(b, "the kernel is empty");
+  if (k < 1) on_bad(b, "the kernel has extent %lld, expected 1 or more", (long long)k);
   Dim shape[3] = {on_dim(b, x, 0), on_dim(b, x, 1), k - 1};
   past = on_has(b, 3) ? b->in[3] : mk_full(b->g, mk_like(b->g, x, 0), shape, 3);
   Val both[2] = {past, x};

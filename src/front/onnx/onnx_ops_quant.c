@@ -19,7 +19,9 @@ static bool one_element(Build *b, Val v) {
 static Val spread_blocks(Build *b, Val v, const Type *x, u32 axis, i64 block) {
   Type t = *on_type(b, v);
   Dim dim[MAX_RANK];
-  if (t.rank == MAX_RANK) on_unsupported(b, "blocks over rank %u", t.rank);
+  if (t.rank == MAX_RANK)
+    on_unsupported(b, "the operand has rank %u, expected less than %d with blocks", t.rank,
+                   MAX_RANK);
   for (u32 i = 0; i < t.rank; i++) {
     Dim d = t.dim[i], e = x->dim[i];
     bool known = dim_is_const(d) && dim_is_const(e);
@@ -428,7 +430,8 @@ enum { ACCURACY_INT8 = 4 }; /* MatMulNBits accuracy_level that allows int8 activ
 
 static i64 packed_bits(Build *b) {
   i64 bits = on_int(b, "bits", 4);
-  if (bits != 2 && bits != 4 && bits != 8) on_unsupported(b, "%lld bits", (long long)bits);
+  if (bits != 2 && bits != 4 && bits != 8)
+    on_unsupported(b, "attribute bits is %lld, expected 2, 4 or 8", (long long)bits);
   return bits;
 }
 
@@ -508,8 +511,11 @@ void build_matmulnbits(Build *b) {
   i64 n = on_int(b, "N", 0), k = on_int(b, "K", 0), block = on_int(b, "block_size", 0),
       bits = packed_bits(b);
   if (n < 1 || k < 1 || block < 1 || n > INT32_MAX || k > INT32_MAX || block > INT32_MAX)
-    on_bad(b, "N, K and block_size must be positive");
-  if (on_int(b, "weight_prepacked", 0)) on_unsupported(b, "weight_prepacked");
+    on_bad(b, "N, K and block_size are %lld, %lld and %lld, expected positive numbers below 2^31",
+           (long long)n, (long long)k, (long long)block);
+  if (on_int(b, "weight_prepacked", 0))
+    on_unsupported(b, "weight_prepacked is not 0, so the weights have the layout of one machine");
+  g->rounds = g->rounds || on_int(b, "accuracy_level", 0) == ACCURACY_INT8;
   Val rows = on_dtype(b, x) == DT_f32 ? packed_weights(b, n, k, block, bits) : 0;
   if (rows) {
     Val y = mk_matmul(g, x, mk_transpose(g, rows, (const i64[]){1, 0}));
@@ -528,7 +534,7 @@ void build_matmulnbits(Build *b) {
   if (on_has(b, 4)) { /* g_idx: the group of each column */
     Val of = on_index(b, mk_slice_axis(g, b->in[4], 0, 0, k), blocks);
     w = mk_slice_axis(g, mk_reshape(g, w, row, 2), 1, 0, k);
-    if (on_rank(b, zero)) on_unsupported(b, "g_idx with zero points");
+    if (on_rank(b, zero)) on_unsupported(b, "g_idx together with zero points");
     Val by = mk_gather(g, scale, of, 1);
     w = mk_mul(g, mk_sub(g, w, zero), by);
   } else {
@@ -594,8 +600,9 @@ void build_gatherblockquantized(Build *b) {
   i64 bits = packed_bits(b), block = on_int(b, "block_size", 128);
   bool packed = on_dtype(b, data) == DT_u8;
   if (!packed && !dtype_is_int(on_dtype(b, data)))
-    on_unsupported(b, "%s", dtype_info[on_dtype(b, data)].name);
-  if (block < 1) on_unsupported(b, "block_size %lld", (long long)block);
+    on_unsupported(b, "the data have type %s, expected an integer type",
+                   dtype_info[on_dtype(b, data)].name);
+  if (block < 1) on_unsupported(b, "block_size is %lld, expected 1 or more", (long long)block);
   if (packed) data = unpacked(b, data, bits);
   Type t = *on_type(b, data), ts = *on_type(b, scale);
   u32 at = on_axis(b, on_int(b, "quantize_axis", 1), t.rank),

@@ -48,7 +48,8 @@ void build_random_uniform(Build *b) {
   Dim dim[MAX_RANK];
   u32 rank;
   DType dt = target(b, b->arg != 0, dim, &rank);
-  if (!dtype_is_float(dt)) on_unsupported(b, "element type %s", dtype_info[dt].name);
+  if (!dtype_is_float(dt))
+    on_unsupported(b, "the element type is %s, expected a float type", dtype_info[dt].name);
   double low = on_float(b, "low", 0), high = on_float(b, "high", 1);
   Val u = uniform(b, dt, dim, rank, 0);
   b->out[0] = mk_cast(b->g, mk_addk(b->g, mk_mulk(b->g, u, high - low), low), dt);
@@ -59,7 +60,8 @@ void build_random_normal(Build *b) {
   Dim dim[MAX_RANK];
   u32 rank;
   DType dt = target(b, b->arg != 0, dim, &rank);
-  if (!dtype_is_float(dt)) on_unsupported(b, "element type %s", dtype_info[dt].name);
+  if (!dtype_is_float(dt))
+    on_unsupported(b, "the element type is %s, expected a float type", dtype_info[dt].name);
   Graph *g = b->g;
   Val u = uniform(b, dt, dim, rank, 0), v = uniform(b, dt, dim, rank, 0x5bd1e995);
   Val r = mk_sqrt(g, mk_mulk(g, mk_log(g, mk_sub(g, mk_like(g, u, 1), u)), -2));
@@ -84,7 +86,8 @@ void build_multinomial(Build *b) {
   i64 samples = on_int(b, "sample_size", 1), axis = 1, last = 2;
   DType dt = dtype_from_onnx(on_int(b, "dtype", 6));
   if (samples < 1 || samples > INT32_MAX || (dt != DT_i32 && dt != DT_i64))
-    on_bad(b, "sample_size or dtype is out of range");
+    on_bad(b, "sample_size is %lld and dtype %lld, expected 1 or more, and int32 or int64",
+           (long long)samples, (long long)on_int(b, "dtype", 6));
   Val cdf = mk_cum(g, OP_cumsum, compose_softmax(g, x, &axis, 1), 1, false, false);
   Dim classes = on_dim(b, x, 1), shape[3] = {on_dim(b, x, 0), samples, 1};
   Val u = mk_random(g, on_dtype(b, x), shape, 3, seed_of(b));

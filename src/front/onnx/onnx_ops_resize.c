@@ -25,7 +25,9 @@ static void sizes_from_scales(Build *b, ResizeAxis *x, u32 n, const double *scal
     if (x[i].in < 0) continue;
     /* Computed in f32 like scales: 5 times 1.8 is 9, although 1.8 as f32 is slightly smaller. */
     double out = floor((double)((float)x[i].in * (float)scale[i]));
-    if (!(out < (double)INT32_MAX)) on_bad(b, "the resized extent is too large");
+    if (!(out < (double)INT32_MAX))
+      on_bad(b, "extent %lld times %g is %g, expected less than 2^31", (long long)x[i].in, scale[i],
+             out);
     x[i].out = (i64)out;
   }
 }
@@ -35,7 +37,8 @@ static void scales_from_sizes(Build *b, ResizeAxis *x, u32 n, const i64 *size) {
   bool smaller = on_str_is(b, "keep_aspect_ratio_policy", "stretch", "not_larger");
   double pick = 0;
   for (u32 i = 0; i < n; i++) {
-    if (x[i].in < 0) on_unsupported(b, "a known size for a symbolic dimension");
+    if (x[i].in < 0)
+      on_unsupported(b, "input sizes gives a number for a symbolic dimension, expected scales");
     if (size[i] < 0 || size[i] > INT32_MAX || (x[i].in == 0 && size[i]))
       on_bad(b, "a size is %lld, which is out of range", (long long)size[i]);
     x[i].out = size[i];

@@ -80,7 +80,7 @@ static void read_acts(Cell *k, u32 d, u32 per) {
         names ? str_text(b->c, names->strings.at[i]) : usual[k->kind != CELL_rnn][i % per];
     u32 row = 0, nrows = sizeof acts / sizeof *acts;
     while (row < nrows && strcasecmp(acts[row].name, name)) row++;
-    if (row == nrows) on_unsupported(b, "activation '%s'", name);
+    if (row == nrows) on_unsupported(b, "activation '%s' is not an RNN activation of ONNX", name);
     RnnAct a = {acts[row].name, acts[row].alpha, acts[row].beta};
     if (acts[row].takes >= 1 && (i32)ia < na) a.alpha = alpha[ia++];
     if (acts[row].takes >= 2 && (i32)ib < nb) a.beta = beta[ib++];

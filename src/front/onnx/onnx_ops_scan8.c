@@ -45,7 +45,7 @@ static void entry(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *sca
 
 void build_scan8(Build *b) {
   i64 count = on_int(b, "num_scan_inputs", 0), backward[64] = {0};
-  if (on_has(b, 0)) on_unsupported(b, "sequence_lens");
+  if (on_has(b, 0)) on_unsupported(b, "input 0, sequence_lens, is given");
   if (count < 1 || count > 64 || b->nin < 1 + (u32)count)
     on_bad(b, "num_scan_inputs is %lld, which does not fit the node", (long long)count);
   Scan8 s = {.b = b,

@@ -68,7 +68,9 @@ static Complex transform(Build *b, Complex x, i64 n, i64 keep, int sign) {
   i64 p = n <= DIRECT ? 1 : split(n), q = n / p;
   if (p == 1) {
     if (keep > DFT_MATRIX / n)
-      on_unsupported(b, "a transform of the prime length %lld", (long long)n);
+      on_unsupported(
+          b, "the transform has the prime length %lld, expected a length with smaller factors",
+          (long long)n);
     return contract(b, x, roots(b, dt, n, keep, n, sign), "bj,jk->bk");
   }
   Dim grid[3] = {batch, p, q}, row[2] = {dim_mul(b->ds, batch, p), q}, line[2] = {batch, n};
@@ -255,11 +257,15 @@ void build_melweights(Build *b) {
   double bins = known_number(b, 0), length = known_number(b, 1), rate = known_number(b, 2);
   double lo = mel(known_number(b, 3)), hi = mel(known_number(b, 4));
   if (!(bins >= 1 && bins < 1e6 && length >= 1 && length < 1e8 && rate >= 1))
-    on_bad(b, "the sizes are out of range");
+    on_bad(b,
+           "%g bins, a DFT of %g samples and %g samples per second: expected 1 or more, with less "
+           "than 1e6 bins and 1e8 samples",
+           bins, length, rate);
   i64 n = (i64)bins, lines = (i64)length / 2 + 1, dim[2] = {lines, n};
   u64 all;
   if (!size_mul((u64)n, (u64)lines, &all) || all > (1u << 28))
-    on_bad(b, "the sizes are out of range");
+    on_bad(b, "%lld bins of %lld frequencies need more than 2^28 elements", (long long)n,
+           (long long)lines);
   i64 *edge = NEWS(&b->c->scratch, i64, (size_t)n + 2);
   for (i64 i = 0; i < n + 2; i++) {
     double hertz = 700 * (pow(10, ((double)i * (hi - lo) / (bins + 2) + lo) / 2595) - 1);

@@ -159,8 +159,8 @@ static void split_at(StringSplit *s, const char *text, i64 d) {
 
 /* Begins (d = -1) or ends (d = 1) of runs of ones; word: i64[n, k], 0 or 1 */
 static Val run_edge(Build *b, Val word, i64 d) {
-  Val neighbour = shifted_rows(b, word, d);
-  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), neighbour));
+  Val neighbor = shifted_rows(b, word, d);
+  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), neighbor));
 }
 
 /* Splits at runs of whitespace, without empty pieces at the ends. */
@@ -208,7 +208,8 @@ void build_string_split(Build *b) {
   Val x = text_in(b, 0);
   Type t = *on_type(b, x);
   Dim n = type_count(b->ds, &t), out[MAX_RANK];
-  if (t.rank == MAX_RANK) on_unsupported(b, "rank %u", t.rank);
+  if (t.rank == MAX_RANK)
+    on_unsupported(b, "the operand has rank %u, expected less than %d", t.rank, MAX_RANK);
   StringSplit s = {.b = b, .most = on_int(b, "maxsplit", -1)};
   s.rows = on_string_bytes(b, mk_reshape(g, x, &n, 1));
   s.length = lengths(b, s.rows);
@@ -228,7 +229,7 @@ void build_string_split(Build *b) {
 /* ---- StringNormalizer ---- */
 
 /* Letters U+0080 to U+07FF with two bytes in both cases. step 1: first to last shift by `by`; step
- * 2: pairs of neighbours, upper case first. */
+ * 2: pairs of neighbors, upper case first. */
 static const struct {
   u16 first, last;
   i16 by;
@@ -408,15 +409,17 @@ static Val char_bytes(Build *b, Val length, bool ends) {
 
 static Str token_pattern(Build *b) {
   const OnnxAttr *list = on_typed(b, "separators", OA_strings);
-  if (on_int(b, "mark", 0)) on_unsupported(b, "attribute mark");
-  if (on_int(b, "mincharnum", 1) > 1) on_unsupported(b, "attribute mincharnum above 1");
+  if (on_int(b, "mark", 0)) on_unsupported(b, "attribute mark is not 0");
+  if (on_int(b, "mincharnum", 1) > 1)
+    on_unsupported(b, "attribute mincharnum is %lld, expected 1",
+                   (long long)on_int(b, "mincharnum", 1));
   if (!list == !on_has_attr(b, "tokenexp"))
-    on_bad(b, "one of the attributes separators and tokenexp is expected");
+    on_bad(b, "expected exactly one of the attributes separators and tokenexp");
   /* matches every character: an empty separator, or a lone dot (which includes line ends) */
   Str every = str_of(b->c, "(?s:.)"), dot = str_of(b->c, "."), exp = on_str(b, "tokenexp", "");
   if (!list) return exp == dot ? every : exp;
   if (list->strings.n != 1 || str_len(b->c, list->strings.at[0]))
-    on_unsupported(b, "attribute separators");
+    on_unsupported(b, "attribute separators: expected a single empty string, or tokenexp instead");
   return every;
 }
 

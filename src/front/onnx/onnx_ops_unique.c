@@ -67,7 +67,7 @@ void build_unique(Build *b) {
   Type t = *on_type(b, x);
   bool whole = !on_has_attr(b, "axis");
   u32 axis = whole ? 0 : on_axis(b, on_int(b, "axis", 0), t.rank);
-  if (t.dt == DT_str) on_unsupported(b, "strings");
+  if (t.dt == DT_str) on_unsupported(b, "the operand holds strings, expected numbers");
   Dim total = type_count(b->ds, &t), rows = whole ? total : t.dim[axis], flat[2] = {rows, 1};
   Val front = whole ? mk_reshape(g, x, &total, 1) : mk_move_axis(g, x, axis, 0);
   Type tf = *on_type(b, front);

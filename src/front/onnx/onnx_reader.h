@@ -2,7 +2,7 @@
 #ifndef INGOT_ONNX_READER_H
 #define INGOT_ONNX_READER_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "front/onnx/onnx.h"
 
 /* onnx_inputs.c: decodes and lists the declared inputs and outputs. */

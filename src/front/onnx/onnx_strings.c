@@ -6,7 +6,7 @@
  */
 #include "front/onnx/onnx_import.h"
 
-#include "ir/loop.h"
+#include "ir/graph/loop.h"
 
 i64 string_max_bytes(Graph *g, Val v) {
   Arena *a = &g->c->scratch;

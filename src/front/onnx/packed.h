@@ -3,7 +3,7 @@
 #define INGOT_ONNX_PACKED_H
 
 #include "front/onnx/onnx_builder.h"
-#include "ir/qblock.h"
+#include "ir/quant/qblock.h"
 
 /* Rows of codes, 0 to 2^bits - 1. Element (r, i) is scale * (code - zero); QBLOCK_X consecutive
  * codes share scale and zero. */

@@ -175,16 +175,17 @@ static u32 take_hex(RegexParse *p) {
       x = x * 16 + low - 'a' + 10;
     else
       break;
-    if (x > LAST_RUNE) bad(p, "the code point is too large");
+    if (x > LAST_RUNE) bad(p, "expected a code point of at most 10FFFF");
   }
-  if (!n || (!brace && n < 2) || (brace && !take(p, "}"))) bad(p, "\\x without its digits");
+  if (!n || (!brace && n < 2) || (brace && !take(p, "}")))
+    bad(p, "expected hexadecimal digits after \\x");
   return x;
 }
 
 /* One character after a backslash. */
 static u32 take_escape(RegexParse *p) {
   static const char name[] = "tnrfva", value[] = "\t\n\r\f\v\a";
-  if (p->at == p->end) bad(p, "a backslash at the end");
+  if (p->at == p->end) bad(p, "expected a character after '\\'");
   u32 ch = *p->at;
   const char *known = ch < 0x80 ? memchr(name, (int)ch, sizeof name - 1) : NULL;
   if (known) {
@@ -193,7 +194,7 @@ static u32 take_escape(RegexParse *p) {
   }
   if (take(p, "x")) return take_hex(p);
   bool letter = (ch | 32) >= 'a' && (ch | 32) <= 'z';
-  if (letter || (ch >= '0' && ch <= '9') || ch >= 0x80) refuse(p, "an escape of this kind");
+  if (letter || (ch >= '0' && ch <= '9') || ch >= 0x80) refuse(p, "an escape with this character");
   p->at++;
   return ch;
 }
@@ -207,7 +208,7 @@ static Tree *take_set(RegexParse *p) {
   Tree *t = tree(p, TR_set);
   bool not = take(p, "^"), first = true;
   for (;; first = false) {
-    if (p->at == p->end) bad(p, "a set without ]");
+    if (p->at == p->end) bad(p, "expected ']' at the end of a set");
     if (!first && take(p, "]")) break;
     if (take(p, "[:")) {
       bool other = take(p, "^");
@@ -215,7 +216,7 @@ static Tree *take_set(RegexParse *p) {
       while (p->at < p->end && *p->at != ':') p->at++;
       size_t n = (size_t)(p->at - name);
       if (!take(p, ":]") || !add_class(p, t, (const char *)name, n, other))
-        bad(p, "the class is not known");
+        bad(p, "expected a class such as [:alpha:]");
       continue;
     }
     if (*p->at == '\\') {
@@ -227,7 +228,7 @@ static Tree *take_set(RegexParse *p) {
     if (p->end - p->at > 1 && p->at[0] == '-' && p->at[1] != ']') {
       p->at++;
       hi = take_member(p);
-      if (hi < lo) bad(p, "a range that runs backwards");
+      if (hi < lo) bad(p, "expected a range whose end is not below its start");
     }
     add_range(p, t, lo, hi);
   }
@@ -261,17 +262,17 @@ static bool take_flags(RegexParse *p) {
     else
       refuse(p, "a flag other than i and s");
   }
-  bad(p, "a group without )");
+  bad(p, "expected ')' at the end of a group");
 }
 
 static void take_name(RegexParse *p) {
   while (p->at < p->end && *p->at != '>') p->at++;
-  if (!take(p, ">")) bad(p, "a name without >");
+  if (!take(p, ">")) bad(p, "expected '>' after the name of a group");
 }
 
 static Tree *take_group(RegexParse *p) {
   bool fold = p->fold, dot_all = p->dot_all;
-  if (++p->depth > MOST_DEPTH) refuse(p, "nesting as deep as this");
+  if (++p->depth > MOST_DEPTH) refuse(p, "a group nested more than 64 deep");
   if (take(p, "?P<") || take(p, "?<")) {
     take_name(p);
   } else if (take(p, "?") && !take_flags(p)) { /* flags for the rest of this group */
@@ -280,7 +281,7 @@ static Tree *take_group(RegexParse *p) {
     return tree(p, TR_cat);
   }
   Tree *t = take_alternatives(p);
-  if (!take(p, ")")) bad(p, "a group without )");
+  if (!take(p, ")")) bad(p, "expected ')' at the end of a group");
   p->fold = fold;
   p->dot_all = dot_all;
   p->depth--;
@@ -393,7 +394,7 @@ typedef struct RegexEmit {
 } RegexEmit;
 
 static u32 emit(RegexEmit *e, Code c) {
-  if (e->code.n == MOST_CODE) refuse(e->p, "a pattern as large as this");
+  if (e->code.n == MOST_CODE) refuse(e->p, "a pattern of more than 8192 instructions");
   *vec_push(e->p->a, &e->code) = c;
   return e->code.n - 1;
 }
@@ -569,7 +570,8 @@ static u32 closure(RegexMake *m, const u16 *key, Neighbor after) {
       }
   }
   m->work += n + 1;
-  if (m->work > MOST_WORK) refuse(m->p, "a pattern as complex as this");
+  if (m->work > MOST_WORK)
+    refuse(m->p, "a pattern whose automaton takes more than 400 million steps to build");
   return n;
 }
 
@@ -581,7 +583,7 @@ static u32 state_of(RegexMake *m, Neighbor before, u32 n) {
   if (n) memcpy(key + 2, m->stack, n * sizeof *key);
   u32 *slot = map_put_bytes(&m->seen, (const char *)key, (n + 2) * sizeof *key);
   if (*slot) return *slot - 1;
-  if (m->key.n == MOST_STATES) refuse(m->p, "a pattern as complex as this");
+  if (m->key.n == MOST_STATES) refuse(m->p, "a pattern whose automaton has more than 2048 states");
   *vec_push(m->p->a, &m->key) = key;
   return (*slot = m->key.n) - 1;
 }
@@ -644,13 +646,13 @@ static Regex make_states(RegexParse *p, const Code *code, u32 n) {
 static RegexParse parse_begin(Ctx *c, Str pattern, Loc loc) {
   const u8 *at = (const u8 *)str_text(c, pattern);
   RegexParse p = {.c = c, .a = &c->work, .loc = loc, .at = at, .end = at + str_len(c, pattern)};
-  if (p.end - p.at > MOST_LENGTH) refuse(&p, "a pattern as long as this");
+  if (p.end - p.at > MOST_LENGTH) refuse(&p, "a pattern of more than 4096 bytes");
   return p;
 }
 
 static Tree *parse_all(RegexParse *p) {
   Tree *t = take_alternatives(p);
-  if (p->at < p->end) bad(p, ") without its group");
+  if (p->at < p->end) bad(p, "expected '(' before this ')'");
   return t;
 }
 

@@ -203,7 +203,7 @@ static void read_buffers(LiteRead *r, FlatVec v) {
     r->buffer[i] = flat_bytes(&x, BUFFER_data);
     if (at <= 1) continue;
     if (at > r->f->n || n > r->f->n - at)
-      fail(r->c, ERR_input, r->f->loc, "is truncated: buffer %u has %llu bytes at byte %llu", i,
+      fail(r->c, ERR_input, r->f->loc, "is truncated: buffer %u has %llu bytes at offset %llu", i,
            (unsigned long long)n, (unsigned long long)at);
     r->buffer[i] = (FileSpan){r->f->at + at, (size_t)n};
   }

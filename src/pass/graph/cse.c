@@ -2,7 +2,7 @@
  *
  * In: a graph. Out: the same graph, where a node with the same operator, operands and attributes as
  * an earlier one, in its region or an enclosing one, is replaced by that one. Operands of
- * commutative operators match in either order. Constants up to CONTENT bytes are compared by
+ * commutative operators match in either order. Constants up to KEY_CONTENT bytes are compared by
  * content, larger ones by data address, so that big weights are never read. Control nodes are left
  * alone.
  *
@@ -10,8 +10,6 @@
  */
 #include <string.h>
 #include "pass/pass.h"
-
-enum { CONTENT = 65536 };
 
 typedef struct Cse {
   Graph *g;
@@ -22,51 +20,6 @@ typedef struct Cse {
   Rebind rebind;
 } Cse;
 
-static void put(StrBuf *t, i64 x) {
-  sb_put(t, &x, sizeof x);
-}
-
-static void put_tensor(StrBuf *t, const Tensor *x) {
-  u64 bytes = tensor_bytes(x);
-  put(t, x->dt);
-  put(t, x->rank);
-  for (u32 i = 0; i < x->rank; i++) put(t, x->dim[i]);
-  put(t, bytes <= CONTENT ? (i64)hash_bytes(x->data, (size_t)bytes) : (i64)(intptr_t)x->data);
-}
-
-static void put_attr(StrBuf *t, const Attr *a) {
-  put(t, a->key);
-  switch (a->kind) {
-  case AK_int:
-  case AK_dtype: put(t, a->u.i); break;
-  case AK_float: sb_put(t, &a->u.f, sizeof a->u.f); break;
-  case AK_str: put(t, a->u.s); break;
-  case AK_const: put_tensor(t, a->u.t); break;
-  case AK_list:
-    put(t, a->n);
-    for (u32 i = 0; i < a->n; i++) put(t, a->u.list[i]);
-    break;
-  }
-}
-
-/* Equal keys mean equal computations, except for constants: the key has only a hash of their
- * content. */
-static StrBuf key_of(Arena *a, const Node *n) {
-  StrBuf t = sb_new(a);
-  put(&t, n->op);
-  put(&t, n->nin);
-  bool either = op_is(n->op, OF_COMM) && n->op != OP_max &&
-                n->op != OP_min; /* these return the first of two zeros */
-  if (n->nin == 2 && either && n->in[0] > n->in[1]) {
-    put(&t, n->in[1]);
-    put(&t, n->in[0]);
-  } else {
-    for (u32 i = 0; i < n->nin; i++) put(&t, n->in[i]);
-  }
-  for (u32 i = 0; i < n->nattr; i++) put_attr(&t, &n->attr[i]);
-  return t;
-}
-
 static bool visible(const Cse *s, RegionId from, RegionId b) {
   while (from && from != b) from = s->parent[from];
   return from == b;
@@ -75,7 +28,7 @@ static bool visible(const Cse *s, RegionId from, RegionId b) {
 static bool same_const(Graph *g, const Node *x, const Node *y) {
   if (x->op != OP_const) return true;
   const Tensor *a = node_attr(x, AT_value)->u.t, *b = node_attr(y, AT_value)->u.t;
-  return a->data == b->data || (tensor_bytes(a) <= CONTENT && tensor_equal(g->c, a, b));
+  return a->data == b->data || (tensor_bytes(a) <= KEY_CONTENT && tensor_equal(g->c, a, b));
 }
 
 static bool visit(Edit *e, NodeId id) {
@@ -85,7 +38,7 @@ static bool visit(Edit *e, NodeId id) {
   for (u32 i = 0; i < n->nblk; i++) s->parent[n->blk[i]] = g->cur;
   if (n->nblk) return true;
   Mark m = arena_mark(&g->c->scratch);
-  StrBuf key = key_of(&g->c->scratch, n);
+  StrBuf key = node_key(&g->c->scratch, n);
   u32 *slot = map_put_bytes(&s->first, key.at, key.n);
   arena_rewind(&g->c->scratch, m);
   for (NodeId old = *slot; old; old = s->next[old]) {

@@ -4,29 +4,31 @@
  *
  *   buffer     the value is stored; its node is the root of a group
  *   inline     the value is computed where it is used
- *   epilogue   the value stays in an accumulator, and its users finish it before the store
+ *   epilogue   the value stays in an accumulator; its elementwise users are applied to the
+ *              accumulator before the store
  *
  * A group is a root with all inline and epilogue values that it is computed from. It becomes one
  * kernel.
  *
  * Inline values come from MAP nodes, from VIEW nodes other than reshape, and from gathers of whole
  * rows; but not from bitcast, views with a layout, or slices marked `keep`. A MAP or gather needs a
- * single use, apart from the cheap values below. A view may have many: each only changes the index
- * expression. The user must read its operand through an index, as MAP, REDUCE, VIEW and JOIN do.
- * CONTRACT and WINDOW read each element many times, so they accept only views. A contraction also
- * accepts narrow integers converted to i32, minus a zero point (node_is_decode): its kernel loads
- * the narrow type.
+ * single use. Exceptions: the cheap values below, and narrow integers converted for a contraction.
+ * A view may have several uses, because inlining it only changes an index expression. The user must
+ * be a MAP, a JOIN, a reduction, or a VIEW other than reshape: these compute each operand element
+ * where they need it. CONTRACT and WINDOW read each element many times, so they accept only views.
+ * A contraction also accepts narrow integers converted to i32, minus a zero point (node_is_decode):
+ * its kernel loads the narrow type.
  *
  * Epilogue values come from REDUCE, CONTRACT and WINDOW nodes whose users are MAPs of the same
  * shape: one user, or several in one group. Typical epilogues are bias, residual, activation and
  * requantization.
  *
- * A value of at most CHEAP operations may have several uses if all are in one group. Example: the
- * sum x of SiLU, x * sigmoid(x).
+ * A value of at most CHEAP operations may have several uses if all are in one group. Example: in
+ * SiLU, x * sigmoid(x), x is a convolution result plus bias.
  *
  * A value is never inlined into another region: a loop body would compute it in every iteration.
  *
- * needs: use counts, dead code removed  keeps: results bit for bit  breaks: nothing; any edit
+ * needs: dead code removed  keeps: results bit for bit  breaks: nothing; any edit
  * makes Value.home invalid
  */
 #include <string.h>
@@ -35,9 +37,9 @@
 #define SEVERAL ((Val)-1) /* the uses of a value have no common sink; see Fuse.sink */
 
 enum {
-  FUSE_NODES = 48, /* limit for one group, so that expressions stay readable and compile fast */
+  FUSE_NODES = 48, /* maximum nodes of an inlined expression: it stays readable, compiles fast */
   ROW = 4,         /* minimum elements of a row for its gather to be inlined */
-  CHEAP = 2,       /* maximum operations that are repeated in a group rather than stored */
+  CHEAP = 2,       /* maximum operations to recompute a value for each use instead of storing it */
   SHOWN = 3,       /* users named in a line of --explain */
 };
 
@@ -49,15 +51,17 @@ typedef struct Fuse {
   RegionId *region;     /* by node: its region */
   u32 *size;            /* by value: nodes of the expression if it is inlined */
   Val *epilogue;        /* by value: reduction whose accumulator its group uses; 0: none */
-  Val *sink;   /* by value: value in which all uses end, followed through elementwise users of the
-                  same shape; v itself: they do not meet */
+  Val *sink;   /* by value: the one value that all uses reach through elementwise users of the same
+                  shape; v itself: there is none */
   u32 *weight; /* by value: operations needed to compute it once more */
   bool *scattered; /* by value: its uses turned out to be in several groups */
-  bool *hot;       /* by value: narrow integer converted to i32 for a contraction */
-  Val *byte; /* by value: if it is an elementwise function of a one-byte value in channel blocks,
-                that value; 0: it is not */
-  bool *function; /* by value: that function calls exp, tanh or the like (scalar_is_fast) */
-  Val *root;      /* by value: root of the group of the use visited last, if seen == round */
+  bool *decoded;   /* by value: narrow integer converted to i32 for a contraction */
+  Val *byte; /* by value: the one-byte value with channel blocks that it is an elementwise function
+                of; 0: none */
+  bool *function; /* by value: `byte` is set, and the function calls exp, tanh or the like
+                     (scalar_is_fast) */
+  Val *root;      /* by value: root of the group that contains the use visited last; valid if
+                     seen == round */
   u32 *seen;      /* by value: round in which `root` was set */
   u32 round;
   bool check; /* check the given Value.home instead of choosing it */
@@ -89,20 +93,22 @@ static bool is_reduction(const Node *n) {
 /* Why u cannot take operand v as an expression; NULL: it can. */
 static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   bool decode = node_is_decode(f->g, v);
-  if (u->nout == 1 && f->hot[u->out[0]] && !decode)
+  if (u->nout == 1 && f->decoded[u->out[0]] && !decode)
     return "its user reads every element many times";
   switch (kind_of(u)) {
   case OK_MAP:
   case OK_VIEW: return u->op == OP_reshape ? "a reshape needs its operand in memory" : NULL;
   case OK_REDUCE:
-    if (!is_reduction(u)) return "its user, such as argmax, reads the operand from memory";
+    if (!is_reduction(u))
+      return "its user finds a position (argmax, argmin, pool_argmax) in memory";
     return u->op == OP_resume_sum && u->in[1] == v->out[0] ? "it is the initial value of its user"
                                                            : NULL;
   case OK_GATHER: return "its user gathers from the operand";
   case OK_JOIN: return NULL;
   case OK_CONTRACT:
   case OK_WINDOW:
-    if (!is_reduction(u)) return "its user, such as argmax, reads the operand from memory";
+    if (!is_reduction(u))
+      return "its user finds a position (argmax, argmin, pool_argmax) in memory";
     if (decode && kind_of(u) == OK_CONTRACT) return NULL;
     return node_is_view(v) ? NULL : "its user reads every element many times";
   default: return "its user needs the operand in memory";
@@ -116,7 +122,7 @@ static void find_hot(Fuse *f, const Node *n) {
     for (Val v = n->in[i]; graph_val(g, v)->def;) {
       const Node *def = graph_node(g, graph_val(g, v)->def);
       if (!node_is_decode(g, def)) break;
-      f->hot[v] = true;
+      f->decoded[v] = true;
       v = def->in[0];
     }
 }
@@ -173,8 +179,8 @@ static void find_sinks(Fuse *f, RegionId b) {
 }
 
 /* Finds elementwise functions of one byte that call exp, tanh or the like and have results of at
- * most 2 bytes. They become lookup tables (tile_lut.c), so their operand, which has channel blocks,
- * is kept in memory. */
+ * most 2 bytes, of operands with channel blocks. They become lookup tables (tile_lut.c), so the
+ * operand stays in memory. */
 static void find_bytes(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->blk.at[b];
@@ -257,13 +263,13 @@ static bool find_scattered(Fuse *f, RegionId b) {
 static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   if (!node_is_view(n) && kind_of(n) != OK_MAP && !is_rows(f->g, n))
     return "neither an elementwise operation nor a view";
-  if (n->op == OP_bitcast) return "a bitcast reads its operand from memory";
+  if (n->op == OP_bitcast) return "the result of a bitcast is always stored";
   if (node_is_view(n) && graph_val(f->g, v)->layout)
     return "stored in the layout that its users need";
   if (n->op == OP_slice && node_int(n, AT_keep, 0))
     return "stored, so that the memory of its operand can be reused";
   if (!f->uses[v]) return "not used";
-  if (f->uses[v] > 1 && !node_is_view(n) && !f->hot[v] && !is_shared(f, v))
+  if (f->uses[v] > 1 && !node_is_view(n) && !f->decoded[v] && !is_shared(f, v))
     return "used more than once";
   if (f->size[v] > FUSE_NODES) return "the group would be too large";
   return f->refused[v];
@@ -394,7 +400,7 @@ static void run(Graph *g, StrBuf *why, bool check) {
   f.sink = NEWS(a, Val, g->val.n);
   f.weight = NEWS(a, u32, g->val.n);
   f.scattered = NEWS(a, bool, g->val.n);
-  f.hot = NEWS(a, bool, g->val.n);
+  f.decoded = NEWS(a, bool, g->val.n);
   f.byte = NEWS(a, Val, g->val.n);
   f.function = NEWS(a, bool, g->val.n);
   f.root = NEWS(a, Val, g->val.n);

@@ -2,7 +2,7 @@
 #ifndef INGOT_GRAD_H
 #define INGOT_GRAD_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 typedef struct GradOptions {
   bool recompute; /* checkpoint loops: store only the carried values and recompute the rest of an

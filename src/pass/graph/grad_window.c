@@ -4,7 +4,7 @@
  * contractions and pools, so that these use the normal kernel families.
  *
  *   y[o] = sum over k of x[o s + k d - lo] w[k]        (s stride, d dilation)
- *   dx[i] = sum over k of v'[i + lo - k d] w[k]        v': v with s - 1 zeros between neighbours
+ *   dx[i] = sum over k of v'[i + lo - k d] w[k]        v': v with s - 1 zeros between neighbors
  *   dw[k] = sum over o of x[o s + k d - lo] v[o]
  *
  * So dx is a convolution of v' with the mirrored weights. dw is a convolution of x by v, with batch
@@ -39,7 +39,7 @@ static WindowGrad read_slide(const Node *n, const Dim *size) {
   return s;
 }
 
-/* x with `inner` zeros between neighbours along its last n axes, and padding lo and hi, which crops
+/* x with `inner` zeros between neighbors along its last n axes, and padding lo and hi, which crops
  * if negative. Constant padding is left to the window operator: out_lo, out_hi. */
 static Val stretched(Graph *g, Val x, u32 n, const i64 *inner, const Dim *lo, const Dim *hi,
                      const bool *less, i64 *out_lo, i64 *out_hi) {
@@ -393,8 +393,8 @@ static Val numbers(Graph *g, const WindowGrad *s, Val v, const Type *t) {
   return mk_pad(g, mk_reshape(g, cell, all, s->n), one, none, hi, NULL);
 }
 
-/* For tiling windows: marks maximal elements by their position number; the largest mark is the
- * first of them. */
+/* Marks the first maximal element of every window; windows do not overlap. Maximal elements get a
+ * number that falls with the position, and the largest number wins. */
 static Val first_of_largest(Graph *g, const WindowGrad *s, Val x, Val y, Val v, const Type *t) {
   Val number = numbers(g, s, v, t), zero = mk_like(g, v, 0);
   Val mark = mk_select(g, mk_map2(g, OP_eq, x, repeated(g, s, y, t, 0)), number, zero);

@@ -16,7 +16,7 @@
  * needs: fuse  keeps: types, marks of fuse  breaks: nothing
  */
 #include <string.h>
-#include "ir/cost.h"
+#include "ir/prog/cost.h"
 #include "pass/pass.h"
 
 enum { ORDER_UNITS = 8000, ORDER_BEAM = 48 };

@@ -107,8 +107,8 @@ static double least_time(const PassCtx *u, const Type *x, SmallGroups *s, bool b
   }
 }
 
-/* One group with too few results for vectors, of an image with a dilated input: its rows have no
- * vectors either. A single result does not justify three unused ones. */
+/* Does a dilated convolution with one group have too few output channels for a vector? Its rows
+ * cannot be vectorized either. Padding a single channel would compute three unused ones. */
 static bool lacks_results(const Node *n, const Type *x, SmallGroups *s) {
   s->padded_in = s->in;
   s->results = LAYOUT_PART;

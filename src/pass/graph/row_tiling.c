@@ -16,7 +16,7 @@
  */
 #include "pass/graph/row_tiling.h"
 
-#include "ir/cost.h"
+#include "ir/prog/cost.h"
 
 #include <string.h>
 

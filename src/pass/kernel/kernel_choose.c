@@ -11,7 +11,7 @@
  */
 #include "pass/kernel/tile.h"
 
-#include "ir/cost.h"
+#include "ir/prog/cost.h"
 
 #include <math.h>
 

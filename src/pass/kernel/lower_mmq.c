@@ -17,7 +17,7 @@
  * A result adds its groups in order, independent of the tile. So rows of x give the same bits one
  * by one or together, and for any number of threads.
  */
-#include "ir/cost.h"
+#include "ir/prog/cost.h"
 #include "pass/kernel/mmq.h"
 #include "pass/kernel/tile.h"
 

@@ -16,7 +16,7 @@
  */
 #include "pass/kernel/tile.h"
 
-#include "ir/affine.h"
+#include "ir/prog/affine.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  */
 #include "pass/kernel/tile.h"
 
-#include "ir/affine.h"
+#include "ir/prog/affine.h"
 
 enum { ACROSS = 16 };        /* elements of a tile along the axis of the result: one cache line */
 enum { MAX_TRANSPOSE = 16 }; /* maximum vectors transposed in registers */

@@ -6,7 +6,7 @@
  * iteration does not change it, because the body depends on nothing else.
  *
  * Each load depends on the previous one, so several elements run interleaved to hide latency. They
- * are neighbours along the second-to-last axis if that is long enough, because those start at the
+ * are neighbors along the second-to-last axis if that is long enough, because those start at the
  * same node and read the same cache lines. The remainder runs along the last axis.
  */
 #include "pass/lower/lower.h"

@@ -7,7 +7,7 @@
 #ifndef INGOT_BLOCKS_H
 #define INGOT_BLOCKS_H
 
-#include "ir/qblock.h"
+#include "ir/quant/qblock.h"
 #include "pass/kernel/tile.h"
 #include "pass/lower/lower.h"
 
@@ -55,7 +55,7 @@ static inline u32 unit_bytes(const MmqPanels *q) {
 u32 mmq_pieces(u32 words, u32 j, MmqPiece piece[8]);
 /* signs: 8-bit elements may be signed. */
 MmqPanels mmq_pack(Lower *l, QBlockKind kind, BufId rows, u32 lanes, bool signs);
-/* For scalar loops, with signed bytes: `count` rows from `first` on. along: see MmqPanels. */
+/* Packs `count` rows from `first` on for scalar loops, as signed bytes. along: see MmqPanels. */
 MmqPanels mmq_pack_loops(Lower *l, QBlockKind kind, BufId rows, u32 lanes, i64 first, i64 count,
                          bool along);
 

@@ -13,7 +13,7 @@ static ExprId same(const MmqTile *b, i64 x, u32 lanes) {
 }
 
 /* Crossed form of one side. four: four bytes with 128 added. half: the even and the odd ones, two
- * per word. Returns sum + products of even and odd neighbours + 128 times all four: the correction
+ * per word. Returns sum + products of even and odd neighbors + 128 times all four: the correction
  * that is subtracted at the end. */
 static ExprId cross_four(const MmqTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
                          ExprId sum) {

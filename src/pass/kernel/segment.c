@@ -11,7 +11,7 @@
  */
 #include "pass/kernel/segment.h"
 
-enum { SHARED = 4 }; /* minimum neighbouring results that a tile should compute together */
+enum { SHARED = 4 }; /* minimum neighboring results that a tile should compute together */
 
 u32 conv_windows(Graph *g, const Node *n, WindowDim *s) {
   u32 ns;

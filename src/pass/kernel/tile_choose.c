@@ -6,8 +6,8 @@
  */
 #include "pass/kernel/tile.h"
 
-#include "ir/affine.h"
-#include "ir/cost.h"
+#include "ir/prog/affine.h"
+#include "ir/prog/cost.h"
 
 #include <math.h>
 #include <string.h>

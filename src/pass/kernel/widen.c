@@ -7,7 +7,7 @@
  */
 #include "pass/kernel/widen.h"
 
-#include "ir/affine.h"
+#include "ir/prog/affine.h"
 
 #include <string.h>
 

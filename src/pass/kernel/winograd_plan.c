@@ -12,7 +12,7 @@
  * that speeds the model up by wino_worth % per 1 % of growth keeps Winograd, and a warning reports
  * the growth.
  */
-#include "ir/cost.h"
+#include "ir/prog/cost.h"
 #include "pass/kernel/family.h"
 #include "pass/kernel/segment.h"
 #include "pass/kernel/tune_table.h"

@@ -2,7 +2,7 @@
 #ifndef INGOT_ACCESS_H
 #define INGOT_ACCESS_H
 
-#include "ir/prog.h"
+#include "ir/prog/prog.h"
 
 typedef struct Access {
   BufId buf, root;
@@ -29,7 +29,7 @@ typedef struct Accesses {
   VEC(VarId) used;   /* variables read, with repetitions */
   VEC(VarId) declares;
   Map declared; /* declared variables, as a set */
-  bool ordered; /* assigns a variable of the program around it, or may end the run */
+  bool ordered; /* order matters: assigns a variable declared outside, or may end the run */
   bool loops;   /* contains a while loop of unknown trip count */
   u32 nstmts;
 } Accesses;

@@ -8,7 +8,7 @@
  *
  * needs: lowered program, no plan  keeps: all values  breaks: nothing
  */
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 #include "pass/loop/access.h"
 #include "pass/pass.h"
 

@@ -16,8 +16,8 @@
  *
  * needs: lowered program, no plan  keeps: the order of every sum  breaks: one kernel per group
  */
-#include "ir/prog_mem.h"
-#include "ir/affine.h"
+#include "ir/prog/prog_mem.h"
+#include "ir/prog/affine.h"
 #include "pass/pass.h"
 #include "pass/loop/access.h"
 
@@ -224,7 +224,7 @@ static void shrink_all(LoopFuse *m, StmtId loop) {
       shrink(m, &in, prog_stmt(p, loop), in.root.at[i].root);
 }
 
-/* Fuses neighbouring loops of a list. */
+/* Fuses neighboring loops of a list. */
 static void merge_loops(LoopFuse *m, StmtId first) {
   Prog *p = m->p;
   for (StmtId x = first; x; x = prog_stmt(p, x)->next) {

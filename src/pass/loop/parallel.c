@@ -27,9 +27,9 @@
  *
  * needs: no plan  keeps: the order of every sum
  */
-#include "ir/prog_mem.h"
-#include "ir/affine.h"
-#include "ir/cost.h"
+#include "ir/prog/prog_mem.h"
+#include "ir/prog/affine.h"
+#include "ir/prog/cost.h"
 #include "pass/pass.h"
 #include "pass/loop/access.h"
 
@@ -494,7 +494,7 @@ static void add_shared(ParallelCtx *o, Stmt k, StmtId id, const Chain *c, StmtLi
   stmts_move(o->p, l, alone);
 }
 
-/* Appends the statements of a list to l as kernels with the name of k. Neighbours that one thread
+/* Appends the statements of a list to l as kernels with the name of k. Neighbors that one thread
  * runs become one kernel. */
 static void split_kernel(ParallelCtx *o, Stmt k, StmtId first, StmtList *l) {
   Prog *p = o->p;

@@ -9,8 +9,8 @@
 #ifndef INGOT_FORM_H
 #define INGOT_FORM_H
 
-#include "ir/graph.h"
-#include "ir/prog.h"
+#include "ir/graph/graph.h"
+#include "ir/prog/prog.h"
 
 typedef struct Axis Axis;
 typedef struct Index Index;
@@ -105,7 +105,7 @@ typedef enum OnceKind {
   ON_i16,      /* int16 weights along the reduction: lower_i16.c */
   ON_mmq,      /* quantized weights in panels: mmq_pack.c */
   ON_winograd, /* weights transformed for a patch size: lower_winograd.c */
-  ON_weights,  /* source of such weights */
+  ON_weights,  /* source of transformed weights */
   ON_tested    /* dimension already checked in every run: lower_require.c */
 } OnceKind;
 

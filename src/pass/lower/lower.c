@@ -11,7 +11,7 @@
  */
 #include "pass/lower/lower.h"
 #include "pass/kernel/attention.h"
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 /* Operators without a form. */
 static const struct {
@@ -80,7 +80,8 @@ void lower_copy(Lower *l, BufId from, BufId to) {
 
 /* ---- nodes ---- */
 
-/* Element types that programs cannot compute with. */
+/* Can a program not compute the node on this element type? Complex numbers: never. Strings can only
+ * be moved. */
 static bool refused(const Node *n, DType dt) {
   char cls = dtype_info[dt].cls;
   if (cls == 'C') return true;

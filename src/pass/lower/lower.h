@@ -2,7 +2,7 @@
 #ifndef INGOT_LOWER_H
 #define INGOT_LOWER_H
 
-#include "ir/affine.h"
+#include "ir/prog/affine.h"
 #include "pass/lower/form.h"
 #include "pass/kernel/family.h"
 #include "pass/pass.h"
@@ -11,8 +11,8 @@
 typedef struct States States;         /* state between runs, see lower_state.c */
 typedef struct Attentions Attentions; /* see attention.h */
 
-/* Where a value lives. Every value has a buffer of its own shape, from which forms are made. That
- * buffer is the memory itself, or stands for it. */
+/* The memory of a value. Forms use a buffer with the shape of the value; it is the memory itself or
+ * a view of it. */
 typedef enum StorageKind {
   SK_memory,  /* the buffer itself, row-major */
   SK_inlined, /* nowhere: computed where it is read */

@@ -11,7 +11,7 @@
  * the accumulator has a wider type. An index that may leave its dimension (padding) clips the
  * bounds of the innermost of its loops, so that loop bodies have no conditions.
  */
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 #include "pass/kernel/tile.h"
 
 #include <math.h>

@@ -275,8 +275,8 @@ static Op update_op(Lower *l, DType dt) {
   if (str_is(l->c, s, "none")) return OP_COUNT;
   Op op = reduce_op(op_from_name(str_text(l->c, s), str_len(l->c, s)), dt);
   if (!op_accepts(op, dt))
-    fail(l->c, ERR_unsupported, l->n->loc, "%s: reduce %s of %s", op_info[l->n->op].name,
-         op_info[op].name, dtype_info[dt].name);
+    fail(l->c, ERR_unsupported, l->n->loc, "%s: reduction %s does not take elements of type %s",
+         op_info[l->n->op].name, op_info[op].name, dtype_info[dt].name);
   return op;
 }
 

@@ -1,4 +1,4 @@
-/* lower_scan.c: arg_max, arg_min and cumulative sums: loops along a line that carry a value.
+/* lower_scan.c: argmax, argmin and cumulative sums: loops along a line that carry a value.
  *
  * For adjacent lines, vector lanes process as many lines at a time, each with its own extreme and
  * position.

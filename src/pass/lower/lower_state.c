@@ -24,7 +24,7 @@
  */
 #include "pass/lower/lower.h"
 
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 
 typedef enum StateKind { WAY_append, WAY_wrap, WAY_ring, WAY_update, WAY_copy } StateKind;
 

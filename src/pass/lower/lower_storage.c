@@ -10,7 +10,7 @@
  */
 #include "pass/lower/lower.h"
 
-#include "ir/affine.h"
+#include "ir/prog/affine.h"
 #include "ir/lexer.h"
 
 /* ---- slots of a concat ---- */

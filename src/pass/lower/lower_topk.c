@@ -14,7 +14,7 @@
  */
 #include "pass/kernel/tile.h"
 
-#include "ir/cost.h"
+#include "ir/prog/cost.h"
 
 /* FEW: k that always uses a list. Minimum line for radix sort, and for long digits; bits of digits
  * and of the key. */
@@ -155,7 +155,7 @@ static ExprId bounded(const TopkRow *s, VarId from, ExprId plus) {
   return ex_op2(p, OP_min, ex_op2(p, OP_add, ex_var(p, from), plus), ex_dim(p, s->n));
 }
 
-/* Merges two neighbouring runs of width w, starting at lo, from a into b. */
+/* Merges two neighboring runs of width w, starting at lo, from a into b. */
 static void merge_runs(const TopkRow *s, Cursor at, BufId a, BufId b, VarId lo, VarId w) {
   Prog *p = s->p;
   VarId mid = let_new(p, &at, "mid", bounded(s, lo, ex_var(p, w)));

@@ -2,7 +2,7 @@
 #ifndef INGOT_LIVE_H
 #define INGOT_LIVE_H
 
-#include "ir/prog_mem.h"
+#include "ir/prog/prog_mem.h"
 #include "pass/memory/place.h"
 
 /* live.c. Points are numbered in program order: one per kernel, and one per other statement. */

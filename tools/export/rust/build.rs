@@ -19,10 +19,10 @@ fn must(command: &mut Command) {
 
 fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").unwrap());
-    let (object, library) = (out.join("@name@.o"), out.join("lib@name@.a"));
-    println!("cargo:rerun-if-changed=src/@name@.c");
-    must(tool("CC", "cc").args(["-std=c99", "-O2", "-ffp-contract=off", "-fPIC", "-Iinclude", "-c"]).args(["src/@name@.c", "-o"]).arg(&object));
+    let (object, library) = (out.join("${name}.o"), out.join("lib${name}.a"));
+    println!("cargo:rerun-if-changed=src/${name}.c");
+    must(tool("CC", "cc").args(["-std=c99", "-O2", "-ffp-contract=off", "-fPIC", "-Iinclude", "-c"]).args(["src/${name}.c", "-o"]).arg(&object));
     must(tool("AR", "ar").arg("rcs").arg(&library).arg(&object));
     println!("cargo:rustc-link-search=native={}", out.display());
-    println!("cargo:rustc-link-lib=static=@name@");
+    println!("cargo:rustc-link-lib=static=${name}");
 }
