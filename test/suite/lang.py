@@ -598,7 +598,7 @@ def sanitized(env):
         raise Fail(f"options of models: {explain(got)}: {tail(got.text())}")
 
 
-def optimised(env):
+def optimized(env):
     """As users build it: calls are inlined, and the stack size is still known.
     The C compiler drops the tensor functions of the runtime, which these programs do not use: with all of them a program has 330 KB."""
     for name in ("life", "deep_recursion", "scalar_closures"):
