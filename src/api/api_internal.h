@@ -34,15 +34,15 @@ typedef struct Engine Engine;
 
 /* Options of the target and of generated code. */
 typedef struct CodegenOptions {
-  const char *march;  /* if it is a list of targets */
-  bool lacks_dot4;    /* the CPU lacks the feature Target.dot4: see pipeline.c */
-  bool for_c;         /* the passes run for C, or for printing */
-  Aim aim;            /* goal: time, RAM or size */
-  bool aim_given;     /* given explicitly: a preset does not change it */
-  u64 ram;            /* limit in bytes; 0: none */
-  bool precise;       /* see ingot_set_precise */
-  u32 threads, grain; /* threads: 0 or 1: one; see Prog */
-  bool openmp;        /* OpenMP threads */
+  const char *march;   /* if it is a list of targets */
+  bool lacks_dot_i8x4; /* the CPU lacks the feature Target.dot_i8x4: see pipeline.c */
+  bool for_c;          /* the passes run for C, or for printing */
+  Aim aim;             /* goal: time, RAM or size */
+  bool aim_given;      /* given explicitly: a preset does not change it */
+  u64 ram;             /* limit in bytes; 0: none */
+  bool precise;        /* see ingot_set_precise */
+  u32 threads, grain;  /* threads: 0 or 1: one; see Prog */
+  bool openmp;         /* OpenMP threads */
 } CodegenOptions;
 
 typedef struct Tuning {
@@ -145,7 +145,7 @@ typedef struct ModelSource {
 typedef struct GraphFacts {
   bool rounds;          /* quantizes activations: see INGOT_AUTO */
   double macs;          /* multiply-adds of the imported graph, at the upper bounds */
-  const char *bands;    /* row-tiled chains as a list; NULL: none */
+  const char *tiled;    /* row-tiled chains as a list; NULL: none */
   IngotTensor *desc[2]; /* descriptions of inputs and outputs */
   u32 ndesc[2];
 } GraphFacts;
@@ -220,7 +220,7 @@ void api_describe(Ingot *m);    /* of the current graph or program */
 typedef struct CompileRequest { /* how to make a program */
   const Target *target;
   Aim aim;
-  u64 bands; /* arena size in bytes that row tiling aims at; 0: off */
+  u64 arena_goal; /* arena size in bytes that row tiling aims at; 0: off */
 } CompileRequest;
 void api_compile(Ingot *m, const IngotPassOptions *pipe, const CompileRequest *how);
 const Target *api_program_target(const Ingot *m); /* target of its code */

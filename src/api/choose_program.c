@@ -73,11 +73,11 @@ static void warn_tradeoff(const ProgCandidate *fast, const ProgCandidate *got) {
            (unsigned long long)fast->stack);
   if (plain)
     sb_fmt(&t, ", without vectors (%s), much slower", got->how.target->name);
-  else if (!got->m.facts.bands)
+  else if (!got->m.facts.tiled)
     sb_puts(&t, ", kernels that need less memory");
   double more = fast->ns > 0 ? got->ns / fast->ns : 1;
   if (!plain && more >= 1.005) sb_fmt(&t, ", estimated %.0f %% more time", (more - 1) * 100);
-  if (got->m.facts.bands) sb_fmt(&t, ", row tiling: %s", got->m.facts.bands);
+  if (got->m.facts.tiled) sb_fmt(&t, ", row tiling: %s", got->m.facts.tiled);
   warn(c, LOC_NONE, "for %s: %llu bytes of RAM instead of %llu: arena %llu instead of %llu%s",
        fast->how.target->name, (unsigned long long)total_ram(got),
        (unsigned long long)total_ram(fast), (unsigned long long)got->arena,
@@ -206,9 +206,9 @@ static ProgCandidate choose_ram(Ingot *m, const Target *target) {
   for (u32 i = 0; i < 6; i++) { /* first without row tiling, then with less and less of it */
     const u64 known[] = {0, TILING_MIN_RAM, TILING_LOW_RAM, fast.arena - fast.arena / 8,
                          fast.arena - fast.arena / 16};
-    u64 bands = i < 5 ? known[i] : smallest + smallest / 2;
-    if (bands >= fast.arena) continue;
-    ProgCandidate t = try_program(m, (CompileRequest){target, AIM_ram, bands}, true);
+    u64 goal = i < 5 ? known[i] : smallest + smallest / 2;
+    if (goal >= fast.arena) continue;
+    ProgCandidate t = try_program(m, (CompileRequest){target, AIM_ram, goal}, true);
     if (t.arena < smallest) smallest = t.arena;
     if (total_ram(&t) < total_ram(&fast) && ram_score(&t, &fast) < ram_score(&best, &fast))
       best = t;

@@ -481,10 +481,10 @@ void api_compile(Ingot *m, const IngotPassOptions *p, const CompileRequest *how)
                       .on_time = p->on_time,
                       .user = p->user};
   o.target = how->target;
-  o.lacks_dot4 = m->codegen.lacks_dot4;
+  o.lacks_dot_i8x4 = m->codegen.lacks_dot_i8x4;
   o.for_c = m->codegen.for_c || (p && !bytecode);
   o.aim = how->aim;
-  o.ram = how->bands;
+  o.ram = how->arena_goal;
   o.precise = m->codegen.precise;
   o.threads = m->codegen.threads;
   o.grain = m->codegen.grain;
@@ -492,7 +492,7 @@ void api_compile(Ingot *m, const IngotPassOptions *p, const CompileRequest *how)
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;
-  m->facts.bands = u.bands;
+  m->facts.tiled = u.tiled;
   m->machine.made = how->target;
   api_describe(m);
   m->passed = true;

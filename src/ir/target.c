@@ -80,7 +80,7 @@ bool target_is_here(const Target *t) {
 }
 
 bool target_has_dot_i8x4(const Target *t) {
-  return cpu_has(t->dot4, strlen(t->dot4));
+  return cpu_has(t->dot_i8x4, strlen(t->dot_i8x4));
 }
 
 const Target *target_native(void) {

@@ -230,9 +230,9 @@ void pipeline_run(PassCtx *u, const PipeOptions *o) {
   if (u->g) u->g->eager = false; /* from here on only the pass folds constants */
   u->target = o->target ? o->target : target_scalar();
   u->pairs = u->target->pairs == MADDUBS_always ||
-             (u->target->pairs == MADDUBS_without_dot_i8x4 && o->lacks_dot4);
-  u->prefer_i16 =
-      u->target->cost->dot2_time > 0 && (u->target->pairs != MADDUBS_without_dot_i8x4 || u->pairs);
+             (u->target->pairs == MADDUBS_without_dot_i8x4 && o->lacks_dot_i8x4);
+  u->prefer_i16 = u->target->cost->dot_i16x2_time > 0 &&
+                  (u->target->pairs != MADDUBS_without_dot_i8x4 || u->pairs);
   u->for_c = o->for_c;
   u->threads = o->threads;
   u->grain = o->grain;

@@ -145,7 +145,7 @@ typedef struct VectorCode {
   bool prefetches;    /* uses prefetch by address */
   bool prefetches_at; /* uses prefetch by element */
   bool intrinsics;    /* uses x86 intrinsics */
-  bool dot4;          /* uses dot-product instructions */
+  bool dot_i8x4;      /* uses dot-product instructions */
 } VectorCode;
 
 /* A piece of the state: offset in the arena, offset in the initial values, bytes. */

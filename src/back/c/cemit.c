@@ -433,7 +433,8 @@ static void put_flags(Emit *e, StrBuf *t) {
   if (!has_vector_guard(e) || e->variant->dispatched) return;
   sb_fmt(t, " * Vectors for %s: gcc and clang for %s need no flags", mine->name,
          checks_cpu(e) ? "x86-64" : "that machine");
-  if (e->variant->vec.dot4 && *mine->dot4) sb_fmt(t, " but -m%s where the CPU has it", mine->dot4);
+  if (e->variant->vec.dot_i8x4 && *mine->dot_i8x4)
+    sb_fmt(t, " but -m%s where the CPU has it", mine->dot_i8x4);
   sb_puts(t, ".\n * Others get plain loops instead, several times slower, and say so unless "
              "INGOT_PORTABLE is defined.\n");
 }
@@ -575,7 +576,7 @@ EmitFacts facts_of(const CpuVariant *body) {
                  .profile = body->profile.kernel.at,
                  .nprofile = body->profile.kernel.n,
                  .max_profile = body->profile.kernel.n,
-                 .feature = checks_cpu(e) && body->vec.dot4 ? e->o->target->dot4 : ""};
+                 .feature = checks_cpu(e) && body->vec.dot_i8x4 ? e->o->target->dot_i8x4 : ""};
   for (Emit *x = body->first; x; x = x->next) add_entry_facts(&f, x);
   return f;
 }

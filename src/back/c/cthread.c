@@ -27,7 +27,7 @@ bool is_shared(Emit *e, const Stmt *kernel) {
 }
 
 /* Trip count of the loops from number i on. */
-static ExprId trips_from(Prog *p, const ParallelNest *c, u32 i) {
+static ExprId trip_count_from(Prog *p, const ParallelNest *c, u32 i) {
   ExprId n = ex_int(p, 1);
   for (; i < c->n; i++) n = ex_op2(p, OP_mul, n, loop_trip_expr(p, prog_stmt(p, c->at[i])));
   return n;
@@ -41,7 +41,7 @@ static void put_of(Emit *e, const char *op, ExprId x) {
 
 ExprId shared_count(Emit *e, const Stmt *kernel) {
   ParallelNest c = prog_parallel_nest(e->p, kernel->body);
-  return trips_from(e->p, &c, 0);
+  return trip_count_from(e->p, &c, 0);
 }
 
 /* Iterations from .. to - 1 of the collapsed loops. */
@@ -51,7 +51,7 @@ void put_shared(Emit *e, StmtId first) {
   e->indent++;
   for (u32 i = 0; i < c.n; i++) {
     const Stmt *s = prog_stmt(e->p, c.at[i]);
-    ExprId inner = trips_from(e->p, &c, i + 1);
+    ExprId inner = trip_count_from(e->p, &c, i + 1);
     i64 k;
     e->var.at[s->var] = str_text(e->c, str_fmt(e->c, "at%u", i));
     begin_line(e);

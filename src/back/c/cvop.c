@@ -196,7 +196,7 @@ static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   if (!f) f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
   if (!f) return false;
   if (x->op == OP_dot_i8x4 || x->op == OP_dot_i16x2) {
-    e->variant->vec.dot4 = true;
+    e->variant->vec.dot_i8x4 = true;
     e->b.frame += e->b.w * 32; /* its operands and steps, without optimization */
   }
   put_call(e, x, f);

@@ -351,7 +351,7 @@ static VmVal apply_dot(VmBuild *b, Op op, VmVal *x, u32 lanes) {
   u32 avail = latest(latest(x[0].avail, x[1].avail), x[2].avail);
   bool one = x[0].lanes == 1 && lanes != 1;
   for (u32 i = one; i < 3; i++) x[i] = widen_val(b, x[i], VC_w, lanes);
-  VmOp code = op == OP_dot_i8x4 ? VM_vdot4 : VM_vdot2;
+  VmOp code = op == OP_dot_i8x4 ? VM_vdot_i8x4 : VM_vdot_i16x2;
   return emit_pure(b, (VmOp)(code + one), lanes, VC_w, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg},
                    3);
 }

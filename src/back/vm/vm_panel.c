@@ -281,7 +281,7 @@ static bool begin(PanelMatch *o, const PanelRef *r, i64 row, i64 panel, i64 next
   return next == (i32)next;
 }
 
-static VmVal trips(VmBuild *b, const Stmt *s) {
+static VmVal trip_count(VmBuild *b, const Stmt *s) {
   i64 lo = 0, hi;
   ex_is_int(b->p, s->a, &lo);
   if (ex_is_int(b->p, s->b, &hi))
@@ -303,7 +303,7 @@ static bool write_panel(PanelMatch *o, i64 row, i64 panel, u32 rows, u32 panels)
   w[1] = rows;
   w[2] = panels;
   w[3] = o->kind;
-  for (u32 i = o->nloop; i-- > 0;) w[4 + --n] = trips(b, o->loop[i]).reg;
+  for (u32 i = o->nloop; i-- > 0;) w[4 + --n] = trip_count(b, o->loop[i]).reg;
   while (n) w[4 + --n] = integer(b, 1).reg;
   emit_effect(b, VM_panel, lanes, w, 21);
   return true;

@@ -46,7 +46,7 @@ static Val items_at(const NgramPool *p, u32 from, u32 count, u32 n, u32 k, DType
 
 /* x[rows, i + d] for all i below the run-time length; *there tells if the item exists (else the
  * last one is used). */
-static Val items_behind(Build *b, Val x, i64 d, Val *there) {
+static Val items_after(Build *b, Val x, i64 d, Val *there) {
   Graph *g = b->g;
   Dim length = on_dim(b, x, 1);
   Val at = mk_addk(g, mk_iota(g, DT_i64, &length, 1, 0), (double)d);
@@ -66,7 +66,7 @@ static Val count_hits(const NgramPool *p, Val x, u32 from, u32 count, u32 n, i64
   Val all = 0, there = 0;
   for (u32 k = 0; k < n; k++) {
     Val part = known ? mk_slice_axis(g, x, 1, step * (i64)k, places)
-               : k   ? items_behind(b, x, step * (i64)k, &there)
+               : k   ? items_after(b, x, step * (i64)k, &there)
                      : x;
     Val items = items_at(p, from, count, n, k, on_dtype(b, x));
     Val hit = mk_eq(g, mk_unsqueeze(g, part, 2), items);

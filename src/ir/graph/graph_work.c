@@ -123,7 +123,7 @@ static double zeros_between(Graph *g, const Node *n) {
 }
 
 /* Trip count of a loop if known, else its bound. */
-static double trips(const Sizes *z, const Node *n) {
+static double trip_count(const Sizes *z, const Node *n) {
   i64 lo, hi;
   Dim d;
   u32 count;
@@ -140,7 +140,7 @@ static double region_macs(const Sizes *z, RegionId b) {
     const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
     if (op_info[n->op].kind == OK_CONTRACT)
       macs += elements(z, n->out[0]) * products(z, n) / zeros_between(g, n);
-    if (n->op == OP_loop) macs += trips(z, n) * region_macs(z, n->blk[0]);
+    if (n->op == OP_loop) macs += trip_count(z, n) * region_macs(z, n->blk[0]);
     if (n->op == OP_if) {
       double then_cost = region_macs(z, n->blk[0]), else_cost = region_macs(z, n->blk[1]);
       macs += then_cost > else_cost ? then_cost : else_cost;

@@ -27,7 +27,7 @@ typedef struct ConvWork {
   double places;     /* output positions of all images; patches if m > 0 */
   double each_bytes; /* bytes per weight */
   double again;      /* Winograd: extra reads of the weights */
-  bool dot2;         /* int16 products (dot_i16x2) */
+  bool dot_i16x2;    /* int16 products (dot_i16x2) */
 } ConvWork;
 double conv3x3_time(const Target *t, const ConvWork *w);
 

@@ -331,7 +331,7 @@ Range ex_range(Prog *p, ExprId e, const Range *var);
 
 /* cost.c: estimated time of a single-threaded run; var: see prog_ranges. */
 /* Upper bound of the trip count, *fixed: exact. A guess if unbounded. */
-double loop_trips(Prog *p, const Range *var, const Stmt *s, bool *fixed);
+double stmt_trip_count(Prog *p, const Range *var, const Stmt *s, bool *fixed);
 double stmt_time(Prog *p, const Range *var, StmtId s);     /* ns */
 double list_time(Prog *p, const Range *var, StmtId first); /* ns, of first and its successors */
 /* Time of a run in ns, with the overhead of kernel calls. each (or NULL): time of every kernel, by

@@ -104,7 +104,7 @@ static bool reduces(Op op) {
 }
 
 /* The axis of a reshape's operand that equals the one sliced axis of its result; MAX_RANK: none. */
-static u32 axis_behind(Graph *g, const Node *n, const SliceBox *b, u32 *cut) {
+static u32 axis_after(Graph *g, const Node *n, const SliceBox *b, u32 *cut) {
   const Type *in = graph_type(g, n->in[0]), *out = graph_type(g, n->out[0]);
   i64 before = 1, at = 1;
   u32 many = 0;
@@ -130,7 +130,7 @@ static bool divides(Graph *g, const Node *n, const SliceBox *b) {
   case OP_broadcast:
   case OP_slice:
   case OP_contract: return true;
-  case OP_reshape: return axis_behind(g, n, b, &cut) < MAX_RANK;
+  case OP_reshape: return axis_after(g, n, b, &cut) < MAX_RANK;
   case OP_concat: {
     i64 axis = node_int(n, AT_axis, 0);
     return b->size[axis] == graph_type(g, n->out[0])->dim[axis];
@@ -196,7 +196,7 @@ static SliceBox box_transpose(const Node *n, const SliceBox *b) {
 static SliceBox box_reshape(Graph *g, const Node *n, const SliceBox *b) {
   const Type *t = graph_type(g, n->in[0]);
   SliceBox x = {.rank = t->rank};
-  u32 cut, axis = axis_behind(g, n, b, &cut);
+  u32 cut, axis = axis_after(g, n, b, &cut);
   for (u32 i = 0; i < t->rank; i++) {
     x.start[i] = i == axis ? b->start[cut] : 0;
     x.size[i] = i == axis ? b->size[cut] : t->dim[i];

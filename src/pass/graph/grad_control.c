@@ -270,7 +270,7 @@ static bool *find_rows(Grad *d, RegionId from, const Vals *list) {
 }
 
 /* Number of iterations: the trip count, or a scan if the loop may end early. */
-static Val count_trips(Graph *g, NodeId loop) {
+static Val count_iterations(Graph *g, NodeId loop) {
   Node n = *graph_node(g, loop);
   Dim trip;
   u32 one;
@@ -421,7 +421,7 @@ void back_loop(Grad *d, const Node *n, Val v) {
   for (u32 i = 0; i < all.n; i++)
     if (!rows[all.at[i]]) *vec_push(&g->c->work, &t.out) = all.at[i];
   RegionId cur = g->cur;
-  t.count = count_trips(g, t.loop);
+  t.count = count_iterations(g, t.loop);
   t.to = graph_region(g, 0);
   Val *old = save_grads(d, &all);
   Grad outer = *d;

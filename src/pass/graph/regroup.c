@@ -81,7 +81,7 @@ static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s, bool by
 
 /* Relative time of an int8 multiply-add, as int8 or stored as int16 (widen_i8.c). */
 static double bytes_time(const PassCtx *u) {
-  return u->prefer_i16 ? u->target->cost->dot2_time : figures.dot4_time;
+  return u->prefer_i16 ? u->target->cost->dot_i16x2_time : figures.dot_i8x4_time;
 }
 
 /* Are bytes that become floats moved as bytes? A gather of scattered bytes into a vector costs as

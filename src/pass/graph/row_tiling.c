@@ -40,7 +40,7 @@ typedef struct TilingPlan { /* best way to run the graph up to a cut */
   u64 peak;
   u64 kernels; /* additional kernels */
   u32 from;    /* previous cut */
-  u32 bands;   /* stripes of the part between; 0: unchanged */
+  u32 stripes; /* stripes of the part between; 0: unchanged */
 } TilingPlan;
 
 typedef struct RowTiling {
@@ -270,14 +270,14 @@ static u64 bytes_inside(const StripeGroup *r, const RowTilingCost *need, Arena *
   u32 count = r->to - r->from;
   u64 most = 0;
   i64 *step = NEWS(a, i64, count + 1);
-  for (u32 row_tiling = 1; row_tiling <= r->bands; row_tiling++) {
+  for (u32 stripe = 1; stripe <= r->stripes; stripe++) {
     i64 live = 0;
     memset(step, 0, (count + 1) * sizeof *step);
     for (u32 i = 0; i < count; i++) {
       const StripeNode *b = &r->node[i];
       if (!b->id || !need[i].row) continue;
-      RowRange out = stripe_new_rows(b, row_tiling), before = stripe_kept_rows(b, row_tiling - 1),
-               after = stripe_kept_rows(b, row_tiling);
+      RowRange out = stripe_new_rows(b, stripe), before = stripe_kept_rows(b, stripe - 1),
+               after = stripe_kept_rows(b, stripe);
       i64 row = (i64)need[i].row, old = (before.to - before.from) * row;
       i64 held = old + (out.to - out.from) * row, kept = (after.to - after.from) * row;
       live += old;
@@ -313,13 +313,13 @@ static TilingPlan best_stripes(const RowTiling *w, StripeGroup *r, u64 want, Are
   u32 parts, rows = fewest_rows(r, &parts);
   const RowTilingCost *need = find_needs(w, r, a);
   for (u32 i = 0; i < sizeof ladder / sizeof *ladder && best.peak > want; i++) {
-    u32 bands = ladder[i];
-    if (bands > rows || (u64)bands * (r->to - r->from) > TILING_NODES) break;
+    u32 stripes = ladder[i];
+    if (stripes > rows || (u64)stripes * (r->to - r->from) > TILING_NODES) break;
     Mark m = arena_mark(a);
-    bool ok = stripe_group_rows(r, bands, a);
+    bool ok = stripe_group_rows(r, stripes, a);
     u64 peak = ok ? fixed + bytes_inside(r, need, a) : UINT64_MAX;
     arena_rewind(a, m);
-    if (peak < best.peak) best = (TilingPlan){peak, (u64)(bands - 1) * parts, 0, bands};
+    if (peak < best.peak) best = (TilingPlan){peak, (u64)(stripes - 1) * parts, 0, stripes};
   }
   return best;
 }
@@ -365,7 +365,7 @@ static bool is_wall(const RowTiling *w, u32 from) {
 
 static void offer(TilingPlan *to, const TilingPlan *before, u32 from, TilingPlan step, u64 want) {
   TilingPlan x = {step.peak > before->peak ? step.peak : before->peak,
-                  before->kernels + step.kernels, from, step.bands};
+                  before->kernels + step.kernels, from, step.stripes};
   if (x.peak < want) x.peak = want;
   if (x.peak != to->peak ? x.peak < to->peak : x.kernels < to->kernels) *to = x;
 }
@@ -376,7 +376,7 @@ static void offer_stripes(const RowTiling *w, TilingPlan *way, u32 from, u32 to,
   StripeGroup r = group_between(w, from, to);
   if (stripe_group_open(&r, w->a)) {
     TilingPlan step = best_stripes(w, &r, want, w->a);
-    if (step.bands) offer(&way[to], &way[from], from, step, want);
+    if (step.stripes) offer(&way[to], &way[from], from, step, want);
   }
   arena_rewind(w->a, m);
 }
@@ -442,7 +442,7 @@ static void describe(Graph *g, const StripeGroup *r, StrBuf *t) {
     else
       sb_puts(t, op_info[graph_node(g, ends[i])->op].name);
   }
-  sb_fmt(t, " in %u", r->bands);
+  sb_fmt(t, " in %u", r->stripes);
 }
 
 void row_tiling(PassCtx *u) {
@@ -455,16 +455,16 @@ void row_tiling(PassCtx *u) {
   StripeGroup *region = NEWS(w.a, StripeGroup, w.ncut + 1);
   u32 count = 0, k = w.ncut + 1;
   for (u32 to = w.ncut; to; to = way[to].from) {
-    if (!way[to].bands) continue;
+    if (!way[to].stripes) continue;
     region[--k] = group_between(&w, way[to].from, to);
     count++;
     stripe_group_open(&region[k], w.a);
-    stripe_group_rows(&region[k], way[to].bands, w.a);
+    stripe_group_rows(&region[k], way[to].stripes, w.a);
   }
   StrBuf text = sb_new(&u->c->keep);
   for (u32 i = 0; i < count && i < TILING_SHOWN; i++) describe(u->g, &region[k + i], &text);
   if (count > TILING_SHOWN) sb_fmt(&text, " and %u more", count - TILING_SHOWN);
-  if (count) u->bands = sb_cstr(&text);
+  if (count) u->tiled = sb_cstr(&text);
   stripe_split(u->g, region + k, count);
   if (count) u->g->left = LEFT_dead;
   for (Val v = 1; v < u->g->val.n; v++)

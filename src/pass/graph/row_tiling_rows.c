@@ -128,25 +128,25 @@ bool stripe_group_open(StripeGroup *r, Arena *a) {
   return true;
 }
 
-RowRange stripe_new_rows(const StripeNode *b, u32 band) {
-  i64 from = b->again ? b->first[band] : b->done[band - 1];
-  return (RowRange){from < b->done[band] ? from : b->done[band], b->done[band]};
+RowRange stripe_new_rows(const StripeNode *b, u32 stripe) {
+  i64 from = b->again ? b->first[stripe] : b->done[stripe - 1];
+  return (RowRange){from < b->done[stripe] ? from : b->done[stripe], b->done[stripe]};
 }
 
-RowRange stripe_kept_rows(const StripeNode *b, u32 band) {
-  i64 from = b->again ? b->done[band] : b->first[band + 1];
-  return (RowRange){from < b->done[band] ? from : b->done[band], b->done[band]};
+RowRange stripe_kept_rows(const StripeNode *b, u32 stripe) {
+  i64 from = b->again ? b->done[stripe] : b->first[stripe + 1];
+  return (RowRange){from < b->done[stripe] ? from : b->done[stripe], b->done[stripe]};
 }
 
 /* Called after all users of b: makes the requested rows monotonic over stripes. */
-static void finalize_rows(StripeNode *b, u32 bands) {
-  for (u32 i = 1; i <= bands; i++) {
-    i64 share = (b->rows * i + bands - 1) / bands;
+static void finalize_rows(StripeNode *b, u32 stripes) {
+  for (u32 i = 1; i <= stripes; i++) {
+    i64 share = (b->rows * i + stripes - 1) / stripes;
     if (!b->inner) b->done[i] = share;
     if (b->done[i] < b->done[i - 1]) b->done[i] = b->done[i - 1];
   }
-  if (b->result) b->done[bands] = b->rows;
-  for (u32 i = bands; i >= 1; i--)
+  if (b->result) b->done[stripes] = b->rows;
+  for (u32 i = stripes; i >= 1; i--)
     if (b->first[i] > b->first[i + 1]) b->first[i] = b->first[i + 1];
 }
 
@@ -155,7 +155,7 @@ static bool request_rows(StripeGroup *r, const StripeNode *b) {
   const Node *n = graph_node(g, b->id);
   for (u32 k = 0; k < n->nin; k++) {
     StripeNode *of = stripe_node_of(r, n->in[k]);
-    for (u32 i = 1; i <= r->bands; i++) {
+    for (u32 i = 1; i <= r->stripes; i++) {
       RowRange out = stripe_new_rows(b, i);
       i64 pad[2];
       if (out.from == out.to || (!of && stripe_axis(g, n, k) == NO_AXIS)) continue;
@@ -168,18 +168,18 @@ static bool request_rows(StripeGroup *r, const StripeNode *b) {
   return true;
 }
 
-bool stripe_group_rows(StripeGroup *r, u32 bands, Arena *a) {
-  r->bands = bands;
+bool stripe_group_rows(StripeGroup *r, u32 stripes, Arena *a) {
+  r->stripes = stripes;
   for (u32 i = 0; i < r->to - r->from; i++) {
     StripeNode *b = &r->node[i];
-    b->done = NEWS(a, i64, bands + 2);
-    b->first = NEWS(a, i64, bands + 2);
-    for (u32 k = 0; k < bands + 2; k++) b->first[k] = INT64_MAX;
+    b->done = NEWS(a, i64, stripes + 2);
+    b->first = NEWS(a, i64, stripes + 2);
+    for (u32 k = 0; k < stripes + 2; k++) b->first[k] = INT64_MAX;
   }
   for (u32 i = r->to - r->from; i-- > 0;) {
     StripeNode *b = &r->node[i];
     if (!b->id) continue;
-    finalize_rows(b, bands);
+    finalize_rows(b, stripes);
     if (!request_rows(r, b)) return false;
   }
   return true;

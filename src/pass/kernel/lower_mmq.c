@@ -151,9 +151,9 @@ static BufId load_word(const MmqTile *b, const MmqAt *at, Cursor in, u32 j) {
   ExprId e = b->unpacked ? mmq_unpacked_load(b, at, j, v)
                          : mmq_panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
-  if (b->ahead && at->size.rows == 1) {
+  if (b->prefetch_bytes && at->size.rows == 1) {
     prog_stmt(p, in.last)->flags |= SF_prefetch;
-    prog_stmt(p, in.last)->step = b->ahead;
+    prog_stmt(p, in.last)->step = b->prefetch_bytes;
   }
   return w;
 }
@@ -754,7 +754,8 @@ void lower_mmq(Lower *l, Cursor at, const Form *f) {
   }
   b.q = mmq_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->pairs));
   if (b.q.lanes > 4)
-    b.ahead = (i64)(l->unit->pairs ? figures.prefetch_bytes : figures.prefetch_dot4_bytes);
+    b.prefetch_bytes =
+        (i64)(l->unit->pairs ? figures.prefetch_bytes : figures.prefetch_dot_i8x4_bytes);
   b.t.axis.lane = 1;
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;

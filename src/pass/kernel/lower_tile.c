@@ -232,7 +232,7 @@ ExprId tile_lane(const Tile *t) {
 /* Opens the loop over the groups of an axis and returns its counter. */
 static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   Prog *p = t->p;
-  i64 steps = t->axis.each == 2 && n % LIMIT_dot2_steps == 0 ? LIMIT_dot2_steps : 1;
+  i64 steps = t->axis.each == 2 && n % LIMIT_dot_i16x2_steps == 0 ? LIMIT_dot_i16x2_steps : 1;
   ExprId q = ex_int(p, 0);
   if (n > steps) q = ex_var(p, for_role(p, at, q, ex_int(p, n / steps), "q", RO_reduce));
   if (n > steps && steps > 1) prefetch_lines(t, at, q);
@@ -276,7 +276,7 @@ static void open_reduction(Tile *t, Cursor *at) {
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   prefetch_lines(t, at, ex_at(p, block));
   VarId c = for_role(p, at, ex_int(p, 0), end, "c", RO_reduce);
-  if (each == 2 && n % within == 0 && within <= LIMIT_dot2_steps)
+  if (each == 2 && n % within == 0 && within <= LIMIT_dot_i16x2_steps)
     prog_stmt(p, at->owner)->flags |= LF_unroll;
   t->at.inner.at[t->at.inner.n++] = (InnerVar){c, within};
   t->at.split_block = block;

@@ -114,7 +114,8 @@ static bool is_unpacked(const MmqTile *b) {
 static bool is_crossed(const MmqTile *b) {
   const PassCtx *u = b->t.l->unit;
   const Target *t = u->target;
-  bool words = !(t->has & CAP_maddubs) && t->cost->dot2_time > 0; /* only int16 multiply-adds */
+  bool words =
+      !(t->has & CAP_maddubs) && t->cost->dot_i16x2_time > 0; /* only int16 multiply-adds */
   bool pays = u->pairs ? b->q.is_signed : words && b->q.split == 1 && !qblock_is_scaled(b->q.kind);
   return pays && u->aim == AIM_time && b->by && !has_few_rows(b);
 }

@@ -70,7 +70,7 @@ typedef struct TilePrefetch {
   i64 steps; /* reduction steps that may issue a hint */
   BufId of;  /* the packed weights */
   i64 panel, line;    /* elements of a panel, and of a cache line */
-  i64 ahead;          /* elements from the panels of this tile to the next ones */
+  i64 prefetch_step;  /* elements from the panels of this tile to the next ones */
   ExprId tile, first; /* index of this tile among those that read the same panels; index of its
                          first panel within the batch */
   ExprId batch;       /* panels of all earlier batches */

@@ -462,10 +462,10 @@ static void choose_size(Tile *t) {
   const Costs *c = to->cost;
   bool splat = false, packed = false, quads = t->axis.each > 1;
   i64 n = (t->f.axis[t->axis.lane].hi + t->lanes - 1) / t->lanes;
-  i64 widest = (i64)(quads && c->dot4_panels > 0 ? c->dot4_panels : c->tile_panels);
+  i64 widest = (i64)(quads && c->dot_i8x4_panels > 0 ? c->dot_i8x4_panels : c->tile_panels);
   /* one panel at a time lets loop_fuse fuse more kernels by channel block */
   bool small = t->l->unit->aim == AIM_size, full = t->lanes == to->lanes;
-  t->sums.budget = (i64)(t->axis.each == 4 ? c->dot4_sums : c->sums);
+  t->sums.budget = (i64)(t->axis.each == 4 ? c->dot_i8x4_sums : c->sums);
   if (t->axis.each == 2) t->sums.budget -= (i64)figures.pair_products;
   if (t->lanes > to->lanes)
     t->sums.budget /= t->lanes / to->lanes; /* a vector takes this many registers */
@@ -480,9 +480,9 @@ static void choose_size(Tile *t) {
     t->sums.max_rows = 1;
   } else if (splat && packed) {
     t->sums.max_rows = small ? 4 : (i64)c->tile_rows;
-    t->sums.panels = t->l->unit->aim != AIM_time   ? 1
-                     : quads && c->dot4_panels > 0 ? (n < widest ? n : widest)
-                                                   : best_panels(t, n);
+    t->sums.panels = t->l->unit->aim != AIM_time       ? 1
+                     : quads && c->dot_i8x4_panels > 0 ? (n < widest ? n : widest)
+                                                       : best_panels(t, n);
   } else {
     t->sums.panels = 1;
     t->sums.max_rows = small ? 2 : half;

@@ -74,7 +74,7 @@ void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   x->axis = fold;
   x->of = t->pack[k];
   x->panel = all / count / bytes;
-  x->ahead = panels * x->panel;
+  x->prefetch_step = panels * x->panel;
   x->line = line / bytes;
 }
 
@@ -111,7 +111,8 @@ void prefetch_lines(const Tile *t, Cursor *at, ExprId group) {
   for (i64 i = 0; i < each; i++) {
     ExprId from =
         ex_op2(p, OP_mul, ex_op2(p, OP_add, ex_copy(p, line), ex_int(p, i)), ex_int(p, x->line));
-    from = ex_op2(p, OP_add, ex_op2(p, OP_add, ex_copy(p, panel), ex_int(p, x->ahead)), from);
+    from =
+        ex_op2(p, OP_add, ex_op2(p, OP_add, ex_copy(p, panel), ex_int(p, x->prefetch_step)), from);
     Stmt *s = prog_stmt(p, prog_insert(p, at, ST_prefetch));
     s->buf = x->of;
     s->a = from;

@@ -59,7 +59,7 @@ static double conv_time(const PassCtx *u, u32 m, DType dt, const Type *k, const 
       images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
   i64 all = m ? (high + m - 1) / m * ((wide + m - 1) / m) : high * wide;
   i64 again = m ? (all - 1) / winograd_patches(u->target, m, in, out, all) : 0;
-  ConvWork w = {.m = m, .in = (double)in, .out = (double)out, .dot2 = dt != DT_f32};
+  ConvWork w = {.m = m, .in = (double)in, .out = (double)out, .dot_i16x2 = dt != DT_f32};
   w.places = (double)images * (double)all;
   w.each_bytes = (double)weight_bytes(dt);
   w.again = (double)again;
