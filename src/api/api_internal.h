@@ -136,7 +136,7 @@ typedef struct ModelSource {
   const Reader *reader;      /* NULL: text of a program */
   const Model *model;        /* declarations; NULL: known after import */
   BindInputs frozen;         /* inputs of the model that are constants of the graph */
-  OutputTree *ports;         /* declared outputs; NULL: those of the graph */
+  OutputStructure *ports;    /* declared outputs; NULL: those of the graph */
   Graph *origin;             /* as imported, if several programs are made from it; else NULL */
   const struct Vocab *vocab; /* see ingot_open_vocab; NULL: none */
 } ModelSource;
@@ -372,26 +372,26 @@ void api_need_runnable_build(Ingot *m, const char *cc,
                              const char *what); /* refuses code that may fail here */
 
 /* bandwidth.c: peak throughput of this machine, measured by bench/peak.c. */
-typedef struct Peak {
+typedef struct MachinePeak {
   double gflops, gflops64; /* a multiply-add is 2 operations; 0: unknown */
   double gbps;             /* read from memory */
-} Peak;
-Peak api_peak(Ctx *c, const TempDir *f, const char *cc, u32 threads);
+} MachinePeak;
+MachinePeak api_peak(Ctx *c, const TempDir *f, const char *cc, u32 threads);
 
 /* toolchain.c */
 typedef enum CompilerKind { CK_gcc, CK_clang, CK_tcc, CK_other } CompilerKind;
-typedef struct Tool {
+typedef struct ExternalTool {
   const char *name, *package; /* package: in Debian */
   const char *use;
   const char *flag; /* prints the version */
   bool suffixed;    /* the name may end in a version number */
-} Tool;
-extern const Tool tool_table[];
+} ExternalTool;
+extern const ExternalTool tool_table[];
 extern const u32 tool_count;
 const char *tool_find(Ctx *c, const char *name);                        /* command name, or NULL */
 _Noreturn void tool_missing(Ctx *c, const char *name, const char *why); /* fails */
 /* Version line; NULL: the tool does not start. */
-const char *tool_version(Ctx *c, const TempDir *f, const Tool *t, const char *program);
+const char *tool_version(Ctx *c, const TempDir *f, const ExternalTool *t, const char *program);
 /* Version line of the compiler w, from argv_compiler. */
 const char *compiler_version(Ctx *c, const TempDir *f, const ArgVec *w);
 CompilerKind compiler_kind(Ctx *c, const TempDir *f, const ArgVec *w);
@@ -521,15 +521,15 @@ typedef struct CodeSize {
 CodeSize api_build(Ingot *m, const IngotBuild *o);
 
 /* examples.c: inputs of many runs */
-typedef struct Labels { /* class indices of one example, one per row of its result */
+typedef struct ClassLabels { /* class indices of one example, one per row of its result */
   i64 *at;
   u32 n;
-} Labels;
+} ClassLabels;
 typedef struct Examples {
   u32 n, ninput;
-  const Str *name; /* of inputs */
-  Tensor ***at;    /* at[i][k]: input k in example i */
-  Labels *label;   /* by example; NULL: not requested */
+  const Str *name;    /* of inputs */
+  Tensor ***at;       /* at[i][k]: input k in example i */
+  ClassLabels *label; /* by example; NULL: not requested */
 } Examples;
 bool api_list_archives(Ctx *c, const char *path,
                        ArgVec *to); /* .npz files of a folder; false: not a folder */
@@ -579,8 +579,8 @@ void api_need_array(Ctx *c, const IngotTensor *x); /* refuses NULL pointers */
 u32 *api_index_limits(Ingot *m);
 Tensor *api_tensor_row(Ctx *c, const Tensor *stack, u32 i); /* along its first axis */
 Tensor *api_binding_tensor(Ingot *m, InputBinding *v);      /* unpacks it if necessary */
-Tensor **api_inputs(Ingot *m, u64 seed);            /* one per parameter: given or generated */
-const char *api_scale_text(Ctx *c, const Scale *s); /* "(x - 3) * 0.5" */
+Tensor **api_inputs(Ingot *m, u64 seed); /* one per parameter: given or generated */
+const char *api_scale_text(Ctx *c, const QuantParams *s); /* "(x - 3) * 0.5" */
 Tensor *api_check_input(Ingot *m, u32 i,
                         Tensor *t); /* converted for input i; fails if impossible */
 

@@ -57,7 +57,7 @@ typedef struct TestRun {
   Prog *p;
   bool flushes; /* see Target */
   bool loops;   /* the file has scalar loops instead of vectors, which round differently */
-  Unfused unfused;
+  UnfusedExprs unfused;
   SelfTest st;
   i64 *size;
   Tensor **in, **out;
@@ -296,7 +296,7 @@ static EmitFacts emit_late(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *
   if (o->split < 0 || o->split > MAX_SPLIT)
     fail(c, ERR_usage, LOC_NONE, "--split %d: expected 1 to %d", o->split, MAX_SPLIT);
   api_compile_variants(m);
-  guard_say(c, "emit");
+  guard_log(c, "emit");
   need_one_entry(m, o);
   u32 n = m->machine.body ? m->machine.bodies.n : 1;
   EmitVariant *body = NEWS(&c->keep, EmitVariant, n);
@@ -334,7 +334,7 @@ static EmitFacts emit_late(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *
   EmitFacts facts = emit_variants(body, n, &e, source, header, &m->written.blob);
   m->written.profile = facts.profile;
   m->written.nprofile = facts.nprofile;
-  guard_say(c, NULL);
+  guard_log(c, NULL);
   return facts;
 }
 

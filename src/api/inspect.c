@@ -44,7 +44,7 @@ static void quote_json(Report *r, const char *before, Str s) {
   sb_json(&r->out, str_text(r->m->c, s), str_len(r->m->c, s));
 }
 
-static void value_line(Report *r, Str name, const char *type, const Scale *s, bool first) {
+static void value_line(Report *r, Str name, const char *type, const QuantParams *s, bool first) {
   if (!r->json) {
     sb_fmt(&r->out, "  %s: %s", show(r->m->c, name), type);
     if (s) sb_fmt(&r->out, ", quantized: %s", api_scale_text(r->m->c, s));
@@ -86,7 +86,7 @@ static void state_part(Report *r) {
   sb_puts(&r->out, r->json ? "\"state\":[" : title);
   for (u32 i = 0; i < n; i++) {
     Str in = graph_val(g, b->param.at[pair[i].in])->name, out = g->out_name.at[pair[i].out];
-    Growth how = state_growth(g, &pair[i]);
+    GrowingAxis how = state_growth(g, &pair[i]);
     Str with = how.axis == MAX_RANK ? 0 : dim_syminfo(g->dims, how.sym)->name;
     if (!r->json) {
       sb_fmt(&r->out, "  %s -> %s", show(c, in), show(c, out));

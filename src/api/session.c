@@ -425,9 +425,9 @@ void api_graph_stats(Ingot *m) {
 
 void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
-  guard_say(m->c, "import");
+  guard_log(m->c, "import");
   import(m, symbolic);
-  guard_say(m->c, NULL);
+  guard_log(m->c, NULL);
   api_add_train_step(m);
   api_add_grad(m);
   api_bind_state(m);

@@ -135,7 +135,7 @@ static Str in_name(const Graph *g, u32 i) {
 
 static bool may_pair(Ingot *m, u32 in, u32 out) {
   Graph *g = m->g;
-  Growth how;
+  GrowingAxis how;
   const char *why;
   Val v = g->blk.at[1].param.at[in];
   return match(str_text(m->c, in_name(g, in)), str_text(m->c, g->out_name.at[out])) &&
@@ -274,7 +274,7 @@ static void check_room(Ingot *m) {
   Graph *g = m->g;
   for (u32 k = 0; k < g->state.n; k++) {
     const Type *t = graph_type(g, g->blk.at[1].param.at[g->state.at[k].in]);
-    Growth how = state_growth(g, &g->state.at[k]);
+    GrowingAxis how = state_growth(g, &g->state.at[k]);
     i64 lo, hi;
     if (how.axis == MAX_RANK) continue;
     dim_bounds(g->dims, t->dim[how.axis], &lo, &hi);

@@ -191,7 +191,7 @@ static void keep_value(Subgraph *u, Val v, u32 steps, u32 depth) {
   for (u32 i = 0; i < n->nblk; i++) keep_block(u, n->blk[i], now, depth);
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Subgraph *u = e->user;
   const Node *n = graph_node(u->g, id);
   for (u32 i = 0; i < n->nout; i++) {

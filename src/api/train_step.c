@@ -38,7 +38,7 @@ static void find_states(TrainStep *d) {
     u64 n;
     i64 *dim = NEWS(&c->keep, i64, x->rank + 1);
     for (u32 i = 0; i < x->rank; i++) dim[i] = x->dim[i];
-    if (!shape_count(dim, x->rank, &n)) bug(c, LOC_NONE, "a state of open size");
+    if (!shape_count(dim, x->rank, &n)) internal_error(c, LOC_NONE, "a state of open size");
     if (train_step_state(d, x->name))
       fail(c, ERR_unsupported, LOC_NONE, "two states of the step are called '%s'",
            show(c, x->name));

@@ -167,7 +167,7 @@ static void put_var(void *data, StrBuf *t, const char *name, size_t n) {
       sb_puts(t, v->text);
       return;
     }
-  bug(table->c, LOC_NONE, "template: ${%.*s} has no value", (int)n, name);
+  internal_error(table->c, LOC_NONE, "template: ${%.*s} has no value", (int)n, name);
 }
 
 void sb_subst(Ctx *c, StrBuf *t, const char *at, size_t n, const TemplateVar *vars) {

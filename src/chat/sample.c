@@ -148,7 +148,7 @@ static size_t first_stop(StopStrings *s) {
   return at;
 }
 
-size_t stops_put(StopStrings *s, const u8 *piece, size_t n, u8 *to) {
+size_t stop_strings_put(StopStrings *s, const u8 *piece, size_t n, u8 *to) {
   if (s->stopped) return 0;
   memcpy(s->held + s->nheld, piece, n);
   s->nheld += n;

@@ -247,10 +247,10 @@ void pipeline_run(PassCtx *u, const PipeOptions *o) {
   Rounds r = {0};
   bool whole = !first && !o->stop && !o->skip; /* partial runs are too short to report */
   u32 lower = row_of("lower");
-  if (whole) guard_say(c, "graph passes");
+  if (whole) guard_log(c, "graph passes");
   for (u32 i = first; i < end;) {
     if (whole && (i == lower || i == lower + 1))
-      guard_say(c, i == lower ? "lower" : "kernel passes");
+      guard_log(c, i == lower ? "lower" : "kernel passes");
     if (m.skip[i] || (r.open && is_row(i, "cse"))) {
       i++;
       continue;
@@ -260,6 +260,6 @@ void pipeline_run(PassCtx *u, const PipeOptions *o) {
     tidy(u, o, &m);
     i = row_after(&r, u, i, changed);
   }
-  if (whole) guard_say(c, NULL);
+  if (whole) guard_log(c, NULL);
   c->pass = NULL;
 }

@@ -87,7 +87,7 @@ static bool is_top(Graph *g, NodeId id) {
   return false;
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Place *p = e->user;
   Node n = *graph_node(e->g, id);
   if (id != p->node) return true;

@@ -38,7 +38,7 @@ u64 buf_bytes(Emit *e, BufId b) {
 }
 
 /* Scale and zero point of a quantized array. */
-static void put_scale_macros(Emit *e, StrBuf *t, const char *what, u32 i, const Scale *s) {
+static void put_scale_macros(Emit *e, StrBuf *t, const char *what, u32 i, const QuantParams *s) {
   if (!s) return;
   put_template(e, t, "#define ${ENTRY}_%s%u_SCALE ", what, i);
   put_float(t, false, s->scale);
@@ -50,7 +50,7 @@ static void put_scale_macros(Emit *e, StrBuf *t, const char *what, u32 i, const 
 
 static void put_value_macros(Emit *e, StrBuf *t, const char *what, u32 i, BufId id) {
   const Buf *b = prog_buf(e->p, id);
-  Str name = short_text(e->c, b->name);
+  Str name = c_short_text(e->c, b->name);
   put_template(e, t, "#define ${ENTRY}_%s%u_NAME ", what, i);
   emit_string(t, str_text(e->c, name), str_len(e->c, name));
   put_template(e, t,
@@ -63,7 +63,7 @@ static void put_value_macros(Emit *e, StrBuf *t, const char *what, u32 i, BufId 
   put_scale_macros(e, t, what, i, scale_find(e->given->scale, b->name, *what == 'O'));
 }
 
-const char *linkage(const Emit *e) {
+const char *c_linkage(const Emit *e) {
   return e->variant->dispatched ? "static " : "";
 }
 
@@ -249,7 +249,7 @@ void put_declarations(Emit *e, StrBuf *t, const EmitFacts *facts) {
 
 /* ---- the entry ---- */
 
-void put_run_args(Emit *e, StrBuf *t, const ArgForms *f) {
+void put_run_args(Emit *e, StrBuf *t, const ArgFormats *f) {
   for (Sym s = 0; s < dim_nsyms(e->p->dims); s++) {
     if (!is_argument(e, s)) continue;
     if (f->size)
@@ -273,9 +273,9 @@ static void put_params(Emit *e) {
     sb_puts(&n->args, ", weight_file");
   }
   put_run_args(e, &n->params,
-               &(ArgForms){", int64_t n%u", ", uint64_t seed", ", const %2$s *in%1$u",
-                           ", %2$s *out%1$u", ", int64_t *out%u_shape"});
-  put_run_args(e, &n->args, &(ArgForms){", n%u", ", seed", ", in%u", ", out%u", ", out%u_shape"});
+               &(ArgFormats){", int64_t n%u", ", uint64_t seed", ", const %2$s *in%1$u",
+                             ", %2$s *out%1$u", ", int64_t *out%u_shape"});
+  put_run_args(e, &n->args, &(ArgFormats){", n%u", ", seed", ", in%u", ", out%u", ", out%u_shape"});
   sb_cstr(&n->params);
 }
 

@@ -9,7 +9,7 @@
 /* ---- types ---- */
 
 /* Type that values are computed in: narrow floats as f32, narrow integers and bools as bytes. */
-DType elem_of(DType dt) {
+DType c_elem_type(DType dt) {
   if (dtype_is_float(dt)) return dt == DT_f64 ? dt : DT_f32;
   if (dtype_info[dt].bits >= 8) return dt;
   return dtype_is_signed(dt) ? DT_i8 : DT_u8;
@@ -245,7 +245,7 @@ void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name) 
 }
 
 /* A loop over lanes around the scalar operation. */
-const char *need_loop(Emit *e, const Expr *x, DType from) {
+const char *c_need_loop(Emit *e, const Expr *x, DType from) {
   static const char *const lane[3] = {"a.at[z]", "b.at[z]", "c.at[z]"};
   StrBuf n = sb_new(e->b.a);
   u32 w = e->b.w;
@@ -256,7 +256,7 @@ const char *need_loop(Emit *e, const Expr *x, DType from) {
     put_template(e, &n, "ig_%s_lanes_%sx%u${sfx}", op_info[x->op].name, dtype_info[from].name, w);
   const char *name = sb_cstr(&n);
   if (!is_wanted(e, name)) return name;
-  DType k = elem_of(from), r = elem_of(x->dt);
+  DType k = c_elem_type(from), r = c_elem_type(x->dt);
   StrBuf t = sb_new(e->b.a), *outer = e->t;
   e->t = &t;
   sb_fmt(&t, "static inline %s %s(", vector_type(e, r, false), name);

@@ -32,7 +32,7 @@ static Str value_line(const Prog *p, const char *what, const Buf *b) {
     dim_print(p->dims, b->dim[k], &t);
   }
   sb_puts(&t, "]");
-  return short_text(p->c, str_intern(p->c, t.at, t.n));
+  return c_short_text(p->c, str_intern(p->c, t.at, t.n));
 }
 
 static u64 weights_hash(const Prog *p, u64 hash) {
@@ -63,7 +63,7 @@ StrList emit_fact_lines(const Prog *const *body, u32 n, const char *march, u64 m
     const SymInfo *info = dim_syminfo(p->dims, s);
     if (info->kind == SY_input)
       *vec_push(&c->keep, &lines) =
-          str_fmt(c, "size \"%s\" %" PRId64 "..%" PRId64, str_text(c, short_text(c, info->name)),
+          str_fmt(c, "size \"%s\" %" PRId64 "..%" PRId64, str_text(c, c_short_text(c, info->name)),
                   info->lo, info->hi);
   }
   for (BufId b = 1; b < p->buf.n; b++) {
@@ -102,7 +102,7 @@ void put_caller(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 arena) {
   put_template(e, &call, "  return ${name}_run(arena");
   if (e->o->weights == WM_pointer) sb_fmt(&call, ", in[%u]", e->p->in.n);
   put_run_args(e, &call,
-               &(ArgForms){", size[%u]", ", seed", ", in[%u]", ", out[%u]", ", shape[%u]"});
+               &(ArgFormats){", size[%u]", ", seed", ", in[%u]", ", out[%u]", ", shape[%u]"});
   put_shapes(e, t);
   sb_put(t, call.at, call.n);
   sb_puts(t, ");\n}\n");

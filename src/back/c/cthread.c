@@ -96,7 +96,7 @@ static void put_part(Emit *e, StrBuf *t, const char *name) {
     }
     at = next;
   }
-  if (!from) bug(e->c, LOC_NONE, "tools/threads.c.in: no part %s", name);
+  if (!from) internal_error(e->c, LOC_NONE, "tools/threads.c.in: no part %s", name);
   sb_subst(e->c, t, from, (size_t)(at - from), e->vars);
 }
 

@@ -38,16 +38,16 @@ static void check_symbol(VmBuild *b, StmtId id, VarId v) {
   const SymInfo *si = dim_syminfo(b->p->dims, (Sym)sym);
   VmVal x = b->var[v].val;
   u32 text = message(b, id, sym_range_error(b->c, si));
-  VmVal lo = result(b, VM_le_l, 1, VC_w, (u32[]){integer(b, si->lo).reg, x.reg}, 2);
+  VmVal lo = vb_result(b, VM_le_l, 1, VC_w, (u32[]){vb_integer(b, si->lo).reg, x.reg}, 2);
   emit_effect(b, VM_need, 1, (u32[]){lo.reg, text}, 2);
-  VmVal hi = result(b, VM_le_l, 1, VC_w, (u32[]){x.reg, integer(b, si->hi).reg}, 2);
+  VmVal hi = vb_result(b, VM_le_l, 1, VC_w, (u32[]){x.reg, vb_integer(b, si->hi).reg}, 2);
   emit_effect(b, VM_need, 1, (u32[]){hi.reg, text}, 2);
 }
 
 static void set(VmBuild *b, StmtId id) {
   const Stmt *s = prog_stmt(b->p, id);
   const Var *v = prog_var(b->p, s->var);
-  assign_reg(b, compile(b, s->a), b->var[s->var].val.reg, vm_class(v->dt), v->lanes);
+  assign_reg(b, vb_compile(b, s->a), b->var[s->var].val.reg, vm_class(v->dt), v->lanes);
   check_symbol(b, id, s->var);
 }
 
@@ -72,14 +72,14 @@ static void branch(VmBuild *b, ExprId cond, bool want, u32 label) {
   }
   if (e->kind == EX_op && e->op < sizeof by / sizeof *by && by[e->op].yes &&
       prog_expr(b->p, e->arg[0])->dt == DT_i64) {
-    VmVal x = compile(b, e->arg[0]), y = compile(b, e->arg[1]);
+    VmVal x = vb_compile(b, e->arg[0]), y = vb_compile(b, e->arg[1]);
     bool swap = by[e->op].swap != !want;
     emit_effect(b, want ? by[e->op].yes : by[e->op].no, 1,
                 (u32[]){swap ? y.reg : x.reg, swap ? x.reg : y.reg, label}, 3);
     return;
   }
   u32 skip = want ? label_new(b) : label;
-  emit_effect(b, VM_jz, 1, (u32[]){compile(b, cond).reg, skip}, 2);
+  emit_effect(b, VM_jz, 1, (u32[]){vb_compile(b, cond).reg, skip}, 2);
   if (!want) return;
   emit_effect(b, VM_jmp, 1, &label, 1);
   label_here(b, skip);
@@ -114,7 +114,7 @@ bool vm_loop_runs(VmBuild *b, ExprId lo, ExprId hi) {
 
 static void compile_for(VmBuild *b, Stmt s) {
   u32 top = label_new(b), end = label_new(b), at = new_reg(b, VC_l, 1);
-  VmVal lo = compile(b, s.a), hi = compile(b, s.b), step = integer(b, s.step);
+  VmVal lo = vb_compile(b, s.a), hi = vb_compile(b, s.b), step = vb_integer(b, s.step);
   b->reg.at[at].named = true;
   if (b->reg.at[hi.reg].named) { /* assignments in the body must not change the bound */
     u32 copy = new_reg(b, VC_l, 1);
@@ -229,7 +229,7 @@ static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
   u32 k = 0;
   if (e->kind != EX_op || e->op != OP_fma || e->dt != DT_f32 || e->lanes == 1) return false;
   c = prog_expr(b->p, e->arg[2]);
-  if (c->kind != EX_load || c->ref != s->buf || !in_registers(b, c->ref, c->arg, &at) ||
+  if (c->kind != EX_load || c->ref != s->buf || !vb_in_registers(b, c->ref, c->arg, &at) ||
       b->reg.at[at.reg].off != b->reg.at[acc].off)
     return false;
   for (; k < 2; k++) {
@@ -243,8 +243,8 @@ static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
   }
   if (k == 2) return false;
   VmOp op = x->dt != DT_f32 ? VM_vfmax_f : x->lanes == 1 ? VM_vfmab_f : VM_vfmam_f;
-  VmAddr from = place(b, x->ref, x->arg);
-  VmVal y = widen_val(b, compile(b, e->arg[1 - k]), VC_f, e->lanes);
+  VmAddr from = vb_place(b, x->ref, x->arg);
+  VmVal y = widen_val(b, vb_compile(b, e->arg[1 - k]), VC_f, e->lanes);
   u32 w[6] = {acc, from.buf, from.at.reg, (u32)(i32)from.k, y.reg, x->dt};
   emit_effect(b, op, e->lanes, w, op == VM_vfmax_f ? 6 : 5);
   return true;
@@ -254,13 +254,13 @@ static void store(VmBuild *b, const Stmt *s) {
   u32 lanes = prog_expr(b->p, s->a)->lanes;
   VmVal to;
   if (b->dead[prog_root(b->p, s->buf)]) return;
-  if (in_registers(b, s->buf, s->idx, &to)) {
+  if (vb_in_registers(b, s->buf, s->idx, &to)) {
     if (!multiply_add(b, s, to.reg))
-      assign_reg(b, compile(b, s->a), to.reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
+      assign_reg(b, vb_compile(b, s->a), to.reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
     return;
   }
-  VmVal v = compile(b, s->a);
-  VmAddr at = place(b, s->buf, s->idx);
+  VmVal v = vb_compile(b, s->a);
+  VmAddr at = vb_place(b, s->buf, s->idx);
   store_to(b, &at, v, lanes);
 }
 
@@ -282,12 +282,12 @@ static void compile_stmt(VmBuild *b, StmtId id) {
     break;
   case ST_while: compile_while(b, *s); break;
   case ST_if: compile_if(b, *s); break;
-  case ST_let: define(b, s->var, b->sets[s->var], compile(b, s->a)); break;
+  case ST_let: define(b, s->var, b->sets[s->var], vb_compile(b, s->a)); break;
   case ST_set: set(b, id); break;
   case ST_store: store(b, s); break;
   case ST_kernel: compile_kernel(b, s->body); break;
   case ST_require: {
-    VmVal ok = compile(b, s->a);
+    VmVal ok = vb_compile(b, s->a);
     emit_effect(b, VM_need, 1, (u32[]){ok.reg, message(b, id, prog_stmt(b->p, id)->label)}, 2);
     break;
   }

@@ -285,10 +285,10 @@ static VmVal trip_count(VmBuild *b, const Stmt *s) {
   i64 lo = 0, hi;
   ex_is_int(b->p, s->a, &lo);
   if (ex_is_int(b->p, s->b, &hi))
-    return integer(b, hi > lo ? (hi - lo + s->step - 1) / s->step : 0);
-  VmVal to = compile(b, s->b);
+    return vb_integer(b, hi > lo ? (hi - lo + s->step - 1) / s->step : 0);
+  VmVal to = vb_compile(b, s->b);
   if (!lo) return to;
-  return emit_pure(b, VM_sub_l, 1, VC_l, to.avail, (u32[]){to.reg, integer(b, lo).reg}, 2);
+  return emit_pure(b, VM_sub_l, 1, VC_l, to.avail, (u32[]){to.reg, vb_integer(b, lo).reg}, 2);
 }
 
 /* Writes the instruction for rows x panels accumulators, from the given ones on. */
@@ -304,7 +304,7 @@ static bool write_panel(PanelMatch *o, i64 row, i64 panel, u32 rows, u32 panels)
   w[2] = panels;
   w[3] = o->kind;
   for (u32 i = o->nloop; i-- > 0;) w[4 + --n] = trip_count(b, o->loop[i]).reg;
-  while (n) w[4 + --n] = integer(b, 1).reg;
+  while (n) w[4 + --n] = vb_integer(b, 1).reg;
   emit_effect(b, VM_panel, lanes, w, 21);
   return true;
 }

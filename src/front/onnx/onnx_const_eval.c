@@ -112,7 +112,7 @@ static void pin_params(Slice *s) {
   for (u32 i = 0; i < b->param.n; i++) {
     Tensor *t = known_tensor(s, b->param.at[i]);
     if (t && !graph_pin(im->g, b->param.at[i]))
-      *vec_push(&im->c->work, &im->g->pin) = (Pin){b->param.at[i], t};
+      *vec_push(&im->c->work, &im->g->pin) = (FixedParam){b->param.at[i], t};
   }
 }
 

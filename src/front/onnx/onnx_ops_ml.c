@@ -11,13 +11,13 @@
 
 /* ---- shared; see onnx_ml.h ---- */
 
-MlNums ml_nums(Build *b, const char *name) {
+MlNumbers ml_nums(Build *b, const char *name) {
   const OnnxAttr *a = on_attr(b, name);
-  MlNums r = {0};
+  MlNumbers r = {0};
   if (!a) {
     Tensor *t = on_tensor(b, str_text(b->c, str_fmt(b->c, "%s_as_tensor", name)));
     if (!t) return r;
-    r = (MlNums){(u32)t->n, NEWS(&b->c->work, double, t->n), t->dt == DT_f64};
+    r = (MlNumbers){(u32)t->n, NEWS(&b->c->work, double, t->n), t->dt == DT_f64};
     for (u32 i = 0; i < r.n; i++) {
       Scalar s = tensor_get(t, i);
       r.at[i] = dtype_is_float(t->dt) ? s.f : (double)s.i;
@@ -125,7 +125,7 @@ Val ml_two_scores(Build *b, Val s, bool is_signed) {
 
 /* x [rows, features] times coefficients [outputs, features], plus intercepts. */
 static Val linear_scores(Build *b, Val x, u32 outputs) {
-  MlNums w = ml_nums(b, "coefficients"), c = ml_nums(b, "intercepts");
+  MlNumbers w = ml_nums(b, "coefficients"), c = ml_nums(b, "intercepts");
   i64 n = on_static_dim(b, x, 1), dim[2] = {outputs, n};
   if (!outputs || !n || w.n / outputs != (u64)n || w.n % outputs)
     on_bad(b, "there are %u coefficients for %lld features and %u outputs", w.n, (long long)n,
@@ -169,7 +169,7 @@ void build_linearclassifier(Build *b) {
 
 /* A list of one element, or one per feature, that broadcasts against x. */
 static Val feature_list(Build *b, const char *name, Val x, double otherwise) {
-  MlNums v = ml_nums(b, name);
+  MlNumbers v = ml_nums(b, name);
   i64 n = v.n;
   if (!v.n) return mk_like(b->g, x, otherwise);
   if (v.n == 1) return mk_like(b->g, x, v.at[0]);

@@ -22,7 +22,7 @@ i64 string_max_bytes(Graph *g, Val v) {
     if (*slot) continue;
     *slot = 1;
     NodeId def = graph_val(g, x)->def;
-    if (!def) bug(g->c, g->loc, "a string enters a region");
+    if (!def) internal_error(g->c, g->loc, "a string enters a region");
     const Node *n = graph_node(g, def);
     i64 k = 1;
     if (n->op == OP_const) k = strings_max_len(g->c, node_attr(n, AT_value)->u.t);

@@ -193,7 +193,7 @@ static void show_value(QuantJob *j, OnnxModel *m, Str name) {
   *vec_push(&j->c->work, &g->outputs) = (DeclValue){.name = name};
 }
 
-void quant_probe(QuantJob *j, const OnnxModel *m, QuantProbe which, StrBuf *to) {
+void quant_probe(QuantJob *j, const OnnxModel *m, QuantTap which, StrBuf *to) {
   OnnxModel *shown = onnx_copy(j->c, m);
   for (u32 i = 0; which == QB_points && i < j->point.n; i++)
     show_value(j, shown, j->point.at[i].name);

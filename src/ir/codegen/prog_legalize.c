@@ -318,7 +318,7 @@ static void multiply_quotient(Legal *o, ExprId bytes) {
   DType as;
   i64 k;
   Scalar min, max;
-  Quotient q;
+  ReciprocalFma q;
   ExprId y = ex_bytes(o->p, at(o, bytes), &as, &k);
   Expr x = y ? *at(o, y) : (Expr){0};
   if (!y || x.kind != EX_op || x.op != OP_div || !(o->sequences.has->registers & CAP_fma)) return;

@@ -16,7 +16,7 @@
 
 /* Edit with the capacity of its table. The visitor sees the Edit. */
 typedef struct EditWalk {
-  Edit e; /* first: the Edit of a running traversal is an EditWalk */
+  GraphEdit e; /* first: the Edit of a running traversal is an EditWalk */
   EditFn *visit;
   u32 cap;
 } EditWalk;
@@ -26,7 +26,7 @@ static Val resolve(const EditWalk *w, Val v) {
   return v;
 }
 
-Val edit_current(const Edit *e, Val v) {
+Val edit_current(const GraphEdit *e, Val v) {
   return resolve((const EditWalk *)e, v);
 }
 
@@ -39,7 +39,7 @@ static void reserve(EditWalk *w, u32 n) {
   w->cap = cap;
 }
 
-void edit_replace(Edit *e, Val old, Val by) {
+void edit_replace(GraphEdit *e, Val old, Val by) {
   EditWalk *w = (EditWalk *)e;
   Val to = resolve(w, by);
   if (to == old) return;
@@ -50,7 +50,7 @@ void edit_replace(Edit *e, Val old, Val by) {
   e->changed = true;
 }
 
-bool edit_swap(Edit *e, NodeId n, Val by) {
+bool edit_swap(GraphEdit *e, NodeId n, Val by) {
   Val out = graph_node(e->g, n)->out[0];
   if (!type_equal(graph_type(e->g, out), graph_type(e->g, by))) return false;
   edit_replace(e, out, by);
@@ -108,7 +108,7 @@ static void visit_region(EditWalk *w, RegionId b) {
   for (u32 i = 0; i < blk->ret.n; i++) blk->ret.at[i] = resolve(w, blk->ret.at[i]);
 }
 
-void edit_inline(Edit *e, RegionId b, Val *ret) {
+void edit_inline(GraphEdit *e, RegionId b, Val *ret) {
   EditWalk *w = (EditWalk *)e;
   Graph *g = e->g;
   Loc loc = g->loc;

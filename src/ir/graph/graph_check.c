@@ -1,4 +1,5 @@
-/* graph_check.c: verifies a graph; reports through bug(), which names the pass that just ran.
+/* graph_check.c: verifies a graph; reports through internal_error(), which names the pass that just
+ * ran.
  *
  * In: a graph after a pass. One traversal in execution order checks that
  * - ids are in range,
@@ -26,7 +27,7 @@ typedef struct GraphCheck {
 /* Reports a finding: a text is invalid input, a pass has a bug. */
 #define BUG(k, ...)                                                                                \
   ((k)->input ? fail((k)->g->c, ERR_input, where(k), __VA_ARGS__)                                  \
-              : bug((k)->g->c, where(k), __VA_ARGS__))
+              : internal_error((k)->g->c, where(k), __VA_ARGS__))
 
 static Loc where(const GraphCheck *k) {
   return k->n ? k->n->loc : LOC_NONE;
@@ -248,5 +249,5 @@ void graph_check_input(Graph *g) {
 void graph_check(Graph *g) {
   GraphCheck k = {.g = g};
   const char *why;
-  if (ctx_try(g->c, check_all, &k, &why) != ERR_ok) bug(g->c, LOC_NONE, "%s", why);
+  if (ctx_try(g->c, check_all, &k, &why) != ERR_ok) internal_error(g->c, LOC_NONE, "%s", why);
 }

@@ -14,7 +14,7 @@
 typedef struct Decl {
   Str id;
   Str label;
-  Home home;
+  ValuePlacement home;
   const Layout *layout;
   Type type;
   i32 line;
@@ -133,7 +133,7 @@ static void params(GraphParse *p, RegionId b) {
     bind(p, d.id, v);
     if (b == 1 && d.type.kind == TY_tensor && lex_accept_word(&p->s, "pin"))
       *vec_push(&p->c->work, &p->g->pin) =
-          (Pin){v, lex_tensor(&p->s, d.type.dt, d.type.dim, d.type.rank)};
+          (FixedParam){v, lex_tensor(&p->s, d.type.dt, d.type.dim, d.type.rank)};
   }
 }
 

@@ -774,5 +774,5 @@ void infer_node(Graph *g, Node *n, Type *out) {
   else if (rules[n->op])
     rules[n->op](&f);
   else
-    bug(g->c, n->loc, "no type rule for %s", op_info[n->op].name);
+    internal_error(g->c, n->loc, "no type rule for %s", op_info[n->op].name);
 }

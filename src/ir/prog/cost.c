@@ -138,12 +138,12 @@ double conv3x3_time(const Target *t, const ConvWork *w) {
   return side * side * products * w->places + read * (1 + more);
 }
 
-double traffic_time(const ShareTraffic *r, double times) {
+double traffic_time(const ThreadTraffic *r, double times) {
   return r->handed * figures.ns_per_byte_shared + r->torn * figures.ns_false_sharing +
          r->weights * times *
              (r->weights > figures.own_bytes ? figures.ns_per_byte_llc : figures.ns_per_byte_l2);
 }
 
-double traffic_alone(const ShareTraffic *r) {
+double traffic_alone(const ThreadTraffic *r) {
   return r->alone * figures.ns_per_byte_shared;
 }

@@ -32,14 +32,14 @@ typedef struct ConvWork {
 double conv3x3_time(const Target *t, const ConvWork *w);
 
 /* Memory traffic caused by splitting a loop between threads. */
-typedef struct ShareTraffic {
+typedef struct ThreadTraffic {
   double handed;  /* bytes a thread reads that other threads wrote */
   double alone;   /* bytes written by several threads, all transferred if one thread reads them */
   double weights; /* bytes of weights that every thread reads in full */
   double torn;    /* cache lines shared by two threads at chunk boundaries */
-} ShareTraffic;
+} ThreadTraffic;
 /* Nanoseconds; times: extra reads of the weights. */
-double traffic_time(const ShareTraffic *r, double times);
-double traffic_alone(const ShareTraffic *r); /* if one thread runs the whole loop */
+double traffic_time(const ThreadTraffic *r, double times);
+double traffic_alone(const ThreadTraffic *r); /* if one thread runs the whole loop */
 
 #endif

@@ -197,7 +197,7 @@ typedef struct Cursor {
   StmtId last;  /* a statement of that list, where the search for the end starts; 0: at the first */
 } Cursor;
 
-/* prog.c: construction. Builders check types and leave through bug(). */
+/* prog.c: construction. Builders check types and leave through internal_error(). */
 Prog *prog_new(Ctx *c, Dims *dims);
 /* Copy-on-append: the result shares everything with p; additions go only to the result. */
 Prog *prog_extend(const Prog *p);
@@ -462,16 +462,16 @@ typedef struct UnfusedExpr {
   ExprId id;
   Expr expr;
 } UnfusedExpr;
-typedef struct Unfused {
+typedef struct UnfusedExprs {
   MathMode math; /* original math mode */
   bool any;      /* does anything differ? */
   VEC(UnfusedExpr) was;
-} Unfused;
-Unfused prog_unfuse(Prog *p, Arena *a);    /* rewrites p for a machine without FMA */
-void prog_fuse(Prog *p, const Unfused *u); /* restores p */
+} UnfusedExprs;
+UnfusedExprs prog_unfuse(Prog *p, Arena *a);    /* rewrites p for a machine without FMA */
+void prog_fuse(Prog *p, const UnfusedExprs *u); /* restores p */
 
 /* prog_check.c: verifier of scopes, types, ranks, lanes, and provably out-of-range indices. */
-void prog_check(Prog *p);       /* leaves through bug() */
+void prog_check(Prog *p);       /* leaves through internal_error() */
 void prog_check_input(Prog *p); /* for a program parsed from text: fails with ERR_input */
 
 /* prog_unroll.c: a copy of the list with its unrolled loops expanded; operands in a. 0: too long, a
@@ -548,10 +548,10 @@ bool prog_lacks(Prog *p, StmtId first, const Caps *has);
 
 /* prog_quotient.c: x / by rounds to the same integer as fma(x, high, x * low), or as x * high if
  * low is 0, for all x. x is first clamped to min..max. False: not proven. */
-typedef struct Quotient {
+typedef struct ReciprocalFma {
   float high, low;
-} Quotient;
-bool quotient_find(float by, i64 min, i64 max, Quotient *q);
+} ReciprocalFma;
+bool quotient_find(float by, i64 min, i64 max, ReciprocalFma *q);
 
 /* prog_legalize.c: legalizes the list in place for a machine; returns its first statement.
  * max_lanes: maximum lanes of a piece, see prog_lanes; 0: keep whole vectors and register arrays.

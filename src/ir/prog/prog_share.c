@@ -66,7 +66,7 @@ static void walk(KernelAccesses *o, StmtId first) {
  * counters it is injective in. */
 static void separate(KernelAccesses *o, const Nesting *at, ExprId e, i64 lanes, bool *distinct) {
   const Expr *ep = prog_expr(o->p, e);
-  Steps s;
+  StridedIndex s;
   if (ep->kind == EX_var) { /* also with unknown bounds */
     for (u32 i = 0; i < at->n; i++) {
       const Stmt *f = prog_stmt(o->p, at->loop[i]);

@@ -20,7 +20,8 @@ void ref_if(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     const Type *ty = graph_type(r->g, then->ret.at[i]), *tn = graph_type(r->g, other->ret.at[i]);
     for (u32 j = 0; j < ty->rank; j++) {
       if (ty->dim[j] == tn->dim[j]) continue;
-      if (k >= n->nsym) bug(r->c, n->loc, "if sets only %u symbols, expected more", n->nsym);
+      if (k >= n->nsym)
+        internal_error(r->c, n->loc, "if sets only %u symbols, expected more", n->nsym);
       ref_set(r, n->sym[k++], out[i]->dim[j]);
     }
   }

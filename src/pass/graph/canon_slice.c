@@ -266,7 +266,7 @@ static Val part_of(Graph *g, Node n, const SliceBox *b) {
 /* Is there work above that a part would save? 1: yes; 0: no, but harmless; -1: a reduction that has
  * an epilogue only if its users read all of it. *left: number of values that may still be
  * visited. */
-static i32 saves(Edit *e, Val v, const SliceBox *b, u32 depth, u32 *left) {
+static i32 saves(GraphEdit *e, Val v, const SliceBox *b, u32 depth, u32 *left) {
   Graph *g = e->g;
   const Canon *k = e->user;
   NodeId def = graph_val(g, v)->def;
@@ -289,7 +289,7 @@ static i32 saves(Edit *e, Val v, const SliceBox *b, u32 depth, u32 *left) {
 }
 
 /* slice(op(x)) -> op(slice(x)) if this is all that is read of op(x) */
-bool canon_slice_up(Edit *e, NodeId id) {
+bool canon_slice_up(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Canon *k = e->user;
   Node n = *graph_node(g, id);
@@ -322,7 +322,7 @@ static i64 rows_needed(const Canon *k, const Node *n, u32 carried) {
 }
 
 /* Shortens values from outside that the body reads row by row. */
-static void shorten_inputs(Edit *e, NodeId id, i64 n) {
+static void shorten_inputs(GraphEdit *e, NodeId id, i64 n) {
   Graph *g = e->g;
   Canon *k = e->user;
   RegionId b = graph_node(g, id)->blk[0];
@@ -339,7 +339,7 @@ static void shorten_inputs(Edit *e, NodeId id, i64 n) {
   }
 }
 
-static void shorten(Edit *e, NodeId id, i64 n, u32 carried) {
+static void shorten(GraphEdit *e, NodeId id, i64 n, u32 carried) {
   Graph *g = e->g;
   Val trip = mk_scalar(g, DT_i64, (double)n);
   shorten_inputs(e, id, n);
@@ -355,7 +355,7 @@ static void shorten(Edit *e, NodeId id, i64 n, u32 carried) {
 }
 
 /* Replaces a loop with one iteration by its body. */
-static bool unroll_one(Edit *e, NodeId id, u32 carried) {
+static bool unroll_one(GraphEdit *e, NodeId id, u32 carried) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const GraphRegion *body = &g->blk.at[n.blk[0]];
@@ -375,7 +375,7 @@ static bool unroll_one(Edit *e, NodeId id, u32 carried) {
 }
 
 /* loop of n rows, of which m are read -> loop of m rows; loop of 1 -> its body */
-bool canon_loop(Edit *e, NodeId id) {
+bool canon_loop(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 carried = n->nin - 2;

@@ -17,7 +17,7 @@ typedef struct Cse {
   NodeId *next;     /* by node: an older one with the same key */
   RegionId *home;   /* by node: its region */
   RegionId *parent; /* by region: the enclosing one */
-  Rebind rebind;
+  SymbolRebind rebind;
 } Cse;
 
 static bool visible(const Cse *s, RegionId from, RegionId b) {
@@ -31,7 +31,7 @@ static bool same_const(Graph *g, const Node *x, const Node *y) {
   return a->data == b->data || (tensor_bytes(a) <= KEY_CONTENT && tensor_equal(g->c, a, b));
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Cse *s = e->user;
   Graph *g = e->g;
   Node *n = graph_node(g, id);

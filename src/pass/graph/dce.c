@@ -65,7 +65,7 @@ static void find_setters(Dce *d, RegionId b) {
   }
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   const Dce *d = e->user;
   return d->live[id];
 }

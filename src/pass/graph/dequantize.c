@@ -121,7 +121,7 @@ static bool has_many_rows(Graph *g, Val x) {
   return dim_is_const(rows) && rows >= LIMIT_dequantize_rows;
 }
 
-static bool make_product(Edit *e, NodeId id) {
+static bool make_product(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   DequantPass *b = e->user;
   Node n = *graph_node(g, id); /* building moves the nodes */
@@ -146,7 +146,7 @@ static bool make_product(Edit *e, NodeId id) {
 
 /* ---- rows ---- */
 
-static bool pick_rows(Edit *e, NodeId id) {
+static bool pick_rows(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *from = n.op == OP_gather ? graph_def(g, n.in[0], OP_dequantize) : NULL;
@@ -159,7 +159,7 @@ static bool pick_rows(Edit *e, NodeId id) {
   return true;
 }
 
-static bool visit_users(Edit *e, NodeId id) {
+static bool visit_users(GraphEdit *e, NodeId id) {
   return !(make_product(e, id) || pick_rows(e, id));
 }
 
@@ -345,7 +345,7 @@ static Val decoded(Graph *g, QBlockKind k, const Tensor *t) {
   return mk_const(g, y);
 }
 
-static bool visit_rest(Edit *e, NodeId id) {
+static bool visit_rest(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   DequantPass *b = e->user;

@@ -366,7 +366,7 @@ static void visit(Fuse *f, NodeId id, StrBuf *why) {
   settle_operands(f, n, v, why);
   f->weight[v] = weight_of(f, n);
   const char *why_not = f->epilogue[v] ? not_inline_epilogue(f, v, n) : not_inline(f, v, n);
-  Home home = why_not ? HOME_buffer : HOME_inline;
+  ValuePlacement home = why_not ? HOME_buffer : HOME_inline;
   if (why_not && is_reduction(n)) {
     why_not = not_epilogue(f, v, n);
     if (!why_not) home = HOME_epilogue;

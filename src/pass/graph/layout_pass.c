@@ -292,7 +292,7 @@ static bool makes_halves(Graph *g, const Node *n) {
   return n->op == OP_cast && dtype_is_half(graph_type(g, n->out[0])->dt);
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   LayoutCtx *w = e->user;
   Graph *g = e->g;
   const Node *n = graph_node(g, id);

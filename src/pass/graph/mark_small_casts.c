@@ -43,7 +43,7 @@ static Val unbounded(Graph *g, Val v, double lo, double hi) {
 }
 
 /* int8(round(max(min(x, b), a)) + z) -> int8(round(x) + z) */
-static bool drop_bounds(Edit *e, NodeId id) {
+static bool drop_bounds(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Scalar lo, hi;

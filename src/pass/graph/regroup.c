@@ -299,7 +299,7 @@ static i64 largest_magnitude(const Tensor *t) {
 
 /* y = f32(conv(bytes, w) + b) in groups -> y = conv(f32(bytes), f32(w)) + f32(b); conv(bytes, w) +
  * b -> i32(y) */
-static bool in_floats(Edit *e, NodeId id) {
+static bool in_floats(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *cast = graph_node(g, id);
   i64 zero;
@@ -334,7 +334,7 @@ static bool in_floats(Edit *e, NodeId id) {
   return !edit_swap(e, id, y);
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const PassCtx *u = e->user;
   const Node *n = graph_node(g, id);

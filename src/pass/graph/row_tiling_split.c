@@ -139,7 +139,7 @@ static void write_stripe(StripeWriter *s, const StripeGroup *r, u32 stripe) {
   }
 }
 
-static void write_group(StripeWriter *s, Edit *e, const StripeGroup *r) {
+static void write_group(StripeWriter *s, GraphEdit *e, const StripeGroup *r) {
   Graph *g = r->g;
   u32 count = r->to - r->from;
   s->held = NEWS(&g->c->scratch, StripeValue, count);
@@ -160,7 +160,7 @@ static void write_group(StripeWriter *s, Edit *e, const StripeGroup *r) {
 
 /* All inputs of a group are defined before its last node, and no node in between reads its
  * results. */
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   StripeWriter *s = e->user;
   if (s->next == s->count || e->g->cur != 1) return true;
   const StripeGroup *r = &s->region[s->next];

@@ -106,7 +106,7 @@ static bool may_chain(Graph *g, const Node *n) {
   return dtype_is_full_float(graph_type(g, n->in[0])->dt);
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (!may_chain(g, n)) return true;

@@ -39,7 +39,7 @@ static bool crosses(Graph *g, RegionId b, bool *any) {
 
 /* ---- one operator ---- */
 
-static bool is_row(const Edit *e, Val v) {
+static bool is_row(const GraphEdit *e, Val v) {
   return map_get(&((const Strings *)e->user)->row, v) != NULL;
 }
 
@@ -152,7 +152,7 @@ static Val rewrite(Graph *g, const Node *n, Val *in, Dim k) {
   }
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Strings *s = e->user;
   Node n = *graph_node(g, id); /* building moves the nodes */

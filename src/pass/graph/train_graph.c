@@ -185,7 +185,7 @@ static void check(Graph *g, const TrainOptions *o) {
 }
 
 static Val add_loss(Graph *g, const TrainOptions *o) {
-  Classes seen = {0};
+  Predictions seen = {0};
   Val y = g->blk.at[1].ret.at[o->output];
   g->blk.at[1].ret.n = g->out_name.n = 0;
   Val loss = train_loss(g, o, y, &seen);

@@ -89,7 +89,7 @@ static Val weight_sums(Graph *g, const Node *n, u32 k) {
 
 /* Subtracts the zero point after a matmul of int8: if it is computed at run time, or on targets
  * without vectors. */
-static bool subtract_zero_point(Edit *e, NodeId id) {
+static bool subtract_zero_point(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const WidenCtx *p = e->user;
   const Node *n = graph_node(g, id);
@@ -113,7 +113,7 @@ static bool subtract_zero_point(Edit *e, NodeId id) {
   return true;
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   WidenCtx *p = e->user;
   const Node *n = graph_node(g, id);

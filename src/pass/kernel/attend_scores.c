@@ -17,7 +17,7 @@ Nest attend_nest(const Attend *x, const Form *f, const ExprId *val) {
 }
 
 ExprId attend_vector(const Attend *x, const Form *f, const ExprId *val, u32 k) {
-  Widen w = {.p = x->p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
+  Vectorizer w = {.p = x->p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
   Nest n = attend_nest(x, f, val);
   ExprId e = ex_cast(x->p, DT_f32, nest_load(&n, k), false);
   return ex_mentions(x->p, e, x->lane) ? widen(&w, e) : 0;
@@ -110,12 +110,12 @@ static ExprId finished_vector(Attend *x, const AttendTile *t, i64 r, ExprId firs
   if (x->a->seen == x->scores) return score;
   set_row(x, t, r);
   x->val_s[x->of_s[x->a->key]] = plus(p, ex_copy(p, first), ex_var(p, x->lane));
-  Widen w = {.p = p,
-             .lane = x->lane,
-             .lanes = x->lanes,
-             .once = &x->l->once,
-             .acc_var = x->acc,
-             .vec = score};
+  Vectorizer w = {.p = p,
+                  .lane = x->lane,
+                  .lanes = x->lanes,
+                  .once = &x->l->once,
+                  .acc_var = x->acc,
+                  .vec = score};
   return widen(&w, attend_finished(x, ex_var(p, x->acc)));
 }
 

@@ -156,7 +156,7 @@ static void write_inside(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
     part = form_interior(f, axis, in.hi - r->t.lanes, in.hi);
   }
   if (!lower_tiles(l, at, &part) || !done)
-    bug(l->c, LOC_NONE, "the interior of a pool has no tile");
+    internal_error(l->c, LOC_NONE, "the interior of a pool has no tile");
   write_places(l, at, f, axis, 0, in.lo);
   write_places(l, at, f, axis, in.hi, n);
 }
@@ -191,7 +191,7 @@ static bool choose_segments(Lower *l, const Form *f, KernelChoice *r) {
 
 static void write_segments(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   if (!each_segment(l, at, f, r, false))
-    bug(l->c, l->n->loc, "a segment of a convolution has no tile");
+    internal_error(l->c, l->n->loc, "a segment of a convolution has no tile");
 }
 
 /* ---- scalar loops ---- */

@@ -389,7 +389,7 @@ void i16_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   Prog *p = l->p;
   I16Plan s;
   (void)r;
-  if (!choose(l, f, &s)) bug(l->c, LOC_NONE, "the form does not fit the family i16");
+  if (!choose(l, f, &s)) internal_error(l->c, LOC_NONE, "the form does not fit the family i16");
   I16Writer w = {.l = l, .p = p, .f = f, .s = &s, .outer = {.l = l, .p = p, .f = f, .at = at}};
   for (u32 i = 0; i < f->naxes; i++)
     if (!f->axis[i].reduce && i != s.row && i != s.col) nest_loop(&w.outer, i);

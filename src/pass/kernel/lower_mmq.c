@@ -475,7 +475,7 @@ static void begin_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId sum
  * from borrowing from the upper one. One multiplication applies both scales. */
 static void unit_of_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
   Prog *p = b->p;
-  if (!b->off || !b->unpacked) bug(p->c, LOC_NONE, "joined sums have no initial value");
+  if (!b->off || !b->unpacked) internal_error(p->c, LOC_NONE, "joined sums have no initial value");
   BufId w[8] = {0}, sums = zeros(b, at, in);
   u32 fours = b->q.group / 4;
   add_group(b, at, in, sums, w, fours, 2 * fours);

@@ -99,20 +99,20 @@ ExprId tile_operand(const Tile *t, u32 k) {
   ExprId e = nest_load(&x, k);
   if (k == t->bytes.operand) e = bytes_load(t, e);
   if (t->lanes == 1) return e;
-  Widen w = tile_widen(t, 0);
+  Vectorizer w = tile_widen(t, 0);
   ExprId v = widen(&w, e);
-  if (!v) bug(p->c, t->l->n->loc, "an operand is not contiguous along the lanes");
+  if (!v) internal_error(p->c, t->l->n->loc, "an operand is not contiguous along the lanes");
   return v;
 }
 
-Widen tile_widen(const Tile *t, ExprId held) {
-  return (Widen){.p = t->p,
-                 .lane = t->lane_var,
-                 .lanes = t->lanes,
-                 .acc_var = held ? t->acc_var : 0,
-                 .vec = held,
-                 .once = &t->l->once,
-                 .strided = t->f.reduce && t->f.nin == 1};
+Vectorizer tile_widen(const Tile *t, ExprId held) {
+  return (Vectorizer){.p = t->p,
+                      .lane = t->lane_var,
+                      .lanes = t->lanes,
+                      .acc_var = held ? t->acc_var : 0,
+                      .vec = held,
+                      .once = &t->l->once,
+                      .strided = t->f.reduce && t->f.nin == 1};
 }
 
 /* ---- one tile ---- */
@@ -122,20 +122,21 @@ static VarId epilogue_scattered(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   Prog *p = t->p;
   t->at.val[t->axis.lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
   Nest x = tile_nest(t, *at);
-  Widen w = tile_widen(t, vec);
+  Vectorizer w = tile_widen(t, vec);
   ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
   if (!value)
-    bug(p->c, t->l->n->loc, "the epilogue of a reduction is not contiguous along the lanes");
+    internal_error(p->c, t->l->n->loc,
+                   "the epilogue of a reduction is not contiguous along the lanes");
   return tile_let(p, at, value, "done");
 }
 
-void store_wide(Nest *x, const Widen *w, ExprId value) {
+void store_wide(Nest *x, const Vectorizer *w, ExprId value) {
   ExprId idx[MAX_RANK + 1];
   BufId out;
   u32 n = nest_address(x, &x->f->out, &out, idx);
   value = widen(w, value);
   if (!value || !widen_place(w, &out, idx, &n))
-    bug(x->p->c, x->l->n->loc, "a result is not contiguous along the lanes");
+    internal_error(x->p->c, x->l->n->loc, "a result is not contiguous along the lanes");
   prog_store(x->p, &x->at, out, idx, n, value);
 }
 
@@ -159,7 +160,7 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
     if (t->bytes.sum_in_f32) vec = bytes_sum(t, vec);
     Nest x = tile_nest(t, at);
     if (whole && t->lanes > 1) {
-      Widen w = tile_widen(t, vec);
+      Vectorizer w = tile_widen(t, vec);
       store_wide(&x, &w, nest_finish(&x, ex_var(p, t->acc_var)));
       continue;
     }
@@ -375,7 +376,7 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   const CacheTile *b = &t->at.block;
   bool in_block = b->each && b->axis == t->axis.row;
   i64 lo = in_block ? 0 : t->f.axis[t->axis.row].lo;
-  Cover c = tile_cover(in_block ? b->each : n - lo, most);
+  RowSplit c = tile_cover(in_block ? b->each : n - lo, most);
   i64 lines = t->at.lines ? t->at.lines : 1;
   t->widens = widens_once(t, c.big + c.small) && pack_widen(t, panels);
   bool first_line = t->widens && lines > 1 && keeps_lines(t);
@@ -657,7 +658,7 @@ static void store_map(Tile *t, Cursor at) {
     return;
   }
   Nest x = tile_nest(t, at);
-  Widen w = tile_widen(t, 0);
+  Vectorizer w = tile_widen(t, 0);
   if (t->lanes > 1)
     store_wide(&x, &w, nest_value(&x));
   else

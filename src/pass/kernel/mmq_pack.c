@@ -150,7 +150,8 @@ static MmqPanels pack(Lower *l, QBlockKind kind, BufId rows, const PanelRows *x)
   DType half = b->factor == BV_half ? DT_f16 : DT_f32;
   QBlockParts part;
   if (q.offsets && scales != qblock_has(kind, BP_least))
-    bug(l->c, LOC_NONE, "%s: scales and offsets have different types, expected one type", b->name);
+    internal_error(l->c, LOC_NONE, "%s: scales and offsets have different types, expected one type",
+                   b->name);
   i64 key[] = {ON_mmq, rows, x->lanes, x->signs, x->loops, x->along, x->first};
   u32 *known = map_put_bytes(&l->once, key, sizeof key);
   if (*known) { /* the other constants have the next ids */

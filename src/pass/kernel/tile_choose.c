@@ -191,7 +191,7 @@ bool tile_map_is_wide(Tile *t) {
   ProgMark mark = trial_begin(t);
   Nest x = tile_nest(t, prog_end());
   ExprId e = nest_value(&x), v = 0;
-  Widen w = tile_widen(t, 0);
+  Vectorizer w = tile_widen(t, 0);
   if (ex_mentions(t->p, e, t->lane_var)) v = widen(&w, e);
   bool ok =
       v && (t->f.axis[t->axis.lane].hi % t->lanes == 0 || !t->store.pads || !reaches_out(t, v));
@@ -219,7 +219,7 @@ static bool use_of(Tile *t, u32 k, bool *out) {
   if (!ex_mentions(t->p, e, t->lane_var)) return true;
   t->use[k] = LU_packed;
   if (t->f.reduce && tile_is_const(t, t->f.in[k].buf)) return true;
-  Widen w = tile_widen(t, 0);
+  Vectorizer w = tile_widen(t, 0);
   ExprId v = widen(&w, e);
   t->use[k] = v ? LU_vector : LU_packed;
   if (v && reaches_out(t, v)) *out = true;
@@ -252,7 +252,7 @@ static bool store_is_wide(Tile *t, bool *out) {
   Nest x = tile_nest(t, prog_end());
   ExprId idx[MAX_RANK + 1];
   BufId b;
-  Widen w =
+  Vectorizer w =
       tile_widen(t, ex_splat(p, ex_const(p, prog_var(p, t->acc_var)->dt, (Scalar){0}), t->lanes));
   u32 n = nest_address(&x, &t->f.out, &b, idx);
   bool place = widen_place(&w, &b, idx, &n);
@@ -346,9 +346,9 @@ static u64 short_reductions(const Form *f) {
 }
 
 /* n = big * size + small * (size - 1) with as few tiles as possible and size <= max. */
-Cover tile_cover(i64 n, i64 max) {
+RowSplit tile_cover(i64 n, i64 max) {
   i64 count = (n + max - 1) / max, size = (n + count - 1) / count;
-  return (Cover){size, count - (size * count - n), size * count - n};
+  return (RowSplit){size, count - (size * count - n), size * count - n};
 }
 
 /* Number of rows, or an estimate of it. */
@@ -382,7 +382,7 @@ i64 tile_rows(const Tile *t, i64 panels) {
 
 /* Time of one reduction step over all rows. */
 static double column_time(const Tile *t, i64 panels) {
-  Cover c = tile_cover(row_count(t), tile_rows(t, panels));
+  RowSplit c = tile_cover(row_count(t), tile_rows(t, panels));
   const Costs *cost = t->l->unit->target->cost;
   return (double)c.big * tile_step(cost, c.size, panels) +
          (double)c.small * tile_step(cost, c.size - 1, panels);

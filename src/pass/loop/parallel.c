@@ -192,14 +192,14 @@ static double torn_lines(Prog *p, const Access *t, u32 d) {
 
 /* Traffic of a loop whose iterations of v are split between threads; v 0: one thread runs all.
  * note: record the cuts of its results for kernels that read them. */
-static ShareTraffic traffic_of(ParallelCtx *o, StmtId loop, VarId v, bool note) {
+static ThreadTraffic traffic_of(ParallelCtx *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
   Accesses in = accesses_one(p, loop);
   o->round++;
   o->in_var[v] = o->round;
   follow(o, prog_stmt(p, loop)->body);
-  ShareTraffic r = {0};
+  ThreadTraffic r = {0};
   for (u32 i = 0; i < in.at.n; i++) {
     const Access *t = &in.at.at[i];
     BufSpace space = prog_buf(p, t->root)->space;
@@ -247,7 +247,7 @@ static double own_bytes(ParallelCtx *o, StmtId loop) {
  * loops between kernels, where each iteration loads only a part. */
 static double lone_cost(ParallelCtx *o, StmtId id) {
   if (o->inside) return stmt_time(o->p, o->range, id);
-  ShareTraffic r = traffic_of(o, id, 0, false);
+  ThreadTraffic r = traffic_of(o, id, 0, false);
   return stmt_time(o->p, o->range, id) + traffic_alone(&r);
 }
 
@@ -394,7 +394,7 @@ static void try_strips(ParallelCtx *o, StmtId id, const Chain *nest, double whol
     c.n = k + 1;
     c.trip_count = stmt_trip_count(o->p, o->range, s, &c.fixed);
     if (c.trip_count < 2 || s->step > INT32_MAX) continue;
-    ShareTraffic r = traffic_of(o, id, s->var, false);
+    ThreadTraffic r = traffic_of(o, id, s->var, false);
     double part;
     c.strip =
         strip_of(o, &c, whole, r.weights > figures.few_bytes ? 1 : (u32)figures.chunks, &part);
@@ -413,7 +413,7 @@ static ParallelChoice choose(ParallelCtx *o, StmtId id) {
   if (s->kind != ST_for || whole < o->grain * figures.grain_alone) return best;
   Chain nest = nest_from(o, id), c = chain_from(o, &nest, whole);
   bool shared = c.n && c.trip_count > 1;
-  ShareTraffic r = {0};
+  ThreadTraffic r = {0};
   if (shared) {
     r = traffic_of(o, id, s->var, false);
     double time = whole * ceil(c.trip_count / n) / c.trip_count + o->grain / figures.grain_handing +

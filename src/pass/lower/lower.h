@@ -50,7 +50,7 @@ typedef struct Lower {
   Storages places;
   States *states;
   Attentions *attentions;
-  Map once; /* see OnceKind */
+  Map once; /* see MemoKind */
   const PassCtx *unit;
 } Lower;
 

@@ -21,7 +21,7 @@ static void branch(Lower *l, Cursor at, u32 which) {
     const Type *t = graph_type(l->g, b->ret.at[i]), *o = graph_type(l->g, other->ret.at[i]);
     for (u32 j = 0; j < t->rank; j++) {
       if (t->dim[j] == o->dim[j]) continue;
-      if (k >= n->nsym) bug(l->c, n->loc, "if has %u symbols, too few", n->nsym);
+      if (k >= n->nsym) internal_error(l->c, n->loc, "if has %u symbols, too few", n->nsym);
       prog_set(l->p, &l->at, prog_sym_var(l->p, n->sym[k++]), ex_dim(l->p, t->dim[j]));
     }
   }

@@ -186,7 +186,7 @@ void storage_end(Lower *l) {
     for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->kind == EX_load && layout_of(l, x.e->ref)) wrong = x.e->ref;
     if (wrong)
-      bug(l->c, s->loc, "the placeholder buffer of %s is accessed",
-          show(l->c, prog_buf(p, wrong)->name));
+      internal_error(l->c, s->loc, "the placeholder buffer of %s is accessed",
+                     show(l->c, prog_buf(p, wrong)->name));
   }
 }
