@@ -125,9 +125,9 @@ typedef struct EmitResult {
 typedef struct TargetSet {
   const Target *target; /* NULL: scalar */
   const Target *made; /* target of the program: target or its scalar fallback; NULL: not made yet */
-  Targets bodies; /* targets of all variants, in table order; target is the one for this CPU; empty:
-                     only target */
-  Prog **body;    /* program per variant, including Ingot's p; NULL: only p */
+  Targets variants;   /* targets of all variants, in table order; target is the one for this CPU;
+                       empty:   only target */
+  Prog **variant_progs; /* program per variant, including Ingot's p; NULL: only p */
 } TargetSet;
 
 /* The model file. */
@@ -243,11 +243,11 @@ void api_hint_open_dims(Ingot *m);
 void api_bake_prompt(Ingot *m); /* computes the KV cache of the system prompt */
 
 /* entries.c */
-void api_open(Ingot *m, const char *path);   /* session.c: a file */
-void api_compile_entries(Ingot *m);          /* programs of the other models, for every variant */
-u32 api_entry_count(const Ingot *m);         /* 1: single model */
-Ingot *api_entry(Ingot *m, u32 i);           /* 0: m itself */
-Prog *api_program(const Ingot *m, u32 body); /* after the passes */
+void api_open(Ingot *m, const char *path); /* session.c: a file */
+void api_compile_entries(Ingot *m);        /* programs of the other models, for every variant */
+u32 api_entry_count(const Ingot *m);       /* 1: single model */
+Ingot *api_entry(Ingot *m, u32 i);         /* 0: m itself */
+Prog *api_program(const Ingot *m, u32 variant); /* after the passes */
 
 /* grad_outputs.c */
 void api_add_grad(Ingot *m); /* adds the outputs of --grad after import */

@@ -162,7 +162,7 @@ static _Noreturn void refuse(Ingot *m, const ProgCandidate *smallest) {
       ports ? "smaller inputs and outputs, which alone exceed the limit" : "a smaller input",
       has_floats(&smallest->m) ? ", quantization to int8, which needs a quarter of the memory" : "",
       m->codegen.threads > 1 ? ", fewer threads" : "",
-      m->machine.bodies.n ? ", one target instead of several (possibly --march scalar)" : "",
+      m->machine.variants.n ? ", one target instead of several (possibly --march scalar)" : "",
       need - smallest->stack <= m->codegen.ram
           ? ", a larger --ram: the stack is an upper bound for all compilers and flags (gcc "
             "-fstack-usage prints yours)"
@@ -178,7 +178,8 @@ static ProgCandidate choose_size(Ingot *m, const Target *target) {
                                 {target_scalar(), AIM_size, 0}};
   ProgCandidate best = {.how = {.target = target}};
   u64 smallest = UINT64_MAX;
-  u32 ways = sizeof way / sizeof *way - (m->machine.bodies.n > 0); /* a variant keeps its target */
+  u32 ways =
+      sizeof way / sizeof *way - (m->machine.variants.n > 0); /* a variant keeps its target */
   for (u32 i = 0; i < (target->lanes > 1 ? ways : 1); i++) {
     ProgCandidate t = try_program(m, way[i], i > 0);
     EmitOptions o = api_query_options(m, way[i].target);
@@ -264,7 +265,7 @@ static void choose_budget(Ingot *m, const Target *target) {
   BudgetSearch f = {.any = false};
   if (m->codegen.aim == AIM_time) {
     bool ok = choose_fit(m, target, &f);
-    if (!ok && target->lanes > 1 && !m->machine.bodies.n) ok = choose_fit(m, target_scalar(), &f);
+    if (!ok && target->lanes > 1 && !m->machine.variants.n) ok = choose_fit(m, target_scalar(), &f);
     for (u32 part = 8; !ok && part <= 16;
          part *= 2) /* as in choose_ram, so that the refusal states the minimum */
       ok = fits(

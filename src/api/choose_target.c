@@ -89,7 +89,7 @@ static void write_probe(Ctx *c, const char *path) {
   for (u32 i = target_count - 1; i; i--) {
     const Target *row = &target_table[i];
     sb_fmt(&t, "#%s %s\ningot %s\n", i + 1 == target_count ? "if" : "elif", row->guard, row->name);
-    if (row->pairs == MADDUBS_without_dot_i8x4) put_dot_i8x4_probe(&t, row->dot_i8x4);
+    if (row->maddubs == MADDUBS_without_dot_i8x4) put_dot_i8x4_probe(&t, row->dot_i8x4);
   }
   sb_fmt(&t, "#else\ningot %s\n#endif\n", target_scalar()->name);
   file_write(c, path, t.at, t.n);
@@ -254,7 +254,7 @@ static bool set_list(Ingot *m, const char *name) {
   bool wanted[64] = {0}, base = false;
   const char *list = strcmp(name, "multi") ? name : target_multi;
   if (!strchr(list, ',')) return false;
-  if (m->machine.bodies.n && m->codegen.march && !strcmp(m->codegen.march, name))
+  if (m->machine.variants.n && m->codegen.march && !strcmp(m->codegen.march, name))
     return true; /* unchanged */
   need_unpassed(m);
   for (const char *s = list; s;) {
@@ -272,23 +272,23 @@ static bool set_list(Ingot *m, const char *name) {
     s = s[n] ? s + n + 1 : NULL;
   }
   if (!base) wanted[target_find("sse2") - target_table] = true;
-  m->machine.bodies.n = 0;
+  m->machine.variants.n = 0;
   m->codegen.lacks_dot_i8x4 = false; /* a variant is compiled with and without it */
   for (u32 i = 0; i < target_count; i++) {
     if (!wanted[i]) continue;
-    *vec_push(&c->keep, &m->machine.bodies) = &target_table[i];
-    if (m->machine.bodies.n == 1 || is_here(c, &target_table[i]))
+    *vec_push(&c->keep, &m->machine.variants) = &target_table[i];
+    if (m->machine.variants.n == 1 || is_here(c, &target_table[i]))
       m->machine.target = &target_table[i];
   }
-  if (m->machine.bodies.n == 1) m->machine.bodies.n = 0;
+  if (m->machine.variants.n == 1) m->machine.variants.n = 0;
   m->codegen.march = str_text(c, str_of(c, name)); /* the caller may free name */
   m->compiled.cflags = "";
   return true;
 }
 
 static void set(Ingot *m, const char *name, const Target *t) {
-  if (m->machine.target != t || m->machine.bodies.n) need_unpassed(m);
-  m->machine.bodies.n = 0;
+  if (m->machine.target != t || m->machine.variants.n) need_unpassed(m);
+  m->machine.variants.n = 0;
   m->machine.target = t;
   bool here = !strcmp(name, "native");
   m->codegen.lacks_dot_i8x4 =
@@ -341,7 +341,7 @@ static bool set_features(Ingot *m, const char *name, const char *cc) {
     base = NULL;
   }
   need_unpassed(m);
-  m->machine.bodies.n = 0;
+  m->machine.variants.n = 0;
   set_from_compiler(m, cc, base, flags);
   warn_missing(m, name);
   return true;
@@ -392,7 +392,7 @@ void argv_target(Ctx *c, ArgVec *w, const Ingot *m) {
 
 /* A file with several variants checks the CPU, which ignores INGOT_NATIVE. */
 void argv_variant(Ctx *c, ArgVec *w, const Ingot *m, const char *upper) {
-  if (m->machine.bodies.n && named_here(c))
+  if (m->machine.variants.n && named_here(c))
     *vec_push(&c->keep, w) =
         str_text(c, str_fmt(c, "-D%s_BODY=%s", upper, m->machine.target->name));
 }

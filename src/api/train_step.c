@@ -73,7 +73,7 @@ static i64 count_classes(Ingot *m) {
   index_limits(m->g, limit);
   for (u32 i = 0; i < api_param_count(m); i++)
     if (str_is(m->c, api_param_name(m, i), "label"))
-      return limit[m->g->blk.at[1].param.at[api_graph_index(m, i, false)]];
+      return limit[m->g->region.at[1].param.at[api_graph_index(m, i, false)]];
   return 0;
 }
 
@@ -96,7 +96,7 @@ void train_step_open(Training *f, TrainStep *d, TrainPart part, u64 rows, const 
   dataset_bind_shapes(f, m, rows);
   api_import(m, false);
   for (u32 i = 0; i < m->g->state.n; i++) {
-    const Value *v = graph_val(m->g, m->g->blk.at[1].param.at[m->g->state.at[i].in]);
+    const Value *v = graph_val(m->g, m->g->region.at[1].param.at[m->g->state.at[i].in]);
     if (v->weight) *vec_push(&c->keep, &d->weight) = v->name;
   }
   d->classes = count_classes(m);

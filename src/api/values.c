@@ -302,7 +302,7 @@ u32 *api_index_limits(Ingot *m) {
   i64 *index_limit = m->g ? NEWS(&m->c->scratch, i64, m->g->val.n) : NULL;
   if (m->g) index_limits(m->g, index_limit);
   for (u32 i = 0; i < n; i++) {
-    i64 k = m->g ? index_limit[m->g->blk.at[1].param.at[api_graph_index(m, i, false)]] : 0;
+    i64 k = m->g ? index_limit[m->g->region.at[1].param.at[api_graph_index(m, i, false)]] : 0;
     limit[i] = k && k < RANDOM_INT_LIMIT ? (u32)k : RANDOM_INT_LIMIT;
   }
   return limit;

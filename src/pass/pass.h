@@ -31,7 +31,7 @@ struct PassCtx {
   Graph *g;
   Prog *p;
   const Target *target; /* machine the code is for; set by the pipeline */
-  bool pairs;      /* OP_maddubs is faster than OP_dot_i8x4 on the target; set by the pipeline */
+  bool maddubs;    /* OP_maddubs is faster than OP_dot_i8x4 on the target; set by the pipeline */
   bool prefer_i16; /* int16 pairs are faster than int8 on the target; set by the pipeline */
   Aim aim;         /* set by the pipeline */
   u64 ram;         /* bytes of arena that row tiling aims at; 0: no row tiling */

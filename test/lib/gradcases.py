@@ -114,7 +114,7 @@ CASES = {
                  "%n: f32[] = const {-100}\n%m: i64[] = const {2}\n%i: i64[1,1,2] = nms(%c, %b, %l, %n, %m) {kind = \"edges\", k = [2]}\n%y: f64[1,1,2] = gather_elems(%x, %i) {axis = 2}"),
     "nonzero_index": ("x:4@0.5..1", "%i: i64[1,u] = nonzero(%x) sym(u)\n%j: i64[u] = reshape(%i) {shape = [u]}\n%g: f64[u] = gather(%x, %j) {axis = 0}\n%s: f64[u] = mul(%g, %g)\n"
                                     "%y: f64[] = reduce_sum(%s) {axes = [0], keep = 0}"),
-    "bytes_mask": ("x:2", '%s: str[2] = const {"a", "bc"}\n%b: u8[2,3] = bytes(%s) {k = [3]}\n%t: str[2] = text(%b)\n%e: bool[2] = eq(%s, %t)\n'
+    "bytes_mask": ("x:2", '%s: str[2] = const {"a", "bc"}\n%b: u8[2,3] = str_encode(%s) {k = [3]}\n%t: str[2] = str_decode(%b)\n%e: bool[2] = eq(%s, %t)\n'
                           "%z: f64[] = const {0}\n%y: f64[2] = select(%e, %x, %z)"),
     "unblock_weights": ("x:2,32", f'%b: u8[3,1,18] = const {{{BLOCKS}}}\n%w: f32[3,32] = dequantize(%b) {{kind = "Q4_0"}}\n%v: f64[3,32] = cast(%w) {{to = f64}}\n'
                         '%y: f64[2,3] = contract(%x, %v) {spec = "tk,rk->tr"}'),

@@ -309,7 +309,7 @@ void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an e
 CpuVariant *variant_begin(Ctx *c);
 Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, WeightPool *pool,
                  const char *suffix, Blob *blob);
-EmitFacts facts_of(const CpuVariant *body);
+EmitFacts facts_of(const CpuVariant *variant);
 u64 arena_bytes(const Emit *e);
 u64 buf_elements(Emit *e, BufId b);     /* maximum */
 u64 buf_bytes(Emit *e, BufId b);        /* maximum */
@@ -413,7 +413,7 @@ u64 selftest_bytes(Emit *e);
 void put_selftest(Emit *e, StrBuf *out);
 
 /* crun.c */
-void put_caller(Emit *e, StrBuf *out, const Prog *const *body, u32 n, u64 arena);
+void put_caller(Emit *e, StrBuf *out, const Prog *const *variant, u32 n, u64 arena);
 
 /* crt.c */
 /* Expands a template, then formats the rest like sb_fmt. ${sfx} is the suffix of the variant, which

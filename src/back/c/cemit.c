@@ -537,9 +537,9 @@ Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, 
 
 /* Estimate: a compiler emits about one byte per six characters, plus a constant per file. Within a
  * factor of two of gcc -O2 and -Os. */
-static u64 code_bytes(const CpuVariant *body) {
-  u64 text = body->vec.text.n;
-  for (const Emit *e = body->first; e; e = e->next) text += e->sizes.code;
+static u64 code_bytes(const CpuVariant *variant) {
+  u64 text = variant->vec.text.n;
+  for (const Emit *e = variant->first; e; e = e->next) text += e->sizes.code;
   return 1024 + text / 6;
 }
 
@@ -566,34 +566,34 @@ static void add_entry_facts(EmitFacts *f, Emit *e) {
   if (test > f->selftest_bytes) f->selftest_bytes = test;
 }
 
-EmitFacts facts_of(const CpuVariant *body) {
-  const Emit *e = body->first;
+EmitFacts facts_of(const CpuVariant *variant) {
+  const Emit *e = variant->first;
   EmitFacts f = {.arena_bytes = arena_bytes(e),
                  .weight_bytes = e->weights.blob ? e->weights.bytes
                                                  : prog_stored_bytes(e->p) + table_bytes(e->o),
-                 .code_bytes = code_bytes(body),
-                 .kernels = body->kernels.word.n,
-                 .profile = body->profile.kernel.at,
-                 .nprofile = body->profile.kernel.n,
-                 .max_profile = body->profile.kernel.n,
-                 .feature = checks_cpu(e) && body->vec.dot_i8x4 ? e->o->target->dot_i8x4 : ""};
-  for (Emit *x = body->first; x; x = x->next) add_entry_facts(&f, x);
+                 .code_bytes = code_bytes(variant),
+                 .kernels = variant->kernels.word.n,
+                 .profile = variant->profile.kernel.at,
+                 .nprofile = variant->profile.kernel.n,
+                 .max_profile = variant->profile.kernel.n,
+                 .feature = checks_cpu(e) && variant->vec.dot_i8x4 ? e->o->target->dot_i8x4 : ""};
+  for (Emit *x = variant->first; x; x = x->next) add_entry_facts(&f, x);
   return f;
 }
 
 EmitFacts emit_facts(const Prog *p, const EmitOptions *o) {
   EmitEntry only = {.p = p};
-  CpuVariant *body = variant_begin(p->c);
-  emit_begin(body, &only, o, NULL, "", NULL);
-  return facts_of(body);
+  CpuVariant *variant = variant_begin(p->c);
+  emit_begin(variant, &only, o, NULL, "", NULL);
+  return facts_of(variant);
 }
 
 u64 emit_size(const Prog *p, const EmitOptions *o) {
   EmitEntry only = {.p = p};
-  CpuVariant *body = variant_begin(p->c);
-  body->vectors_only = true;
-  emit_begin(body, &only, o, NULL, "", NULL);
-  return prog_stored_bytes(p) + code_bytes(body);
+  CpuVariant *variant = variant_begin(p->c);
+  variant->vectors_only = true;
+  emit_begin(variant, &only, o, NULL, "", NULL);
+  return prog_stored_bytes(p) + code_bytes(variant);
 }
 
 /* Checks of the compiler's mode, and pragmas. */

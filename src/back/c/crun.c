@@ -49,12 +49,13 @@ static Str target_line(Ctx *c, const char *march) {
   return str_fmt(c, "target %.*s", (int)(end ? (size_t)(end - march) : strlen(march)), march);
 }
 
-StrList emit_fact_lines(const Prog *const *body, u32 n, const char *march, u64 model, u64 arena) {
-  const Prog *p = body[0];
+StrList emit_fact_lines(const Prog *const *variant, u32 n, const char *march, u64 model,
+                        u64 arena) {
+  const Prog *p = variant[0];
   Ctx *c = p->c;
   StrList lines = {0};
   u64 hash = 0;
-  for (u32 i = 0; i < n; i++) hash = weights_hash(body[i], hash);
+  for (u32 i = 0; i < n; i++) hash = weights_hash(variant[i], hash);
   for (u32 i = 0; i < p->in.n; i++)
     *vec_push(&c->keep, &lines) = value_line(p, "input", prog_buf(p, p->in.at[i]));
   for (u32 i = 0; i < p->out.n; i++)
@@ -79,8 +80,8 @@ StrList emit_fact_lines(const Prog *const *body, u32 n, const char *march, u64 m
   return lines;
 }
 
-static void put_facts(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 arena) {
-  StrList lines = emit_fact_lines(body, n, e->o->march, e->o->hash, arena);
+static void put_facts(Emit *e, StrBuf *t, const Prog *const *variant, u32 n, u64 arena) {
+  StrList lines = emit_fact_lines(variant, n, e->o->march, e->o->hash, arena);
   put_template(
       e, t, "\nextern const char *const ${name}_facts[];\nconst char *const ${name}_facts[] = {\n");
   for (u32 i = 0; i < lines.n; i++) {
@@ -93,9 +94,9 @@ static void put_facts(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 ar
 
 /* ---- NAME_call ---- */
 
-void put_caller(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 arena) {
+void put_caller(Emit *e, StrBuf *t, const Prog *const *variant, u32 n, u64 arena) {
   StrBuf call = sb_new(&e->c->keep);
-  put_facts(e, t, body, n, arena);
+  put_facts(e, t, variant, n, arena);
   put_template(e, t,
                "\nint ${name}_call" CALL_PARAMS ";\nint ${name}_call" CALL_PARAMS " {\n"
                "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");

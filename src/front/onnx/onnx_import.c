@@ -29,7 +29,7 @@ Loc import_loc(Import *im, const OnnxNode *n, i32 index) {
 Scope *scope_new(Import *im, Scope *up) {
   Scope *s = NEW(&im->c->work, Scope);
   s->up = up;
-  s->blk = im->g->cur;
+  s->region = im->g->cur;
   s->name = map_new(&im->c->work);
   s->init = map_new(&im->c->work);
   s->later = map_new(&im->c->work);
@@ -61,7 +61,7 @@ static Val load_init(Import *im, Scope *s, Str name, u32 i) {
                                            loc, &im->c->work);
   RegionId cur = im->g->cur;
   Loc at = im->g->loc;
-  im->g->cur = s->blk; /* before the control node being built, visible to all later nodes */
+  im->g->cur = s->region; /* before the control node being built, visible to all later nodes */
   im->g->loc = LOC_NONE;
   Val v = mk_const(im->g, t);
   graph_val(im->g, v)->name = name;

@@ -102,11 +102,11 @@ struct Value {
 
 struct Node {
   Op op;
-  u32 nin, nout, nattr, nblk;
+  u32 nin, nout, nattr, nregion;
   Val *in; /* 0: absent */
   Val *out;
   Attr *attr; /* sorted by key */
-  RegionId blk[2];
+  RegionId region[2];
   Sym *sym; /* symbols of kind SY_data that this node sets, in the order of its op */
   u32 nsym;
   Loc loc; /* the ONNX node it comes from */
@@ -146,7 +146,7 @@ struct Graph {
   Str name;
   VEC(Value) val;
   VEC(Node) node;
-  VEC(GraphRegion) blk;
+  VEC(GraphRegion) region;
   VEC(FixedParam) pin;
   VEC(StatePair) state;
   VEC(RunningStat) drift;
@@ -200,7 +200,7 @@ NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 
 /* Control nodes: build the regions first (graph_region(g, 0)), then add the node with its output
  * types. */
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
-                         const RegionId *blk, u32 nblk);
+                         const RegionId *region, u32 nregion);
 /* Adds n scan outputs to a loop: the values v of its body, stacked over iterations in out. */
 void graph_add_scans(Graph *g, NodeId loop, const Val *v, u32 n, Val *out);
 /* Limit of the product of AT_input_dilation: each phase of the result is lowered separately. */

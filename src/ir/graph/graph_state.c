@@ -32,7 +32,7 @@ bool state_fits(Graph *g, Val in, Val out, GrowingAxis *how, const char **why) {
 GrowingAxis state_growth(Graph *g, const StatePair *s) {
   GrowingAxis how;
   const char *why;
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   if (!state_fits(g, b->param.at[s->in], b->ret.at[s->out], &how, &why))
     internal_error(g->c, LOC_NONE, "state: %s", why);
   how.most = s->most;
@@ -40,13 +40,13 @@ GrowingAxis state_growth(Graph *g, const StatePair *s) {
 }
 
 static const char *name_of(Graph *g, u32 in) {
-  return show(g->c, graph_val(g, g->blk.at[1].param.at[in])->name);
+  return show(g->c, graph_val(g, g->region.at[1].param.at[in])->name);
 }
 
 /* A symbol grows in one way, and extents of other states do not depend on it. */
 static void check_pair(Graph *g, Err code, const StatePair *s, const GrowingAxis *how,
                        const StatePair *t) {
-  const Type *x = graph_type(g, g->blk.at[1].param.at[t->in]);
+  const Type *x = graph_type(g, g->region.at[1].param.at[t->in]);
   GrowingAxis other = state_growth(g, t);
   for (u32 i = 0; i < x->rank; i++) {
     if (!dim_mentions(g->dims, x->dim[i], how->sym)) continue;
@@ -58,14 +58,14 @@ static void check_pair(Graph *g, Err code, const StatePair *s, const GrowingAxis
 }
 
 static bool starts_right(Graph *g, const StatePair *s) {
-  const Type *t = graph_type(g, g->blk.at[1].param.at[s->in]);
+  const Type *t = graph_type(g, g->region.at[1].param.at[s->in]);
   bool same = t->dt == s->start->dt && t->rank == s->start->rank;
   for (u32 i = 0; same && i < t->rank; i++) same = t->dim[i] == s->start->dim[i];
   return same;
 }
 
 void graph_check_state(Graph *g, Err code) {
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   for (u32 i = 0; i < g->state.n; i++) {
     const StatePair *s = &g->state.at[i];
     GrowingAxis how;

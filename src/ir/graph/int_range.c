@@ -87,7 +87,7 @@ static IntRange range_dims(Graph *g, const Node *n, RangePart at) {
 
 /* A carried value is the initial value or the result of an iteration. */
 static IntRange range_carried(Graph *g, const Node *loop, u32 i, RangeQuery *q) {
-  const GraphRegion *body = &g->blk.at[loop->blk[0]];
+  const GraphRegion *body = &g->region.at[loop->region[0]];
   IntRange first = range_at(g, loop->in[2 + i], whole, q);
   return range_join(first, range_at(g, body->ret.at[1 + i], whole, q));
 }
@@ -96,8 +96,8 @@ static IntRange range_carried(Graph *g, const Node *loop, u32 i, RangeQuery *q) 
 static IntRange range_param(Graph *g, Val v, RangeQuery *q) {
   IntRange s = range_type(graph_type(g, v)->dt);
   u32 pos = graph_val(g, v)->pos;
-  for (RegionId b = 2; b < g->blk.n; b++) {
-    const GraphRegion *k = &g->blk.at[b];
+  for (RegionId b = 2; b < g->region.n; b++) {
+    const GraphRegion *k = &g->region.at[b];
     if (!k->owner || pos >= k->param.n || k->param.at[pos] != v) continue;
     if (pos == 1) return s;
     if (pos > 1) return range_carried(g, graph_node(g, k->owner), pos - 2, q);
@@ -375,8 +375,8 @@ static void limit(i64 *below, Val v, i64 k) {
 void value_int_range_checked(Graph *g, Val v, const Val *same, i64 *lo, i64 *hi) {
   i64 *below = NEWS(&g->c->scratch, i64, g->val.n);
   u32 left = SPAN_MANY, count;
-  for (u32 i = g->blk.at[1].node.n; i-- > 0;) {
-    const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
+  for (u32 i = g->region.at[1].node.n; i-- > 0;) {
+    const Node *n = graph_node(g, g->region.at[1].node.at[i]);
     const Dim *size = n->op == OP_check_index ? node_list(n, AT_size, &count) : NULL;
     i64 least, most = 0;
     if (size && count == 1) dim_bounds(g->dims, *size, &least, &most);
@@ -455,7 +455,7 @@ static void hand_on(Graph *g, const Node *n, i64 *below) {
     }
   }
   if (n->op == OP_loop) {
-    const GraphRegion *body = &g->blk.at[n->blk[0]];
+    const GraphRegion *body = &g->region.at[n->region[0]];
     for (u32 i = 2; i < n->nin; i++) limit(below, n->in[i], below[body->param.at[i]]);
   }
   bool moves = n->op == OP_check_index || n->op == OP_cast || op_info[n->op].kind == OK_VIEW;
@@ -465,7 +465,7 @@ static void hand_on(Graph *g, const Node *n, i64 *below) {
 }
 
 void index_limits(Graph *g, i64 *below) {
-  for (RegionId b = g->blk.n; b-- > 1;) /* inner regions before outer ones */
-    for (u32 i = g->blk.at[b].node.n; i-- > 0;)
-      hand_on(g, graph_node(g, g->blk.at[b].node.at[i]), below);
+  for (RegionId b = g->region.n; b-- > 1;) /* inner regions before outer ones */
+    for (u32 i = g->region.at[b].node.n; i-- > 0;)
+      hand_on(g, graph_node(g, g->region.at[b].node.at[i]), below);
 }

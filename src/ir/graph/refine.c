@@ -107,10 +107,10 @@ static void refine_node(SymbolRebind *r, NodeId id) {
   if (r->to.n) replace_attrs(r, graph_node(g, id));
   Node *n = graph_node(g, id);
   if (n->op == OP_loop) {
-    const GraphRegion *body = &g->blk.at[n->blk[0]];
+    const GraphRegion *body = &g->region.at[n->region[0]];
     for (u32 i = 2; i < n->nin; i++) *graph_type(g, body->param.at[i]) = *graph_type(g, n->in[i]);
   }
-  for (u32 i = 0; i < n->nblk; i++) refine_region(r, n->blk[i]);
+  for (u32 i = 0; i < n->nregion; i++) refine_region(r, n->region[i]);
   Node old = *n;
   Type *t = NEWS(&g->c->scratch, Type, n->nout + 1);
   infer_types(g, n, t);
@@ -121,7 +121,7 @@ static void refine_node(SymbolRebind *r, NodeId id) {
 }
 
 static void refine_region(SymbolRebind *r, RegionId b) {
-  for (u32 i = 0; i < r->g->blk.at[b].node.n; i++) refine_node(r, r->g->blk.at[b].node.at[i]);
+  for (u32 i = 0; i < r->g->region.at[b].node.n; i++) refine_node(r, r->g->region.at[b].node.at[i]);
 }
 
 void graph_refine(Graph *g, SymbolRebind *r) {

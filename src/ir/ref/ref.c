@@ -50,8 +50,8 @@ static RefFn *const kernels[OP_COUNT] = {
     [OP_loop] = ref_loop,
     [OP_nonzero] = ref_nonzero,
     [OP_random] = ref_random,
-    [OP_bytes] = ref_bytes,
-    [OP_text] = ref_text,
+    [OP_str_encode] = ref_str_encode,
+    [OP_str_decode] = ref_str_decode,
     [OP_dequantize] = ref_dequantize,
     [OP_matmul_quant] = ref_matmul_quant,
     [OP_topk] = ref_topk,
@@ -232,9 +232,9 @@ static void run_node(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
 }
 
 void ref_region(Ref *r, RegionId b) {
-  const GraphRegion *blk = &r->g->blk.at[b];
-  for (u32 i = 0; i < blk->node.n; i++) {
-    const Node *n = graph_node(r->g, blk->node.at[i]);
+  const GraphRegion *region = &r->g->region.at[b];
+  for (u32 i = 0; i < region->node.n; i++) {
+    const Node *n = graph_node(r->g, region->node.at[i]);
     Tensor **in = NEWS(r->a, Tensor *, n->nin), **out = NEWS(r->a, Tensor *, n->nout);
     for (u32 k = 0; k < n->nin; k++) in[k] = n->in[k] ? ref_value(r, n->in[k]) : NULL;
     run_node(r, n, in, out);
@@ -273,7 +273,7 @@ static void check_input(Ref *r, Val v, const Tensor *x) {
 
 /* Solves the input symbols from the shapes of all parameters together, then checks each. */
 static void bind_inputs(Ref *r, Tensor *const *in) {
-  const GraphRegion *b = &r->g->blk.at[1];
+  const GraphRegion *b = &r->g->region.at[1];
   for (u32 i = 0; i < b->param.n; i++) {
     const Type *t = graph_type(r->g, b->param.at[i]);
     if (t->kind != TY_tensor)
@@ -304,7 +304,7 @@ void ref_run(Graph *g, const RefOptions *o, Tensor *const *in, Tensor **out, Are
   r.val = NEWS(r.tmp, Tensor *, g->val.n);
   bind_inputs(&r, in);
   ref_region(&r, 1);
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   Tensor **ret = NEWS(&c->scratch, Tensor *, b->ret.n);
   for (u32 i = 0; i < b->ret.n; i++) ret[i] = ref_value(&r, b->ret.at[i]);
   /* Only the results outlive the run, in the arena of the caller (possibly the one of the

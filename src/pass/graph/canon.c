@@ -498,7 +498,7 @@ static bool harden(Canon *k, Val v) {
 
 /* Returns true if a value turned out not to be tolerant. */
 static bool visit_region(Graph *g, Canon *k, RegionId b) {
-  const GraphRegion *x = &g->blk.at[b];
+  const GraphRegion *x = &g->region.at[b];
   bool news = false;
   for (u32 i = 0; i < x->node.n; i++) {
     const Node *n = graph_node(g, x->node.at[i]);
@@ -528,8 +528,8 @@ static Canon survey(Graph *g) {
   for (u32 v = 0; v < k.n; v++) k.ulp_tolerant[v] = true;
   for (bool news = true; news;) { /* repeat, because a region may use values of an enclosing one */
     news = false;
-    for (RegionId b = 1; b < g->blk.n; b++) news |= visit_region(g, &k, b);
-    news = news && g->blk.n > 2;
+    for (RegionId b = 1; b < g->region.n; b++) news |= visit_region(g, &k, b);
+    news = news && g->region.n > 2;
   }
   canon_find_slices(g, &k);
   return k;

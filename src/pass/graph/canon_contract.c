@@ -362,9 +362,9 @@ static bool bias_before(GraphEdit *e, NodeId id, const Spec *s, u32 p) {
     u32 lead = full.rank - t.rank;
     Dim d = i < lead ? 1 : t.dim[i - lead];
     char c = s->part[p][i];
-    bool folded = !has(s, 2, c);
-    if ((!folded && d != 1) || (folded && !dim_is_const(full.dim[i]))) return false;
-    if (!folded) continue;
+    bool reduced = !has(s, 2, c);
+    if ((!reduced && d != 1) || (reduced && !dim_is_const(full.dim[i]))) return false;
+    if (!reduced) continue;
     own[rank] = d;
     dim[rank] = full.dim[i];
     sb.part[0][rank++] = c;

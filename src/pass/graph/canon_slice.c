@@ -62,13 +62,13 @@ void canon_find_slices(Graph *g, Canon *k) {
   k->part = NEWS(a, Val, k->n);
   k->home = NEWS(a, RegionId, k->n);
   k->rows = NEWS(a, i64, k->n);
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->region.at[b].node.at[i]);
       for (u32 j = 0; j < n->nout; j++) k->home[n->out[j]] = b;
     }
-  for (RegionId b = 1; b < g->blk.n; b++) {
-    const GraphRegion *x = &g->blk.at[b];
+  for (RegionId b = 1; b < g->region.n; b++) {
+    const GraphRegion *x = &g->region.at[b];
     for (u32 i = 0; i < x->node.n; i++) {
       const Node *n = graph_node(g, x->node.at[i]);
       for (u32 j = 0; j < n->nin; j++)
@@ -299,9 +299,9 @@ bool canon_slice_up(GraphEdit *e, NodeId id) {
   if (k->part[v]) return edit_swap(e, id, k->part[v]);
   const Node *x = graph_node(g, graph_val(g, v)->def);
   if (x->op == OP_slice || !box_of(g, &n, &b) || !passes(g, x, &b)) return false;
-  bool fold = x->op == OP_contract || reduces(x->op);
+  bool summed = x->op == OP_contract || reduces(x->op);
   u32 left = CUT_VISITS;
-  for (u32 i = 0, found = fold; i < x->nin && !fold; i++) {
+  for (u32 i = 0, found = summed; i < x->nin && !summed; i++) {
     SliceBox in = box_in(g, x, i, &b);
     i32 got = saves(e, x->in[i], &in, CUT_DEPTH, &left);
     found |= got > 0;
@@ -325,10 +325,10 @@ static i64 rows_needed(const Canon *k, const Node *n, u32 carried) {
 static void shorten_inputs(GraphEdit *e, NodeId id, i64 n) {
   Graph *g = e->g;
   Canon *k = e->user;
-  RegionId b = graph_node(g, id)->blk[0];
-  Val i = g->blk.at[b].param.at[0];
-  for (u32 at = 0; at < g->blk.at[b].node.n; at++) {
-    NodeId use = g->blk.at[b].node.at[at];
+  RegionId b = graph_node(g, id)->region[0];
+  Val i = g->region.at[b].param.at[0];
+  for (u32 at = 0; at < g->region.at[b].node.n; at++) {
+    NodeId use = g->region.at[b].node.at[at];
     const Node *x = graph_node(g, use);
     if (x->op != OP_gather || x->in[1] != i || node_int(x, AT_axis, 0)) continue;
     Val v = x->in[0];
@@ -358,15 +358,15 @@ static void shorten(GraphEdit *e, NodeId id, i64 n, u32 carried) {
 static bool unroll_one(GraphEdit *e, NodeId id, u32 carried) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const GraphRegion *body = &g->blk.at[n.blk[0]];
+  const GraphRegion *body = &g->region.at[n.region[0]];
   u32 nret = body->ret.n;
   Val *ret = NEWS(&g->c->scratch, Val, nret);
   for (u32 i = 0; i < carried; i++) /* a body that changes the type is left alone */
     if (!type_equal(graph_type(g, n.in[2 + i]), graph_type(g, n.out[i]))) return false;
   Val zero = mk_scalar(g, DT_i64, 0);
   for (u32 i = 0; i < carried + 2; i++)
-    edit_replace(e, g->blk.at[n.blk[0]].param.at[i], i ? n.in[i] : zero);
-  edit_inline(e, n.blk[0], ret);
+    edit_replace(e, g->region.at[n.region[0]].param.at[i], i ? n.in[i] : zero);
+  edit_inline(e, n.region[0], ret);
   for (u32 i = 0; i < n.nout; i++) {
     Type t = *graph_type(g, n.out[i]);
     edit_replace(e, n.out[i], i < carried ? ret[1 + i] : mk_reshape(g, ret[1 + i], t.dim, t.rank));

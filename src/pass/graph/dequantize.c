@@ -369,7 +369,7 @@ static bool has_blocks(const Graph *g) {
 
 void dequantize(PassCtx *u) {
   Graph *g = u->g;
-  DequantPass b = {.precise = u->precise, .signs = u->pairs || u->target->lanes < 4};
+  DequantPass b = {.precise = u->precise, .signs = u->maddubs || u->target->lanes < 4};
   if (!has_blocks(g)) return;
   edit_run(g, visit_users, &b);
   b.uses = NEWS(&g->c->scratch, u32, g->val.n);

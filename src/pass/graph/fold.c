@@ -125,7 +125,7 @@ static bool take_branch(GraphEdit *e, NodeId id) {
   if (n->op != OP_if || !known_bool(g, n->in[0], &yes)) return false;
   u32 nout = n->nout;
   Val *ret = NEWS(&g->c->scratch, Val, nout + 1);
-  edit_inline(e, n->blk[yes ? 0 : 1], ret);
+  edit_inline(e, n->region[yes ? 0 : 1], ret);
   for (u32 i = 0; i < nout; i++) replace(e, id, i, ret[i]);
   return true;
 }
@@ -171,6 +171,6 @@ void fold(Graph *g) {
   do {
     f.rebind = rebind_new(g);
     bool news = edit_run(g, visit, &f);
-    if (f.rebind.to.n || (news && g->blk.n > 2)) graph_refine(g, &f.rebind);
+    if (f.rebind.to.n || (news && g->region.n > 2)) graph_refine(g, &f.rebind);
   } while (f.rebind.to.n);
 }

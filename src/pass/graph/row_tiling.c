@@ -71,25 +71,25 @@ static void use(RowTiling *w, Val v, u32 at) {
   if (v && (!w->last[v] || w->last[v] < at)) w->last[v] = at;
 }
 
-static void use_block(RowTiling *w, RegionId blk, u32 at) {
-  const GraphRegion *b = &w->g->blk.at[blk];
+static void use_block(RowTiling *w, RegionId region, u32 at) {
+  const GraphRegion *b = &w->g->region.at[region];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(w->g, b->node.at[i]);
-    w->home[b->node.at[i]] = blk;
+    w->home[b->node.at[i]] = region;
     for (u32 k = 0; k < n->nin; k++) use(w, n->in[k], at);
-    for (u32 k = 0; k < n->nblk; k++) use_block(w, n->blk[k], at);
+    for (u32 k = 0; k < n->nregion; k++) use_block(w, n->region[k], at);
   }
   for (u32 i = 0; i < b->ret.n; i++) use(w, b->ret.at[i], at);
 }
 
 static void find_uses(RowTiling *w) {
-  const GraphRegion *b = &w->g->blk.at[1];
+  const GraphRegion *b = &w->g->region.at[1];
   for (u32 i = 0; i < w->n; i++) {
     const Node *n = graph_node(w->g, b->node.at[i]);
     w->at[b->node.at[i]] = i;
     w->home[b->node.at[i]] = 1;
     for (u32 k = 0; k < n->nin; k++) use(w, n->in[k], i);
-    for (u32 k = 0; k < n->nblk; k++) use_block(w, n->blk[k], i);
+    for (u32 k = 0; k < n->nregion; k++) use_block(w, n->region[k], i);
   }
   for (u32 i = 0; i < b->ret.n; i++) w->last[b->ret.at[i]] = UINT32_MAX;
   for (Val v = 1; v < w->g->val.n; v++) w->until[v] = w->last[v] < w->n ? w->last[v] : w->n - 1;
@@ -135,10 +135,10 @@ static bool is_merged(const RowTiling *w, Val v) {
   if (w->u->target->lanes >= 4 || w->uses[v] != 1 || w->last[v] >= w->n || t->rank < 3)
     return false;
   NodeId def = graph_val(g, v)->def;
-  const Node *user = graph_node(g, g->blk.at[1].node.at[w->last[v]]);
+  const Node *user = graph_node(g, g->region.at[1].node.at[w->last[v]]);
   while (user->op < OP_SCALARS && graph_val(g, user->out[0])->home == HOME_inline &&
          w->uses[user->out[0]] == 1) /* int8 converted to integers */
-    user = graph_node(g, g->blk.at[1].node.at[w->last[user->out[0]]]);
+    user = graph_node(g, g->region.at[1].node.at[w->last[user->out[0]]]);
   const Node *n = def ? graph_node(g, def) : NULL;
   while (n && n->op < OP_SCALARS) { /* down to the reduction of its group */
     def = 0;
@@ -160,7 +160,7 @@ static bool joins(const RowTiling *w, const Node *concat, u32 k) {
 
 static void find_value_mem(RowTiling *w) {
   Graph *g = w->g;
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   for (u32 i = 0; i < w->n; i++) {
     const Node *n = graph_node(g, b->node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
@@ -218,7 +218,7 @@ static void find_cuts(RowTiling *w) {
   u32 reach = 0; /* inline values are used before it */
   w->cut = NEWS(w->a, u32, w->n + 2);
   for (u32 i = 0; i < w->n; i++) {
-    const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
+    const Node *n = graph_node(w->g, w->g->region.at[1].node.at[i]);
     if (i >= reach) w->cut[w->ncut++] = i;
     bool none = !is_stored(w, n);
     if (none && !is_free(w->g, n) && w->last[n->out[0]] < w->n && w->last[n->out[0]] >= reach)
@@ -233,7 +233,7 @@ static void find_cuts(RowTiling *w) {
 static u64 bytes_outside(const RowTiling *w, const StripeGroup *r) {
   u64 all = w->across[r->from];
   for (u32 i = r->from; i < r->to; i++) {
-    const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
+    const Node *n = graph_node(w->g, w->g->region.at[1].node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
       Val v = w->in[n->out[k]];
       if (v && w->room[v].first == i && w->room[v].last >= r->to) all += w->room[v].size;
@@ -330,7 +330,7 @@ static u64 peak_between(const RowTiling *w, u32 from, u32 to) {
   Mark m = arena_mark(w->a);
   u64 *less = NEWS(w->a, u64, to - from + 1);
   for (u32 i = from; i < to; i++) {
-    const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
+    const Node *n = graph_node(w->g, w->g->region.at[1].node.at[i]);
     Val v = n->nout == 1 ? n->out[0] : 0;
     if (!v || !w->saved[v] || w->in[v] != v || w->room[v].last >= to) continue;
     for (u32 k = w->room[v].first; k <= w->room[v].last; k++)
@@ -356,7 +356,7 @@ static StripeGroup group_between(const RowTiling *w, u32 from, u32 to) {
 /* True if no group can contain the step after this cut. */
 static bool is_wall(const RowTiling *w, u32 from) {
   for (u32 i = w->cut[from]; i < w->cut[from + 1]; i++) {
-    const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
+    const Node *n = graph_node(w->g, w->g->region.at[1].node.at[i]);
     if (op_info[n->op].kind != OK_LEAF && !node_is_view(n) && !stripe_can_tile(w->g, n))
       return true;
   }
@@ -404,7 +404,7 @@ static void choose(const RowTiling *w, u64 want, TilingPlan *way) {
 static RowTiling survey(PassCtx *u) {
   Graph *g = u->g;
   Arena *a = &u->c->scratch;
-  RowTiling w = {.g = g, .a = a, .u = u, .n = g->blk.at[1].node.n};
+  RowTiling w = {.g = g, .a = a, .u = u, .n = g->region.at[1].node.n};
   w.at = NEWS(a, u32, g->node.n);
   w.home = NEWS(a, RegionId, g->node.n);
   w.last = NEWS(a, u32, g->val.n);
@@ -446,7 +446,7 @@ static void describe(Graph *g, const StripeGroup *r, StrBuf *t) {
 }
 
 void row_tiling(PassCtx *u) {
-  if (!u->ram || !u->g->blk.at[1].node.n) return;
+  if (!u->ram || !u->g->region.at[1].node.n) return;
   RowTiling w = survey(u);
   TilingPlan *way = NEWS(w.a, TilingPlan, w.ncut + 1);
   choose(&w, u->ram, way);

@@ -43,15 +43,15 @@ bool stripe_reduces(Graph *g, const Node *n) {
 }
 
 bool stripe_can_tile(Graph *g, const Node *n) {
-  if (n->nout != 1 || n->nblk || n->nsym) return false;
-  bool folds = stripe_reduces(g, n);
-  const Type *t = graph_type(g, folds ? n->in[0] : n->out[0]);
+  if (n->nout != 1 || n->nregion || n->nsym) return false;
+  bool reduced = stripe_reduces(g, n);
+  const Type *t = graph_type(g, reduced ? n->in[0] : n->out[0]);
   if (t->kind != TY_tensor || t->rank <= ROW_AXIS || t->rank > 5) return false;
   for (u32 i = 0; i < t->rank; i++)
     if (!dim_is_const(t->dim[i]) || t->dim[i] < 1) return false;
   if (op_is_elementwise(n->op)) return true;
   if (n->op == OP_concat) return node_int(n, AT_axis, 0) != ROW_AXIS;
-  return folds || is_window(g, n) || is_part(g, n);
+  return reduced || is_window(g, n) || is_part(g, n);
 }
 
 u32 stripe_axis(Graph *g, const Node *n, u32 k) {
@@ -112,15 +112,15 @@ bool stripe_group_open(StripeGroup *r, Arena *a) {
   Graph *g = r->g;
   r->node = NEWS(a, StripeNode, r->to - r->from + 1);
   for (u32 p = r->from; p < r->to; p++) {
-    NodeId id = g->blk.at[1].node.at[p];
+    NodeId id = g->region.at[1].node.at[p];
     const Node *n = graph_node(g, id);
     StripeNode *b = &r->node[p - r->from];
     if (is_elsewhere(r, n)) continue;
     if (!fits(r, n)) return false;
-    bool folds = stripe_reduces(g, n);
-    const Type *t = graph_type(g, folds ? n->in[0] : n->out[0]);
-    *b = (StripeNode){.id = id, .rows = t->dim[ROW_AXIS], .reduces = folds};
-    b->again = !folds && graph_val(g, n->out[0])->home != HOME_buffer;
+    bool reduced = stripe_reduces(g, n);
+    const Type *t = graph_type(g, reduced ? n->in[0] : n->out[0]);
+    *b = (StripeNode){.id = id, .rows = t->dim[ROW_AXIS], .reduces = reduced};
+    b->again = !reduced && graph_val(g, n->out[0])->home != HOME_buffer;
     b->result = r->last[n->out[0]] >= r->to;
     if (b->again && b->result) return false;
     r->end = p;

@@ -570,6 +570,6 @@ static bool visit(GraphEdit *e, NodeId id) {
 void simplify(Graph *g) {
   for (u32 i = 0; i < ROUNDS && edit_run(g, visit, NULL); i++) {
     SymbolRebind r = rebind_new(g);
-    if (g->blk.n > 2) graph_refine(g, &r);
+    if (g->region.n > 2) graph_refine(g, &r);
   }
 }

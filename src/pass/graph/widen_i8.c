@@ -6,11 +6,11 @@
  * int8 value without other users is never stored. The zero point may be computed at run time
  * (DynamicQuantizeLinear). It is subtracted here, once, not from the sums.
  *
- * For targets that multiply int16 in pairs and have no 4-way int8 dot product (target.def: pairs),
- * which would widen int8 for each product. On other vector targets only for int8 with a run-time
- * zero point, which dot_i8x4 does not support. Not if each weight is used only a few times, because
- * int8 weights load in half the time. Not if lanes of a depthwise convolution read the same value,
- * which takes int8.
+ * For targets that multiply int16 in pairs and have no 4-way int8 dot product (target.def:
+ * maddubs), which would widen int8 for each product. On other vector targets only for int8 with a
+ * run-time zero point, which dot_i8x4 does not support. Not if each weight is used only a few
+ * times, because int8 weights load in half the time. Not if lanes of a depthwise convolution read
+ * the same value, which takes int8.
  *
  * There, and on targets without vectors, a run-time zero point is subtracted after a matmul: sum((q
  * - z) * w) = sum(q * w) - z * sum(w), where sum(w) is constant. Otherwise weights would be widened
@@ -144,8 +144,8 @@ void widen_i8(PassCtx *u) {
                 .moved = u->target->lanes == 1 || !u->prefer_i16,
                 .bytes = u->target->lanes == 1};
   if (u->target->lanes > 1 && u->aim != AIM_time) return;
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++)
-      note_wants(g, &p, graph_node(g, g->blk.at[b].node.at[i]));
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++)
+      note_wants(g, &p, graph_node(g, g->region.at[b].node.at[i]));
   if (edit_run(g, visit, &p)) g->left = LEFT_known | LEFT_equal; /* zero points, casts of int8 */
 }

@@ -95,13 +95,13 @@ static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first
 }
 
 /* Undoes the order of the reduction across: lane i * parts + c has key c * TILE_KEYS + i. */
-static ExprId in_order(const Attend *x, Cursor *at, VarId folded) {
+static ExprId in_order(const Attend *x, Cursor *at, VarId reduced) {
   Prog *p = x->p;
   u32 parts = x->lanes / TILE_KEYS;
-  if (parts == 1) return ex_var(p, folded);
+  if (parts == 1) return ex_var(p, reduced);
   u8 *pick = NEWS(&p->c->keep, u8, x->lanes);
   for (u32 k = 0; k < x->lanes; k++) pick[k] = (u8)(k % TILE_KEYS * parts + k / TILE_KEYS);
-  return ex_var(p, tile_let(p, at, ex_shuffle(p, ex_var(p, folded), 0, pick, x->lanes), "s"));
+  return ex_var(p, tile_let(p, at, ex_shuffle(p, ex_var(p, reduced), 0, pick, x->lanes), "s"));
 }
 
 /* Applies the maps to a vector of scores, from key `first` on. */

@@ -221,7 +221,7 @@ typedef struct I16Writer {
   const Form *f;
   const I16Plan *s;
   Nest outer; /* loops outside of blocks */
-  BufId words, sums, matrix;
+  BufId i16, sums, matrix;
   i64 rows, cols;           /* size of a block in this part */
   i64 tile_rows, tile_cols; /* size of tiles in it */
   i64 first_col;            /* first column of the part */
@@ -266,7 +266,7 @@ static void fill_rows(I16Writer *w, Cursor at) {
   if (from < s->padded) {
     Cursor zero = x.at;
     VarId k = prog_for(p, &zero, ex_int(p, from), ex_int(p, s->padded), "k");
-    prog_store(p, &zero, w->words, (ExprId[]){ex_copy(p, in_block), ex_var(p, k)}, 2,
+    prog_store(p, &zero, w->i16, (ExprId[]){ex_copy(p, in_block), ex_var(p, k)}, 2,
                ex_const(p, DT_i16, (Scalar){0}));
   }
   nest_loops(&x, true, FORM_AXES);
@@ -277,7 +277,7 @@ static void fill_rows(I16Writer *w, Cursor at) {
     if (k) k = ex_op2(p, OP_mul, k, ex_int(p, w->f->axis[i].hi));
     k = k ? ex_op2(p, OP_add, k, v) : v;
   }
-  prog_store(p, &x.at, w->words, (ExprId[]){in_block, k}, 2,
+  prog_store(p, &x.at, w->i16, (ExprId[]){in_block, k}, 2,
              ex_cast(p, DT_i16, nest_load(&x, s->x), false));
 }
 
@@ -326,7 +326,7 @@ static void write_tile(I16Writer *w, Cursor at, VarId row_tile, VarId col_tile) 
   for (i64 i = 0; i < rows * cols; i++) {
     ExprId row = at_block(p, row_tile, rows, ex_int(p, i / cols)),
            col = matrix_row(w, col_tile, i % cols);
-    ExprId word = ex_load(p, w->words, (ExprId[]){row, ex_var(p, k)}, 2),
+    ExprId word = ex_load(p, w->i16, (ExprId[]){row, ex_var(p, k)}, 2),
            byte = ex_load(p, w->matrix, (ExprId[]){col, ex_var(p, k)}, 2);
     i16_dot_add(p, &in, acc[i], word, byte);
   }
@@ -395,7 +395,7 @@ void i16_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
     if (!f->axis[i].reduce && i != s.row && i != s.col) nest_loop(&w.outer, i);
   Dim wd[2] = {s.block_rows, s.padded};
   Dim sd[2] = {s.by_rows ? s.block_cols : s.block_rows, s.by_rows ? s.block_rows : s.block_cols};
-  w.words = prog_add_buf(p, BS_local, DT_i16, wd, 2, str_of(p->c, "words"));
+  w.i16 = prog_add_buf(p, BS_local, DT_i16, wd, 2, str_of(p->c, "i16"));
   w.sums = prog_add_buf(p, BS_local, DT_i32, sd, 2, str_of(p->c, "sums"));
   w.matrix = transposed_weights(l, f, &s);
   i64 whole = s.rows / s.block_rows, rest = s.rows % s.block_rows;

@@ -121,8 +121,8 @@ void mmq_unpack_units(const MmqTile *b, Cursor *in, MmqAt *at) {
 }
 
 u32 mmq_unpacked_words(const MmqTile *b) {
-  bool pairs = b->t.l->unit->pairs;
-  u32 scales = qblock_is_scaled(b->q.kind) ? (pairs ? UNPACKED_SCALES : 1) : 0;
+  bool maddubs = b->t.l->unit->maddubs;
+  u32 scales = qblock_is_scaled(b->q.kind) ? (maddubs ? UNPACKED_SCALES : 1) : 0;
   if (b->crossed) return CROSSED;
   return UNPACKED_WORDS + scales + b->is_shifted;
 }
@@ -315,7 +315,7 @@ static void group_of_pairs(const MmqTile *b, const MmqAt *at, Cursor in, BufId s
 
 static void add_group(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId *w, u32 first,
                       u32 end) {
-  if (b->t.l->unit->pairs && !b->q.is_signed) {
+  if (b->t.l->unit->maddubs && !b->q.is_signed) {
     group_of_pairs(b, at, in, sums, w, first, end);
     return;
   }
@@ -591,9 +591,9 @@ static void one_tile(MmqTile *b, Cursor at, TileSize s, ExprId row, ExprId group
   if (b->crossed && s.rows > 1)
     mmq_unit_of_crossed(b, &here, in, acc);
   else if (scaled)
-    (b->t.l->unit->pairs ? unit_of_scaled_pairs
-     : b->unpacked       ? unit_of_joined
-                         : unit_of_scaled)(b, &here, in, total);
+    (b->t.l->unit->maddubs ? unit_of_scaled_pairs
+     : b->unpacked         ? unit_of_joined
+                           : unit_of_scaled)(b, &here, in, total);
   else if (b->by)
     unit_of_ints(b, &here, in, acc);
   else
@@ -752,10 +752,10 @@ void lower_mmq(Lower *l, Cursor at, const Form *f) {
     b.by = l->buf[n->in[2]];
     if (n->nin > 3) b.sum = l->buf[n->in[3]];
   }
-  b.q = mmq_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->pairs));
+  b.q = mmq_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->maddubs));
   if (b.q.lanes > 4)
     b.prefetch_bytes =
-        (i64)(l->unit->pairs ? figures.prefetch_bytes : figures.prefetch_dot_i8x4_bytes);
+        (i64)(l->unit->maddubs ? figures.prefetch_bytes : figures.prefetch_dot_i8x4_bytes);
   b.t.axis.lane = 1;
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;

@@ -51,15 +51,15 @@ static i64 panels_of(const Tile *t, u32 k, ExprId *first) {
 
 void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   TilePrefetch *x = &t->at.fetch;
-  u32 k = weights_of(t), fold = only_reduction(t);
+  u32 k = weights_of(t), reduce = only_reduction(t);
   *x = (TilePrefetch){0};
   if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time ||
       tiles < LIMIT_prefetch_tiles || (double)tiles > figures.prefetch_max_tiles)
     return;
   if (t->axis.split < FORM_AXES)
-    fold = FORM_AXES;
-  else if (fold == FORM_AXES || t->f.axis[fold].hi % LIMIT_prefetch_steps ||
-           t->unroll >> fold & 1 || form_guard(&t->f, fold, NULL))
+    reduce = FORM_AXES;
+  else if (reduce == FORM_AXES || t->f.axis[reduce].hi % LIMIT_prefetch_steps ||
+           t->unroll >> reduce & 1 || form_guard(&t->f, reduce, NULL))
     return;
   const Buf *b = prog_buf(t->p, t->pack[k]);
   i64 bytes = dtype_bytes(b->dt), all = bytes;
@@ -71,7 +71,7 @@ void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   i64 lines = (panels * (all / count) + tiles * line - 1) / (tiles * line);
   if (lines > LIMIT_prefetch_lines * x->steps) return;
   x->lines = lines;
-  x->axis = fold;
+  x->axis = reduce;
   x->of = t->pack[k];
   x->panel = all / count / bytes;
   x->prefetch_step = panels * x->panel;

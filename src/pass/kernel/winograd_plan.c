@@ -133,9 +133,9 @@ static double choose(WinoPlan *p, double price) {
 
 static double const_bytes(Graph *g) {
   double all = 0;
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->region.at[b].node.at[i]);
       if (n->op == OP_const) all += (double)tensor_bytes(node_attr(n, AT_value)->u.t);
     }
   return all;
@@ -194,7 +194,7 @@ static bool is_product(const ConvPlan *c) {
 }
 
 void winograd_plan(const PassCtx *u, ConvPlan *of) {
-  const GraphRegion *b = &u->g->blk.at[1];
+  const GraphRegion *b = &u->g->region.at[1];
   WinoPlan p = {.number = map_new(&u->c->scratch)};
   if (u->aim != AIM_time || u->target->lanes < 8) return;
   for (u32 i = 0; i < b->node.n; i++) {

@@ -262,19 +262,19 @@ static bool same_row(Prog *p, StmtId x, StmtId y) {
   u64 most = (u64)figures.fused_steps; /* loops of unknown length count as more */
   if (list_runs(p, k->body, most) + list_runs(p, next->body, most) > most) return false;
   Accesses a = accesses_list(p, k->body), b = accesses_list(p, next->body);
-  bool flow = false, element = false, folds = true;
+  bool flow = false, element = false, reduces = true;
   if (a.nstmts + b.nstmts > MERGE_STMTS) return false;
   for (u32 i = 0; i < b.at.n; i++) {
     BufId root = b.at.at[i].root;
     if (prog_buf(p, root)->space == BS_reg) continue;
     if (b.at.at[i].write) {
-      folds = folds && is_element(p, root);
+      reduces = reduces && is_element(p, root);
     } else if (writes(&a, root)) {
       flow = true;
       element = element || is_element(p, root);
     }
   }
-  return flow && (element || folds);
+  return flow && (element || reduces);
 }
 
 /* Joins two labels: the words, then the names if short (see group.c). Parts of one node have one

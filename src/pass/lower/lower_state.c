@@ -275,7 +275,7 @@ States *states_begin(Lower *l) {
   graph_use_counts(g, o->uses);
   for (u32 i = 0; i < g->state.n; i++) {
     const StatePair *s = &g->state.at[i];
-    StatePlan r = {.in = g->blk.at[1].param.at[s->in], .out = g->blk.at[1].ret.at[s->out]};
+    StatePlan r = {.in = g->region.at[1].param.at[s->in], .out = g->region.at[1].ret.at[s->out]};
     r.grows = state_growth(g, s);
     r.window = s->window;
     r.start = s->start;

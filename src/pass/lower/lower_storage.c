@@ -34,11 +34,11 @@ static void slots_find(Lower *l) {
   RegionId *block = NEWS(&l->c->scratch, RegionId, g->node.n);
   u32 *uses = NEWS(&l->c->scratch, u32, g->val.n);
   graph_use_counts(g, uses);
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) block[g->blk.at[b].node.at[i]] = b;
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) block[g->region.at[b].node.at[i]] = b;
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->region.at[b].node.at[i]);
       if (n->op != OP_concat) continue;
       u32 axis = (u32)node_int(n, AT_axis, 0);
       Dim at = 0;
