@@ -88,7 +88,7 @@ Range ex_range(Prog *p, ExprId id, const Range *var) {
   return of_op(e->op, a, b);
 }
 
-static void walk(Prog *p, Range *var, const bool *is_set) {
+static void visit(Prog *p, Range *var, const bool *is_set) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
     if (s->kind == ST_for) {
@@ -114,6 +114,6 @@ Range *prog_ranges(Prog *p, const i64 *env, Arena *a) {
     var[v] = (Range){si->lo, si->hi};
     if (env && si->kind == SY_input) var[v] = (Range){env[sym], env[sym]};
   }
-  walk(p, var, is_set);
+  visit(p, var, is_set);
   return var;
 }

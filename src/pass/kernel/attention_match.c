@@ -228,7 +228,7 @@ Attentions *attention_find(Lower *l) {
   Finder f = {.l = l, .g = g, .all = NEW(t, Attentions)};
   f.all->part = NEWS(t, u32, g->node.n);
   f.all->hidden = NEWS(t, bool, g->node.n);
-  if (l->unit->target->lanes < 4 || l->unit->aim == AIM_size) return f.all;
+  if (l->pass->target->lanes < 4 || l->pass->aim == AIM_size) return f.all;
   f.uses = NEWS(t, u32, g->val.n);
   f.left = NEWS(t, u32, g->val.n);
   f.region = NEWS(t, RegionId, g->node.n);

@@ -153,8 +153,8 @@ static bool is_wide(Attend *x) {
 static bool choose(Lower *l, const Attention *a, Attend *x) {
   Prog *p = l->p;
   const Node *root = graph_node(l->g, a->root), *last = graph_producer(l->g, a->masked);
-  *x = (Attend){.l = l, .p = p, .a = a, .lanes = l->unit->target->lanes, .values = 1 - a->weights};
-  x->budget = (i64)l->unit->target->cost->sums;
+  *x = (Attend){.l = l, .p = p, .a = a, .lanes = l->pass->target->lanes, .values = 1 - a->weights};
+  x->budget = (i64)l->pass->target->cost->sums;
   x->packed = dim_is_const(graph_type(l->g, a->masked)->dim[a->key]);
   if (x->packed)
     x->budget -= x->budget / 3; /* one loop with softmax, whose constants need registers */

@@ -134,7 +134,7 @@ static void find_blocks(const Lower *l, const Form *f, I16Plan *s) {
 }
 
 static bool choose(const Lower *l, const Form *f, I16Plan *s) {
-  const PassCtx *u = l->unit;
+  const PassCtx *u = l->pass;
   if (u->target->lanes >= 4 || !u->for_c || u->aim != AIM_time || !f->reduce) return false;
   if (f->nin != 2 || f->body != FB_op || f->op != OP_mul || f->with != OP_add || f->acc != DT_i32 ||
       f->init.i || f->from.buf)

@@ -178,7 +178,7 @@ ExprId tile_accumulate(const Tile *t, ExprId acc, const ExprId *arg) {
     return ex_op3(p, t->axis.each == 2 ? OP_dot_i16x2 : OP_dot_i8x4, arg[t->bytes.operand],
                   arg[1 - t->bytes.operand], acc);
   if (f->op == OP_mul && f->with == OP_add && dtype_is_full_float(f->acc) &&
-      t->l->unit->target->fma)
+      t->l->pass->target->fma)
     return ex_op3(p, OP_fma, arg[0], arg[1], acc);
   return ex_op2(p, f->with, acc, ex_op(p, f->op, arg, f->nin));
 }
@@ -333,30 +333,30 @@ static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   one_tile(t, at, (TileSize){1, panels}, ex_var(p, r), panel, valid);
 }
 
-/* Do the loops between panels and rows run in order, so that later lines can read what the first
- * one stored? */
-static bool keeps_lines(const Tile *t) {
+/* Do the loops between panels and rows run in order, so that later outer iterations can read what
+ * the first one stored? */
+static bool keeps_outer(const Tile *t) {
   return t->p->threads < 2;
 }
 
-/* Do the tiles of a line read an f16 panel often enough to convert it to f32 once? */
+/* Do the tiles of an outer iteration read an f16 panel often enough to convert it to f32 once? */
 static bool widens_once(const Tile *t, i64 tiles) {
-  double enough = t->l->unit->target->cost->widen_tiles;
-  if (t->at.lines && keeps_lines(t)) tiles *= t->at.lines;
+  double enough = t->l->pass->target->cost->widen_tiles;
+  if (t->at.outer_count && keeps_outer(t)) tiles *= t->at.outer_count;
   return enough > 0 && (double)tiles >= enough;
 }
 
 /* Opens the loop over the tiles that follow the one that widened the panels, and returns its
- * counter. Only the first line has such a tile. */
-static ExprId open_other_tiles(const Tile *t, Cursor *at, i64 count, bool first_line) {
+ * counter. Only the first outer iteration has such a tile. */
+static ExprId open_other_tiles(const Tile *t, Cursor *at, i64 count, bool first_outer) {
   Prog *p = t->p;
-  if (!first_line)
+  if (!first_outer)
     return ex_op2(p, OP_add, count_role(p, at, count - 1, "r", RO_row), ex_int(p, 1));
   if (count == 1) {
-    prog_if(p, at, ex_op2(p, OP_lt, ex_int(p, 0), ex_copy(p, t->at.line)));
+    prog_if(p, at, ex_op2(p, OP_lt, ex_int(p, 0), ex_copy(p, t->at.outer)));
     return ex_int(p, 0);
   }
-  ExprId done = ex_op2(p, OP_min, ex_copy(p, t->at.line), ex_int(p, 1));
+  ExprId done = ex_op2(p, OP_min, ex_copy(p, t->at.outer), ex_int(p, 1));
   ExprId from = ex_op2(p, OP_sub, ex_int(p, 1), done);
   return ex_var(p, for_role(p, at, from, ex_int(p, count), "r", RO_row));
 }
@@ -377,26 +377,26 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   bool in_block = b->each && b->axis == t->axis.row;
   i64 lo = in_block ? 0 : t->f.axis[t->axis.row].lo;
   RowSplit c = tile_cover(in_block ? b->each : n - lo, most);
-  i64 lines = t->at.lines ? t->at.lines : 1;
+  i64 lines = t->at.outer_count ? t->at.outer_count : 1;
   t->widens = widens_once(t, c.big + c.small) && pack_widen(t, panels);
-  bool first_line = t->widens && lines > 1 && keeps_lines(t);
+  bool first_outer = t->widens && lines > 1 && keeps_outer(t);
   prefetch_choose(t, panels, lines * (c.big + c.small));
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
     Cursor in = at;
     ExprId tile = ex_int(p, part ? c.big : 0), turn = 0;
-    if (t->at.lines) tile = times_plus(p, ex_copy(p, t->at.line), c.big + c.small, tile);
+    if (t->at.outer_count) tile = times_plus(p, ex_copy(p, t->at.outer), c.big + c.small, tile);
     t->at.fetch.tile = tile;
     if (t->widens) {
       Cursor begin = in;
-      if (first_line) prog_if(p, &begin, ex_op2(p, OP_lt, ex_copy(p, t->at.line), ex_int(p, 1)));
+      if (first_outer) prog_if(p, &begin, ex_op2(p, OP_lt, ex_copy(p, t->at.outer), ex_int(p, 1)));
       ExprId first_row = ex_int(p, lo + first);
       if (in_block) first_row = ex_op2(p, OP_add, ex_copy(p, b->first), first_row);
       one_tile(t, begin, (TileSize){rows, panels}, first_row, panel, valid);
       t->widens = false;
-      if (count == 1 && !first_line) continue;
-      turn = open_other_tiles(t, &in, count, first_line);
+      if (count == 1 && !first_outer) continue;
+      turn = open_other_tiles(t, &in, count, first_outer);
     } else {
       turn = count_role(p, &in, count, "r", RO_row);
     }
@@ -448,8 +448,8 @@ static void count_lines(Tile *t) {
     ExprId v =
         ex_op2(p, OP_sub, ex_copy(p, t->at.val[i]), cut ? ex_copy(p, b->first) : ex_int(p, a->lo));
     i64 n = cut ? b->each : a->hi - a->lo;
-    t->at.line = t->at.lines ? times_plus(p, t->at.line, n, v) : v;
-    t->at.lines = (t->at.lines ? t->at.lines : 1) * n;
+    t->at.outer = t->at.outer_count ? times_plus(p, t->at.outer, n, v) : v;
+    t->at.outer_count = (t->at.outer_count ? t->at.outer_count : 1) * n;
   }
 }
 

@@ -28,7 +28,7 @@ struct TransposePlan {
 static DType transpose_dtype(const Lower *l, DType dt) {
   if (dt == DT_f32 || dtype_is_half(dt)) return DT_f32;
   if (dt == DT_i32) return DT_i32;
-  return dtype_is_narrow_int(dt) && l->unit->target->lanes >= 8 ? DT_i16 : DT_COUNT;
+  return dtype_is_narrow_int(dt) && l->pass->target->lanes >= 8 ? DT_i16 : DT_COUNT;
 }
 
 static ExprId stored_as(Prog *p, BufId out, ExprId value) {
@@ -47,7 +47,7 @@ static bool try_axis(TransposePlan *x, u32 axis) {
   bool blocked = false;
   const Layout *to = layout_of(l, t->f.out.buf);
   t->axis.lane = axis;
-  t->lanes = l->unit->target->lanes;
+  t->lanes = l->pass->target->lanes;
   if (to && to->block && to->block < t->lanes) t->lanes = to->block;
   for (u32 k = 0; k < t->f.nin; k++) {
     const Layout *y = layout_of(l, t->f.in[k].buf);
@@ -171,7 +171,7 @@ static bool can_transpose(TransposePlan *x) {
   BufId out;
   ExprId idx[MAX_RANK + 1];
   u32 rank;
-  if (t->lanes > MAX_TRANSPOSE || t->l->unit->aim == AIM_size) return false;
+  if (t->lanes > MAX_TRANSPOSE || t->l->pass->aim == AIM_size) return false;
   x->to = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   ProgMark mark = prog_mark(p);
   ExprId first = ex_op2(p, OP_mul, ex_var(p, prog_add_var(p, DT_i64, 0)), ex_int(p, t->lanes));

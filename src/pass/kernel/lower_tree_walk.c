@@ -106,7 +106,7 @@ static bool walk_find(Lower *l, TreeWalk *w) {
   if (w->type.kind != TY_tensor || !w->type.rank || !dtype_is_int(w->type.dt)) return false;
   if (layout_of(l, lower_out(l, 0)) || !body_fits(w, n)) return false;
   w->start = start_of(l, n->in[2]);
-  if (l->unit->target->lanes > 1 && l->unit->aim != AIM_size) w->lanes = (i64)figures.walks;
+  if (l->pass->target->lanes > 1 && l->pass->aim != AIM_size) w->lanes = (i64)figures.walks;
   return true;
 }
 

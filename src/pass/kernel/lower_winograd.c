@@ -105,7 +105,7 @@ static bool match(Lower *l, const Form *given, const ConvPlan *c, WinogradWriter
   w->nin = f->axis[w->in].hi;
   w->nout = f->axis[w->out].hi;
   if (w->nin % w->lanes || w->nout % w->lanes) return false;
-  if (c->key) tune_add_kernel(l->unit->tune, l->at.last, c->key);
+  if (c->key) tune_add_kernel(l->pass->tune, l->at.last, c->key);
   w->down = (f->axis[w->high].hi + w->m - 1) / w->m;
   w->across = (f->axis[w->wide].hi + w->m - 1) / w->m;
   return slides(w, 2, w->down, &w->pad_y) && slides(w, 3, w->across, &w->pad_x);
@@ -355,7 +355,7 @@ static bool finishes(WinogradWriter *w) {
 /* Patches of a block if threads take whole blocks: balances the threads. A tile of rows costs about
  * as much as two more patches. */
 static i64 even_blocks(const WinogradWriter *w, i64 all, i64 most) {
-  i64 best = most, least = INT64_MAX, rows = (i64)w->l->unit->target->cost->tile_rows;
+  i64 best = most, least = INT64_MAX, rows = (i64)w->l->pass->target->cost->tile_rows;
   for (i64 each = most; each >= rows / 2; each--) {
     i64 count = (all + each - 1) / each, turns = (count + w->p->threads - 1) / w->p->threads;
     i64 time = turns * (each + 2 * ((each + rows - 1) / rows));
@@ -369,9 +369,9 @@ static i64 even_blocks(const WinogradWriter *w, i64 all, i64 most) {
 static void blocks(WinogradWriter *w, Cursor at, BufId u) {
   Prog *p = w->p;
   i64 all = w->down * w->across,
-      each = winograd_patches(w->l->unit->target, w->m, w->nin, w->nout, all);
+      each = winograd_patches(w->l->pass->target, w->m, w->nin, w->nout, all);
   /* threads share the blocks, or the positions if there is only one block */
-  bool even = p->threads > 1 && !winograd_one_pass(w->l->unit->target, w->m, w->nin, w->nout, all);
+  bool even = p->threads > 1 && !winograd_one_pass(w->l->pass->target, w->m, w->nin, w->nout, all);
   if (even) each = even_blocks(w, all, each < all ? each : all);
   i64 count = (all + each - 1) / each;
   each = (all + count - 1) / count; /* balanced */

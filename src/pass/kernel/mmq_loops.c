@@ -270,7 +270,7 @@ static void choose_sums(MmqLoops *b) {
  * is stored. */
 static void some_panels(MmqLoops *b, Cursor at, BufId w, QBlockKind kind, i64 first, i64 panels,
                         i64 lanes) {
-  bool along = qblock_bits(kind) == 8 && b->l->unit->for_c;
+  bool along = qblock_bits(kind) == 8 && b->l->pass->for_c;
   b->q = mmq_pack_loops(b->l, kind, w, (u32)lanes, first, panels * lanes, along);
   b->first = first;
   choose_sums(b);

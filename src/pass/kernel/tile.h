@@ -80,8 +80,8 @@ typedef struct TilePrefetch {
 typedef struct TileAt {
   i64 from;        /* point of the lane axis at which panel 0 starts */
   CacheTile block; /* each 0: not tiled */
-  ExprId line; /* linear index over the loops between the panel loop and the row loop; 0: none */
-  i64 lines;   /* iterations of these loops; 0: one */
+  ExprId outer; /* linear index over the loops between the panel loop and the row loop; 0: none */
+  i64 outer_count; /* iterations of these loops; 0: one */
   TilePrefetch fetch;
   ExprId panel;          /* number of the vector along the lane axis */
   ExprId panel_in_tile;  /* number of the vector within the tile */

@@ -429,7 +429,7 @@ static Places panel_places(const Tile *t, u32 k) {
 
 /* Will the panels of operand k be f16? Their f32 copy must fit in L2. */
 static bool is_halves(const Tile *t, u32 k, i64 panels) {
-  const PassCtx *u = t->l->unit;
+  const PassCtx *u = t->l->pass;
   if (t->use[k] != LU_packed || t->packed_at_run[k] || t->at.from || t->lanes < 4) return false;
   const Tensor *x = prog_buf(t->p, t->pack[k])->data;
   if (u->aim != AIM_time || x->dt != DT_f32 || x->dim[x->rank - 1] != t->lanes) return false;

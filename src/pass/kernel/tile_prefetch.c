@@ -53,7 +53,7 @@ void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   TilePrefetch *x = &t->at.fetch;
   u32 k = weights_of(t), reduce = only_reduction(t);
   *x = (TilePrefetch){0};
-  if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time ||
+  if (k == FORM_IN || t->axis.each > 2 || t->l->pass->aim != AIM_time ||
       tiles < LIMIT_prefetch_tiles || (double)tiles > figures.prefetch_max_tiles)
     return;
   if (t->axis.split < FORM_AXES)

@@ -251,7 +251,7 @@ void lower(PassCtx *u) {
   l.p->name = g->name;
   l.p->math = u->precise ? MM_f : u->target->lanes == 1 ? MM_s : u->target->fma ? MM_u : MM_q;
   l.once = map_new(&u->c->scratch);
-  l.unit = u;
+  l.pass = u;
   l.p->threads = u->threads;
   l.p->grain = u->grain;
   fuse_check(g);

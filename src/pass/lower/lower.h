@@ -51,7 +51,7 @@ typedef struct Lower {
   States *states;
   Attentions *attentions;
   Map once; /* see MemoKind */
-  const PassCtx *unit;
+  const PassCtx *pass;
 } Lower;
 
 typedef void LowerFn(Lower *l, Cursor at); /* l->n is the node; at is inside its kernel */

@@ -319,11 +319,11 @@ static void add_scratch(NmsCtx *s, Dim k) {
 void lower_nms(Lower *l, Cursor at) {
   Prog *p = l->p;
   NmsCtx s = {.p = p, .score = lower_in(l, 0), .box = lower_in(l, 1), .out = lower_out(l, 0)};
-  const Target *t = l->unit->target;
+  const Target *t = l->pass->target;
   const Buf *x = prog_buf(p, s.score);
   s.kind = node_box_kind(l->c, l->n);
   s.n = x->dim[2];
-  s.lanes = l->unit->aim != AIM_size && t->lanes >= 4 ? t->lanes : 1;
+  s.lanes = l->pass->aim != AIM_size && t->lanes >= 4 ? t->lanes : 1;
   s.block = s.lanes > 1 ? (i64)s.lanes * LIMIT_nms_vectors : 1;
   Dim k = prog_buf(p, s.out)->dim[2];
   add_scratch(&s, k);

@@ -77,7 +77,7 @@ static void arg_vector(const ArgLines *s, Cursor at, ExprId first, BufId place) 
  * one. */
 static bool arg_vertical(Lower *l, Cursor at) {
   Prog *p = l->p;
-  const Target *t = l->unit->target;
+  const Target *t = l->pass->target;
   const Buf *x = prog_buf(p, lower_in(l, 0));
   ArgLines s = {.p = p, .x = lower_in(l, 0), .out = lower_out(l, 0), .last_dim = x->rank - 1};
   s.axis = (u32)node_int(l->n, AT_axis, 0);
@@ -123,7 +123,7 @@ static i64 arg_horizontal(Lower *l, Cursor *at, const VarId *var, VarId top, Var
   Prog *p = l->p;
   const Buf *x = prog_buf(p, lower_in(l, 0));
   ArgLines s = {.p = p, .x = lower_in(l, 0), .last_dim = x->rank - 1};
-  Dim n = x->dim[s.last_dim], lanes = s.lanes = l->unit->target->lanes;
+  Dim n = x->dim[s.last_dim], lanes = s.lanes = l->pass->target->lanes;
   if (lanes < 4 || (u32)node_int(l->n, AT_axis, 0) != s.last_dim || !dim_is_const(n) ||
       n < LIMIT_scan_vectors * lanes || n > INT32_MAX || (x->dt != DT_f32 && x->dt != DT_i32))
     return 0;
@@ -264,7 +264,7 @@ static bool cum_vertical(Lower *l, Cursor at) {
   s.axis = (u32)node_int(l->n, AT_axis, 0);
   s.exclusive = node_int(l->n, AT_exclusive, 0) != 0;
   s.reverse = node_int(l->n, AT_reverse, 0) != 0;
-  s.lanes = l->unit->target->lanes;
+  s.lanes = l->pass->target->lanes;
   Dim n = x->dim[s.last_dim];
   if (s.lanes < 4 || s.axis == s.last_dim || !dim_is_const(n) || n < s.lanes || x->dt != DT_f32)
     return false;

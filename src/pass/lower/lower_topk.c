@@ -126,7 +126,7 @@ static void keep_best(Lower *l, const TopkRow *s, Cursor at, Dim k) {
   VarId v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
   insert(s, in, kept, v, i, ex_var(p, i));
   VarId least = let_new(p, &at, "least", worst(s, &at, kept, k));
-  u32 lanes = l->unit->aim == AIM_time ? l->unit->target->lanes : 1;
+  u32 lanes = l->pass->aim == AIM_time ? l->pass->target->lanes : 1;
   i64 from = offer_blocks(s, lanes, at, kept, least, k);
   in = at;
   i = prog_for(p, &in, ex_int(p, from), ex_dim(p, s->n), "i");
@@ -343,7 +343,7 @@ void lower_topk(Lower *l, Cursor at) {
   i64 most = extent_upto(p->dims, s.n, INT32_MAX);
   if (is_few(s.n, k))
     keep_best(l, &s, at, k);
-  else if (l->unit->aim == AIM_time && has_key(prog_buf(p, s.x)->dt) && most >= LIMIT_topk_line &&
+  else if (l->pass->aim == AIM_time && has_key(prog_buf(p, s.x)->dt) && most >= LIMIT_topk_line &&
            most < INT32_MAX)
     sort_digits(l, &s, at, k);
   else
