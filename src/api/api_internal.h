@@ -41,7 +41,7 @@ typedef struct CodegenOptions {
   bool aim_given;     /* given explicitly: a preset does not change it */
   u64 ram;            /* limit in bytes; 0: none */
   bool precise;       /* see ingot_set_precise */
-  u32 threads, grain; /* threads: 0 or 1: one; see Prog */
+  u32 threads, grain; /* threads: 0 means 1; see Prog */
   bool openmp;        /* OpenMP threads */
 } CodegenOptions;
 

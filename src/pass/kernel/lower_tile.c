@@ -335,8 +335,8 @@ static bool widens_once(const Tile *t, i64 tiles) {
   return enough > 0 && (double)tiles >= enough;
 }
 
-/* Opens the loop over the tiles that follow the one that widened the panels, and returns its
- * counter. Only the first line has such a tile. */
+/* Opens the loop over tiles and returns its counter. On the first line it leaves out the tile that
+ * widened the panels. */
 static ExprId open_other_tiles(const Tile *t, Cursor *at, i64 count, bool first_line) {
   Prog *p = t->p;
   if (!first_line) return ex_op2(p, OP_add, count_parallel(p, at, count - 1, "r"), ex_int(p, 1));
