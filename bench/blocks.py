@@ -93,7 +93,7 @@ def write(folder, kind, out, length, rows, mb):
     lines, results = [], []
     with open(path + ".bin", "wb") as side:
         for k in range(count):
-            lines += [f"  %w{k}: u8[{out},{length // elems},{size}] = const @side({side.tell()}, {each})",
+            lines += [f"  %w{k}: u8[{out},{length // elems},{size}] = const @weights({side.tell()}, {each})",
                       f"  %f{k}: f32[{out},{length}] = dequantize(%w{k}) {{kind=\"{kind}\"}}",
                       f"  %y{k}: f32[{rows},{out}] = contract(%x, %f{k}) {{spec=\"tk,rk->tr\"}}"]
             results.append(f'%y{k} "y{k}"')

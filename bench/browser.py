@@ -18,12 +18,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(ROOT, x) for x in ("test", "bench", "python")]
 import doc  # noqa: E402
+import timer  # noqa: E402
 
 INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
 FOLDER = os.path.join(ROOT, "build", "bench", "browser")
@@ -105,15 +105,7 @@ def native(path, args, arrays):
     import ingot
     out = subprocess.run([INGOT, "bench", path, *args, "--engine", "c", "--march", "sse2", "--seconds", "1", "--json", "--quiet"], check=True, capture_output=True).stdout
     net = ingot.compile(path, engine="c", march="sse2", dims=dict(x.split("=") for x in args[1:]))
-    best = json.loads(out)[0]["min_ms"]
-    for _ in range(20):
-        start = time.thread_time()
-        count = 0
-        while count < 3 or time.thread_time() - start < 0.05:
-            net.run(arrays)
-            count += 1
-        best = min(best, (time.thread_time() - start) * 1e3 / count)
-    return best
+    return min(json.loads(out)[0]["min_ms"], timer.minima({"c": lambda: net.run(arrays)}, 20, 0.05)["c"] * 1e3)
 
 
 def measure(name, rounds, beside):

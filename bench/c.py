@@ -14,7 +14,6 @@ own, build/emx-venv. Exit status 1 when a limit is exceeded.
 import ctypes
 import os
 import re
-import resource
 import shutil
 import statistics
 import subprocess
@@ -28,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.append(os.path.join(ROOT, "test", "make"))
 import oracle  # noqa: E402
+import timer  # noqa: E402
 
 BUILD = os.path.join(ROOT, "build")
 INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
@@ -114,12 +114,12 @@ double host_time(void **a) {
 
 def timed(cmd, **how):
     """Seconds on the clock and of processor; the process must succeed."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    got = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **how)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    with timer.Processor() as used:
+        got = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **how)
     if got.returncode:
         raise RuntimeError(f"{os.path.basename(cmd[0])}: {(got.stdout.strip().splitlines() or ['?'])[-1][:90]}")
-    return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - start, used.seconds
 
 
 def sections(path, tool="size"):

@@ -16,8 +16,8 @@ import numpy as np
 
 
 class Ort:
-    """All optimisations, threads that spin as they do by default, inputs and outputs bound once."""
-    settings = "graph optimisation all, threads spin (default), inputs and outputs bound once"
+    """All optimizations, threads that spin as they do by default, inputs and outputs bound once."""
+    settings = "graph optimization all, threads spin (default), inputs and outputs bound once"
     entries = {}
 
     def __init__(self, path, feed, threads):

@@ -13,11 +13,11 @@ iteration can reuse a result of another. Takes half a minute and ends with the g
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 
-from aims import verdict
+import timer
+from timer import verdict
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
@@ -68,13 +68,7 @@ def write(path, graph, n, last):
 
 def tree_ms(path):
     """Milliseconds of the tree walker."""
-    best = float("inf")
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        if ingot("run", path, "--engine", "interp").returncode:
-            raise SystemExit("the tree walker fails")
-        best = min(best, (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before) * 1e3)
-    return best
+    return min(timer.child([INGOT, "run", path, "--engine", "interp", *INPUTS])[0] for _ in range(3)) * 1e3
 
 
 def show(what, engine, ms, tree):

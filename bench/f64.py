@@ -25,7 +25,8 @@ import onnx  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
 import library  # noqa: E402
-from aims import verdict  # noqa: E402
+import timer  # noqa: E402
+from timer import verdict  # noqa: E402
 
 N = 10000
 VEC = [N]
@@ -156,23 +157,21 @@ def measure(folder, name, o, peak, band):
     ours, theirs = np.zeros(shape), np.zeros(shape)
     words = made.words([*feed, ours])
     count = max(1, int(3e-3 / (moved / 6e10 + flops / 4e10)))
-    best, used, top, limit = {"ingot": 1e9, "numpy": 1e9}, 0.0, 0.0, 1e9
+    top, limit = 0.0, 1e9
     spare = np.zeros(max(ours.size, 1))
-    for _ in range(o.rounds):
+
+    def begin():
         feed[0].flat[0] = rng.random()
-        for who in best:
-            call = (lambda: run(*words)) if who == "ingot" else (lambda: numpy(*feed, theirs))
-            call()
-            start = clock()
-            for _ in range(count):
-                call()
-            best[who] = min(best[who], (clock() - start) / count)
-        used += float(ours.flat[0]) + float(theirs.flat[0])
+
+    def end(best):
+        nonlocal top, limit
         if not np.allclose(ours, theirs, rtol=1e-12):
             sys.exit(f"f64: {name}: results differ")
         top = max(top, peak(int(best["ingot"] * count * PEAK_ROUNDS)) * o.threads) if flops else 0
         if not flops and o.threads == 1:
             limit = bandwidth(band, name, feed, spare, max(1, count // 8), clock, limit)
+
+    best = timer.minima({"ingot": lambda: run(*words), "numpy": lambda: numpy(*feed, theirs)}, o.rounds, count=count, clock=clock, begin=begin, end=end)
     rate = (flops or moved) / best["ingot"] / 1e9
     if limit < 1:
         top = moved / limit / 1e9

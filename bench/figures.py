@@ -5,7 +5,7 @@
 
 Without names: all figures, for every target that this machine can run; needs python3, gcc and, for pack_rows and sparse, ingot. Prints one line per figure: its name,
 the value that the measurement suggests, the value of the table, and the measurement. Every time is the minimum of many short runs, so
-a busy machine gives the same figures, only later. A person judges the suggestion: neighbouring values often differ by less than one
+a busy machine gives the same figures, only later. A person judges the suggestion: neighboring values often differ by less than one
 percent. Change the table only if whole networks become faster (bench/run).
 """
 import argparse
@@ -372,7 +372,7 @@ def table():
     shared = {}
     for file in (target_table.path(), os.path.join(os.path.dirname(target_table.path()), "compiler.def")):
         with open(file) as f:
-            shared.update(re.findall(r"^FIGURE\((\w+), ([^,]+),", f.read(), re.M))
+            shared.update(re.findall(r"^(?:FIGURE|LIMIT)\((\w+), ([^,]+),", f.read(), re.M))
     costs = target_table.costs()
     return {name: {**shared, **{cost: f"{value:g}" for cost, (value, _) in costs[row["costs"]].items()}} for name, row in ROWS.items()}
 

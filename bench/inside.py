@@ -24,7 +24,8 @@ import numpy as np
 
 import library
 import nets
-from aims import verdict
+import timer
+from timer import verdict
 
 NETS = ("resnet18 squeezenet mobilenetv2 mobilenetv3-large efficientnet-b0 shufflenetv2 minilm bert-tiny gpt-tiny lstm gru mobilenetv2-int8 resnet18-int8 "
         "magika silero-v6 ppocr-cls autoencoder kws-dscnn").split()
@@ -82,15 +83,7 @@ def row(net, o):
     feeds = dict(np.load(model[:-5] + ".npz"))
     with tempfile.TemporaryDirectory() as folder:
         made, first = runs(net, model, folder, feeds)
-        best, count = dict.fromkeys(made, math.inf), {}
-        for _ in range(o.rounds):
-            for e, run in made.items():
-                run()
-                start = time.thread_time()
-                for _ in range(count.get(e, 1)):
-                    run()
-                best[e] = min(best[e], (time.thread_time() - start) / count.get(e, 1))
-                count.setdefault(e, max(1, int(TURN / best[e])))
+        best = timer.minima(made, o.rounds, TURN)
     best["interp"] = walk(model, feeds)
     best = {e: t and 1e3 * t for e, t in best.items()}
     return {"net": net, **best, "first_jit": None if o.no_first else first_of_jit(model), "first_c": None if o.no_first else 1e3 * first}

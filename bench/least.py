@@ -14,12 +14,12 @@ import os
 import re
 import subprocess
 import tempfile
-import time
 
 import numpy as np
 import onnxruntime as ort
 
 import peers
+import timer
 
 
 def by_ort(model, feed, exact):
@@ -73,16 +73,10 @@ def measure(model, a, folder):
     for path in a.ingot.split(","):
         for cc in a.cc.split(","):
             who[f"{os.path.basename(path)}-{cc}"] = by_ingot(model, feed, path, cc, a.march, folder)
-    least = dict.fromkeys(who, float("inf"))
-    end = time.monotonic() + a.seconds * len(who)
-    while time.monotonic() < end:
-        for k, (run, _) in who.items():
-            run()  # brings its own data into the caches
-            for _ in range(3):
-                start = time.thread_time_ns()
-                run()
-                least[k] = min(least[k], time.thread_time_ns() - start)
-    print(f"{os.path.basename(model)[:-5]:32}" + "  ".join(f"{k} {v / 1e3:.1f}" for k, v in least.items()), flush=True)
+    runs = {k: run for k, (run, _) in who.items()}
+    once = sum(timer.minima(runs, 1).values())
+    least = timer.minima(runs, max(3, int(a.seconds * len(who) / (2 * once))), count=1)
+    print(f"{os.path.basename(model)[:-5]:32}" + "  ".join(f"{k} {v * 1e6:.1f}" for k, v in least.items()), flush=True)
     exact = who["ort-exact"][1]()
     for k, (run, out) in who.items():
         run()

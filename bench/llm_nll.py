@@ -28,7 +28,7 @@ def by_ingot(path, march, text):
     return json.loads(got.stdout)["nll"]
 
 
-def quantise(source, kind, to):
+def quantize(source, kind, to):
     p = L.llama_model_quantize_default_params()
     p.ftype = getattr(L, "LLAMA_FTYPE_MOSTLY_" + kind)
     p.nthread = 1
@@ -56,7 +56,7 @@ def main():
         for kind in o.to.split(","):
             ours, theirs = os.path.join(folder, "ours.gguf"), os.path.join(folder, "theirs.gguf")
             subprocess.run([INGOT, "quantize", source, "--type", kind, "-o", ours, "--quiet"], check=True, stdout=subprocess.DEVNULL)
-            quantise(source, kind, theirs)
+            quantize(source, kind, theirs)
             got = llama.likelihood(theirs, TEXT)
             print(f"| {kind} | {by_ingot(ours, o.march, text):.4f} | {by_ingot(theirs, o.march, text):.4f} | {got['nll']:.4f} | {got['nll_by_token']:.4f} |", flush=True)
 

@@ -7,10 +7,9 @@ The programs have 1 to 10 million iterations. Engine ref walks the tree; the oth
 each in its own process. The minimum CPU time over the rounds counts, including start and compilation. All must print the same.
 """
 import os
-import resource
-import subprocess
 import sys
 import tempfile
+import timer
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
@@ -117,12 +116,8 @@ print(total)
 
 
 def once(path, engine):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    got = subprocess.run([INGOT, "run", path, "--engine", engine], capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if got.returncode:
-        sys.exit(f"{engine}: {got.stderr}")
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, got.stdout
+    seconds, got = timer.child([INGOT, "run", path, "--engine", engine])
+    return seconds, got.stdout
 
 
 def main():

@@ -3,7 +3,7 @@
 
 usage: mksense.py OUT.onnx
 
-Input f32[1,128,192,1], three times side by side, channels first; batch normalisation already folded into convolutions;
+Input f32[1,128,192,1], three times side by side, channels first; batch normalization already folded into convolutions;
 every stride-2 depthwise convolution has an explicit pad in front; ReLU6 is written as Max and Min; each branch ends
 in a mean, a matrix product 1280x863, a bias and a sigmoid; the result is the mean of the two. Weights are random
 from a fixed seed and scaled so that activations stay near 1; the last biases lie around -4, so that

@@ -1,6 +1,6 @@
 """Exports a network of timm with torch: `build/torch/bin/python bench/mktimm.py NAME OUT.onnx` (224x224, random weights, without its training parts).
 
-`make torch` installs that Python. Statistics of normalisations are those of a few random images, so that activations keep a size.
+`make torch` installs that Python. Statistics of normalizations are those of a few random images, so that activations keep a size.
 """
 import sys
 
@@ -9,7 +9,7 @@ import torch
 
 
 def settle(model, size):
-    """One pass in training mode: batch normalisation takes its statistics from what it sees."""
+    """One pass in training mode: batch normalization takes its statistics from what it sees."""
     for m in model.modules():
         if isinstance(m, torch.nn.modules.batchnorm._BatchNorm):
             m.momentum = 1.0

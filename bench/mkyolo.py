@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a YOLO-like detector with NonMaxSuppression inside, as a script exports it: mkyolo.py OUT.onnx [SIDE] [WIDTH] [CLASSES]
 
-Defaults: 320 pixels, 16 channels in the first layer, 80 classes. Backbone of convolutions with batch normalisation and SiLU, C2f
+Defaults: 320 pixels, 16 channels in the first layer, 80 classes. Backbone of convolutions with batch normalization and SiLU, C2f
 blocks (Split, bottlenecks, Concat), SPPF (three chained MaxPools), a two-way neck with Resize, heads of three scales; boxes
 by a softmax over 16 bins and a weighted sum, scores by Sigmoid. Selected boxes, scores and classes are gathered from what
 NonMaxSuppression returns, so the number of rows depends on the image. Weights are random from a fixed seed.
@@ -38,7 +38,7 @@ class Net:
         return names[0] if outputs == 1 else names
 
     def conv(self, x, cin, cout, kernel=3, stride=1):
-        """Convolution, batch normalisation with drawn statistics, SiLU."""
+        """Convolution, batch normalization with drawn statistics, SiLU."""
         fan = cin * kernel * kernel
         w = self.floats(self.rng.standard_normal((cout, cin, kernel, kernel)) * np.sqrt(2 / fan))
         y = self.op("Conv", x, w, kernel_shape=[kernel, kernel], strides=[stride, stride], pads=[kernel // 2] * 4)

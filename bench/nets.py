@@ -1,7 +1,7 @@
 """Networks for images, written as exporters write them: bench/nets.py NAME... writes them into build/bench/nets; no name lists all.
 
 The architectures are the published ones, layer by layer (depth, width, strides, where activations and squeeze-excite blocks sit),
-at 224x224 unless said. Batch normalisation is folded into the convolution before it, as both exporters of torch do, except
+at 224x224 unless said. Batch normalization is folded into the convolution before it, as both exporters of torch do, except
 where nothing precedes it (DenseNet) and in U-Net, which keeps it as a training graph would.
 """
 import os

@@ -1,7 +1,7 @@
 """Networks that come from files: quantized, half precision, the Sense graph, timm, and the real models that `make test` fetches.
 
 Half precision: all floats of the graph are f16 or bf16, inputs and outputs stay f32 and are cast, as converters leave them.
-The int8 networks are the float ones through ONNX Runtime's own quantiser: QDQ form, activations u8, weights s8 per channel, ranges from four
+The int8 networks are the float ones through ONNX Runtime's own quantizer: QDQ form, activations u8, weights s8 per channel, ranges from four
 random images. Real models keep their graphs; only the shapes of their inputs are fixed to those of the data they are measured with.
 """
 import json
@@ -35,8 +35,8 @@ def finish(m, feed, path, count=None):
     os.replace(path + ".tmp", path)
 
 
-def quantised(of, form="QDQ", weights="QInt8"):
-    """form: QDQ, QOperator, or dynamic, whose activations are quantised while it runs."""
+def quantized(of, form="QDQ", weights="QInt8"):
+    """form: QDQ, QOperator, or dynamic, whose activations are quantized while it runs."""
     def write(path, make):
         import logging
 
@@ -140,12 +140,12 @@ def put(name, title, write, **facts):
 
 
 put("sense", "Sense graph", sense, at_least=(1.9, 1.25), aim=(2.2, 1.5), gmac=0.25)
-put("resnet50-int8", "int8 QDQ ResNet-50 (u8 x s8 per channel)", quantised("resnet50"), at_least=(1.15, 1.1), aim=(1.4, 1.35), int8=True)
-put("mobilenetv2-int8", "int8 QDQ MobileNetV2", quantised("mobilenetv2"), at_least=(1.25, 1.15), aim=(1.6, 1.5), int8=True)
-put("resnet18-int8", "int8 QDQ ResNet-18 (u8 x s8 per channel)", quantised("resnet18"), int8=True)
-put("resnet18-dynamic", "int8 ResNet-18, quantised while running", quantised("resnet18", "dynamic", "QUInt8"), int8=True)
-put("efficientnet-u8u8", "int8 EfficientNet-B0 (QOperator, u8 x u8)", quantised("efficientnet-b0", "QOperator", "QUInt8"), int8=True)
-put("vit-int8", "int8 QDQ ViT-B/16", quantised("vit-b16"), int8=True)
+put("resnet50-int8", "int8 QDQ ResNet-50 (u8 x s8 per channel)", quantized("resnet50"), at_least=(1.15, 1.1), aim=(1.4, 1.35), int8=True)
+put("mobilenetv2-int8", "int8 QDQ MobileNetV2", quantized("mobilenetv2"), at_least=(1.25, 1.15), aim=(1.6, 1.5), int8=True)
+put("resnet18-int8", "int8 QDQ ResNet-18 (u8 x s8 per channel)", quantized("resnet18"), int8=True)
+put("resnet18-dynamic", "int8 ResNet-18, quantized while running", quantized("resnet18", "dynamic", "QUInt8"), int8=True)
+put("efficientnet-u8u8", "int8 EfficientNet-B0 (QOperator, u8 x u8)", quantized("efficientnet-b0", "QOperator", "QUInt8"), int8=True)
+put("vit-int8", "int8 QDQ ViT-B/16", quantized("vit-b16"), int8=True)
 for of, what in (("resnet50", "ResNet-50"), ("mobilenetv2", "MobileNetV2"), ("convnext-t", "ConvNeXt-T"), ("bert-tiny", "BERT-tiny"), ("minilm", "MiniLM")):
     put(of + "-f16", "f16 " + what, narrowed(of, "FLOAT16"), half=True)
     put(of + "-bf16", "bf16 " + what, narrowed(of, "BFLOAT16"), half=True)

@@ -3,23 +3,23 @@
 
     bench/pgo.py [--cc gcc] [--rounds N] [--bolt] [--models N]
 
-The baseline is build/ingot, or, with another compiler than make takes, ingot built by it (build-tuned/CC-baseline). Then it is built instrumented, runs that on the ten networks below (as plain C and for vectors) and on a text for the
-tokeniser, and builds it again with the profile (build-tuned/CC-pgo/ingot). The time that each of them takes to make C of the ten networks is measured in turn: CPU
-time of the process, medians over rounds. bench/tuned.py builds its other rows with the functions of this file.
+The baseline is build/ingot, or, with another compiler than make takes, ingot built by it (build-pgo/CC-baseline). Then it is built instrumented, runs that on the ten networks below (as plain C and for vectors) and on a text for the
+tokenizer, and builds it again with the profile (build-pgo/CC-pgo/ingot). The time that each of them takes to make C of the ten networks is measured in turn: CPU
+time of the process, medians over rounds. bench/pgo_gains.py builds its other rows with the functions of this file.
 """
 import argparse
 import glob
 import os
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
+import timer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 BUILD = os.path.join(ROOT, "build")
-TUNED = os.path.join(ROOT, "build-tuned")
+PGO_BUILDS = os.path.join(ROOT, "build-pgo")
 MODELS = ("resnet18", "resnet50", "mobilenetv2", "mobilenetv3-large", "efficientnet-b0", "densenet121", "squeezenet", "shufflenetv2", "bert-tiny", "gru")
 
 
@@ -37,12 +37,12 @@ def ten_models():
 
 def make(name, cc, flags, keep=False):
     """ingot built with these flags; keep: what lies beside the objects stays there."""
-    where = os.path.join(TUNED, name)
+    where = os.path.join(PGO_BUILDS, name)
     if not keep:
         shutil.rmtree(where, ignore_errors=True)
     for old in glob.glob(os.path.join(where, "**", "*.o"), recursive=True) + glob.glob(os.path.join(where, "*.a")) + glob.glob(os.path.join(where, "ingot")):
         os.remove(old)
-    got = subprocess.run(["make", "-C", ROOT, "-j", str(os.cpu_count()), f"BUILD=build-tuned/{name}", f"CC={cc}", f"CFLAGS={flags} -Wno-error", f"build-tuned/{name}/ingot"],
+    got = subprocess.run(["make", "-C", ROOT, "-j", str(os.cpu_count()), f"BUILD=build-pgo/{name}", f"CC={cc}", f"CFLAGS={flags} -Wno-error", f"build-pgo/{name}/ingot"],
                          capture_output=True, text=True)
     if got.returncode:
         print(f"bench: {name}: {got.stderr.strip()[-600:]}", file=sys.stderr)
@@ -52,13 +52,13 @@ def make(name, cc, flags, keep=False):
 
 def text_file():
     """Some megabytes of words and numbers."""
-    path = os.path.join(TUNED, "text")
+    path = os.path.join(PGO_BUILDS, "text")
     if not os.path.exists(path):
         parts = []
         for name in sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")) + glob.glob(os.path.join(ROOT, "src", "*", "*.c"))):
             with open(name, encoding="utf-8") as f:
                 parts.append(f.read())
-        os.makedirs(TUNED, exist_ok=True)
+        os.makedirs(PGO_BUILDS, exist_ok=True)
         with open(path, "w", encoding="utf-8") as f:
             f.write("".join(parts) * 2)
     return path
@@ -70,16 +70,11 @@ def vocab():
 
 
 def cpu_seconds(cmd, **how):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    got = subprocess.run(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **how)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if got.returncode:
-        sys.exit(f"bench: {' '.join(cmd)}: {got.stderr.decode()[-300:]}")
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return timer.child(cmd, **how)[0]
 
 
 def compile_one(ingot, model, march="avx512"):
-    return cpu_seconds([ingot, "compile", model, "--march", march, "--quiet", "--no-selftest", "-o", os.path.join(TUNED, "out.c")])
+    return cpu_seconds([ingot, "compile", model, "--march", march, "--quiet", "--no-selftest", "-o", os.path.join(PGO_BUILDS, "out.c")])
 
 
 def tokenize(ingot):
@@ -107,7 +102,7 @@ def with_profile(name, cc, base, models):
 
 def profile(name, cc, base, models):
     """A profile of ingot's own work, in the folder of that build; whether there is one."""
-    where = os.path.join(TUNED, name)
+    where = os.path.join(PGO_BUILDS, name)
     clang = "clang" in cc
     if clang and not profdata(cc):
         print("bench: clang needs llvm-profdata: package llvm", file=sys.stderr)
@@ -127,7 +122,7 @@ def profile(name, cc, base, models):
 def use_profile(name, cc, base):
     """ingot built with the profile in that folder."""
     if "clang" in cc:
-        merged = os.path.join(TUNED, name, "merged.profdata")
+        merged = os.path.join(PGO_BUILDS, name, "merged.profdata")
         return make(name, cc, f"{base} -fprofile-use={merged} -Wno-profile-instr-unprofiled -Wno-profile-instr-out-of-date -Wno-backend-plugin", keep=True)
     return make(name, cc, f"{base} -fprofile-use -fprofile-partial-training -fprofile-correction -Wno-missing-profile", keep=True)
 

@@ -15,7 +15,6 @@ A speed is the time of the float model divided by that of the quantized one, on 
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 
@@ -28,6 +27,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "test", "make"))
 import quantized  # noqa: E402
 from mkquantize import Reader, images  # noqa: E402
+import timer  # noqa: E402
 
 INGOT = os.path.join(ROOT, "build", "ingot")
 OUT = os.path.join(ROOT, "build", "bench", "quantize")
@@ -49,10 +49,8 @@ def data(model, seed, n):
 
 def turn(program, seconds=0.5):
     """Processor time of a run in ms."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = json.loads(subprocess.run([program, "--bench", str(seconds)], capture_output=True, text=True, check=True).stdout.splitlines()[-1])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000 / said["n"]
+    used, got = timer.child([program, "--bench", str(seconds)])
+    return used * 1000 / json.loads(got.stdout.splitlines()[-1])["n"]
 
 
 def times(models, *how, seconds=0.5, rounds=5):
@@ -93,7 +91,7 @@ def row(name):
 
 
 def beside_ort(names):
-    print("| network | SQNR dB | ONNX Runtime's quantiser | C, steps | its own, steps | size | float C, ms | C, ms |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| network | SQNR dB | ONNX Runtime's quantizer | C, steps | its own, steps | size | float C, ms | C, ms |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in names or ("mobilenetv2", "resnet18", "bert-tiny"):
         row(name)
 

@@ -46,7 +46,7 @@ def theirs(source, to, path):
     p = llama_cpp.llama_model_quantize_default_params()
     p.ftype, p.nthread, p.allow_requantize = FILE_TYPE[to], 1, True
     if llama_cpp.llama_model_quantize(source.encode(), path.encode(), ctypes.byref(p)):
-        sys.exit(f"llama.cpp does not quantise {source} to {to}")
+        sys.exit(f"llama.cpp does not quantize {source} to {to}")
 
 
 def perplexity(path, text):

@@ -10,13 +10,13 @@ geometric mean over all networks, and the CPU seconds of ingot itself. Exit code
 import argparse
 import math
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 
 import peers
+import timer
 
 LEAST, LEAST_MEAN = 0.97, 0.99
 
@@ -36,11 +36,8 @@ def code_of(lib):
 
 def seconds_of(ingot, model, march):
     """Seconds of processor of `ingot compile`."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as d:
-        subprocess.run([ingot, "compile", model, "--march", march, "--quiet", "-o", os.path.join(d, "m.c")], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        return timer.child([ingot, "compile", model, "--march", march, "--quiet", "-o", os.path.join(d, "m.c")])[0]
 
 
 def ratio_of(model, versions, march, threads, rounds, ms):

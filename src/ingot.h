@@ -84,7 +84,7 @@ IngotStatus ingot_open_bytes(Ingot *m, const void *data, size_t n, const char *n
  * entries share the arena, store equal weights once and keep separate state. Set dimensions,
  * shapes, constants and state of this model on *more, before anything is made from m. Everything
  * else is set on m. The entry is named after its path. ingot_free(m) frees *more. */
-IngotStatus ingot_also(Ingot *m, const char *path, Ingot **more);
+IngotStatus ingot_open_also(Ingot *m, const char *path, Ingot **more);
 
 /* Tokenizer. The vocabulary comes from a GGUF file, a tokenizer.json, a SentencePiece
  * tokenizer.model, or a folder with one of these. It is independent of the open model. Ids and
@@ -143,7 +143,7 @@ IngotStatus ingot_set_threads(Ingot *m, int n, const char *api, int grain);
 typedef struct IngotTune {
   const char *file;                  /* NULL: $XDG_CACHE_HOME/ingot/tune, or ~/.cache/ingot/tune */
   const char *cc, *march, *optimize; /* as in IngotBuild */
-  void (*said)(void *user, const char *line); /* trials and speed-ups; may be NULL */
+  void (*on_progress)(void *user, const char *line); /* trials and speed-ups; may be NULL */
   void *user;
 } IngotTune;
 IngotStatus ingot_set_tuned(Ingot *m, const char *file);
@@ -205,32 +205,33 @@ IngotStatus ingot_input_file(Ingot *m, const char *path);
 IngotStatus ingot_import(Ingot *m, int symbolic);
 
 /* Passes to run and callbacks. All fields may be NULL or 0. Dumps arrive in order. */
-typedef struct IngotPipe {
+typedef struct IngotPassOptions {
   const char *start, *stop, *skip, *dump;
   int check; /* verify the IR after every pass */
-  void (*dumped)(void *user, const char *pass, const char *text, size_t n);
-  void (*timed)(void *user, const char *pass, double ms, uint32_t before, uint32_t after);
+  void (*on_dump)(void *user, const char *pass, const char *text, size_t n);
+  void (*on_time)(void *user, const char *pass, double ms, uint32_t before, uint32_t after);
   void *user;
   int brief; /* dumps shorten constants of more than 16 elements */
-} IngotPipe;
-IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe);
+} IngotPassOptions;
+IngotStatus ingot_passes(Ingot *m, const IngotPassOptions *pipe);
 /* Programs quantize the activations that they multiply with quantized weights: int8, 32 elements
  * per scale. They do not if ingot_set_precise was called or if the model asks for floats. Engines
  * that evaluate the graph never do, unless this call makes them, so that the rest can be compared.
  * It imports the model; afterwards no program can be made from it. */
-IngotStatus ingot_round_blocks(Ingot *m);
+IngotStatus ingot_round_activations(Ingot *m);
 /* Explains, one line each, why values keep their own buffer instead of being fused into their
  * users, and the family, reason and estimated time of every kernel. */
 IngotStatus ingot_explain(Ingot *m, const char **text, size_t *n);
-/* Text form of the graph or program in its current state. If side is not NULL, *side receives large
- * constants. */
-IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside);
+/* Text form of the graph or program in its current state. If weights is not NULL, *weights receives
+ * large constants. */
+IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **weights,
+                        size_t *nweights);
 /* Text form for reading: constants of more than 16 elements are shortened. ingot_open refuses it.
  */
 IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n);
 
 /* The model as C. Texts stay valid until ingot_free. */
-typedef struct IngotC {
+typedef struct IngotCodegen {
   const char *name;
   uint64_t literal_bytes; /* store weights up to this size as numbers; 0: 256 KiB */
   const char *weights; /* "literal", "text", "file": NAME.bin, "pointer": argument; NULL: by size */
@@ -244,20 +245,20 @@ typedef struct IngotC {
   int split; /* split kernels into up to 64 compilation units, -DNAME_PART=0 and so on; 0: one unit.
                 ingot_build with 0 selects a number by code size and compiles in parallel */
   const char *cpp; /* ingot_write_c: path of a C++ header to write; NULL: none */
-} IngotC;
-IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
+} IngotCodegen;
+IngotStatus ingot_emit_c(Ingot *m, const IngotCodegen *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);
 
 /* Writes C files. None appears before all are complete. weights: file for the weights, if they are
  * not part of the C; without o->weights this is so above 8 MB. */
-IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
+IngotStatus ingot_write_c(Ingot *m, const IngotCodegen *o, const char *source, const char *header,
                           const char *weights);
 
 /* Writes a folder for a build system: C, an example program, build files, and a README with sizes.
  * Files of an earlier export (listed in .ingot-export) are replaced, others never.
  * ingot_check_export refuses early whatever is wrong regardless of the model. */
 typedef struct IngotExport {
-  IngotC c;           /* name is required; only weights and selftest of the rest are used */
+  IngotCodegen c;     /* name is required; only weights and selftest of the rest are used */
   const char *kind;   /* "cmake", "make", "zephyr", "arduino", "platformio", "esp-idf" or "rust" */
   const char *folder; /* created if it does not exist */
 } IngotExport;
@@ -279,7 +280,7 @@ IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n);
  * product: .o, .a, .so (each with a header), .wasm, or else a program (tools/runner.c). WebAssembly
  * needs clang and wasm-ld and comes with .mjs and .d.mts files; its default march is simd128. */
 typedef struct IngotBuild {
-  IngotC c; /* name: prefix of C names; NULL: stem of output */
+  IngotCodegen c; /* name: prefix of C names; NULL: stem of output */
   const char *output;
   const char *cc;       /* NULL: $CC, else cc; may contain arguments, separated by blanks */
   const char *march;    /* target (see ingot_set_target) or a CPU as for -march=; NULL: native */
@@ -289,24 +290,24 @@ typedef struct IngotBuild {
                         instead of text */
   int chats, system; /* ingot_player: refuse early a model whose chat template is missing, or lacks
                         a system message */
-  const char *via;   /* "llvm": object code from LLVM, without a C compiler; NULL: C */
-  const char *triple; /* with LLVM: TRIPLE[,CPU[,FEATURES]]; NULL: from march */
-  const char *target; /* "wasm": output is OUT.wasm; NULL: by suffix */
-  const char *preset; /* "balanced", "max", "dev" or "size": defaults of optimize and lto (see
-                         ingot_presets); NULL: balanced */
-  int lto;            /* link-time optimization; .o and .a: compile as one unit */
-  int relaxed;     /* allow reassociation of floating-point sums; refused if results differ from the
-                      strict build by more than ingot_diff allows */
+  const char *backend; /* "llvm": object code from LLVM, without a C compiler; NULL: C */
+  const char *triple;  /* with LLVM: TRIPLE[,CPU[,FEATURES]]; NULL: from march */
+  const char *target;  /* "wasm": output is OUT.wasm; NULL: by suffix */
+  const char *preset;  /* "balanced", "max", "dev" or "size": defaults of optimize and lto (see
+                          ingot_presets); NULL: balanced */
+  int lto;             /* link-time optimization; .o and .a: compile as one unit */
+  int fast_math;   /* allow reassociation of floating-point sums; refused if results differ from the
+                    strict build by more than ingot_diff allows */
   const char *pgo; /* profile-guided optimization: "": generated inputs or prompts; FILE.npz; a
                       folder of them; a list of prompts (JSON or lines); NULL: off */
   int bolt;        /* programs: optimize the binary layout with llvm-bolt and a run-time profile */
   double seconds;  /* measuring time per step, for programs on arrays; 0: 1 */
   int no_files;    /* ingot_script_build: as in IngotScript, during the trace */
-  void (*said)(void *user, const char *line); /* every command that is started; may be NULL */
+  void (*on_command)(void *user, const char *line); /* every command that is started; may be NULL */
   void *user;
 } IngotBuild;
 IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
-/* Report of a PGO build: a build with lto, relaxed, pgo or bolt, given directly or by a preset.
+/* Report of a PGO build: a build with lto, fast_math, pgo or bolt, given directly or by a preset.
  * Such a build also writes the product without these options (OUT.baseline, OUT.baseline.so),
  * measures all steps in turn and reports the speed-up of each. The text is empty after other
  * builds. Profiles are cached in ~/.cache/ingot; ingot_clean removes them. */
@@ -321,17 +322,17 @@ IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
  * o->output is ignored. *program is NULL, with a warning, if it is not cached and no C compiler is
  * found. */
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program);
-int ingot_talks(const Ingot *m); /* 1 if the open model is a language model */
+int ingot_is_language_model(const Ingot *m); /* 1 if the open model is a language model */
 /* Removes all cached programs, profiles and code of ingot_keep_code in the default folder; returns
  * their number and bytes. ingot_cache_list lists them, least recently used first, as lines or JSON.
  * Code of engine c is limited to 2 GiB. No model need be open. */
 IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes);
 IngotStatus ingot_cache_list(Ingot *m, int json, const char **text, size_t *n);
 
-/* Runs a language model in this process, as bytecode. ingot_speech returns the tables that a chat
- * program contains. ingot_feed runs n ids, 1 to chunk, after the first `position` ids of the
+/* Runs a language model in this process, as bytecode. ingot_chat_model returns the tables that a
+ * chat program contains. ingot_feed runs n ids, 1 to chunk, after the first `position` ids of the
  * context, and writes the logits of the last one. */
-typedef struct IngotSpeech {
+typedef struct IngotChatModel {
   const void *vocab; /* tokenizer in its compiled form */
   size_t nvocab;
   uint64_t context, chunk, logits;
@@ -340,12 +341,12 @@ typedef struct IngotSpeech {
   const char *none;                                     /* why the template is missing, or NULL */
   int trims;
   const char *prompt; /* see ingot_bake_prompt */
-} IngotSpeech;
-IngotStatus ingot_speech(Ingot *m, IngotSpeech *out);
+} IngotChatModel;
+IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out);
 /* Builds a library like the program of ingot_player: functions lm_*, declared in a header next to
  * it. Sets only the texts and trims of *out. */
 IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
-                                 IngotSpeech *out);
+                                 IngotChatModel *out);
 IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits);
 
 /* Quantizes the open model and writes it in its own format: ONNX with QuantizeLinear and related
@@ -356,8 +357,9 @@ typedef struct IngotQuantize {
    * ranges are computed at run time), or weights only: "weights8", "weights4", "f16", "bf16" */
   const char *method;
   /* Language models (GGUF, safetensors): weight type such as "Q8_0", or a mixture as in llama.cpp,
-   * such as "Q4_K_M". Writes GGUF. Of the other fields only keep is used, with names of tensors. */
-  const char *to;
+   * such as "Q4_K_M". Writes GGUF. Of the other fields only exclude is used, with names of tensors.
+   */
+  const char *type;
   /* An .npz of arrays named like the inputs, or a folder of such files (docs/quantize.md). data is
    * for calibration, holdout measures the error. Default of holdout: the last fifth of data. */
   const char *data, *holdout;
@@ -365,11 +367,11 @@ typedef struct IngotQuantize {
                             several */
   const char *activations; /* "u8" (default) or "s8" */
   int symmetric;           /* zero point of activations is the middle of the range */
-  const char *per;         /* scale of weights per "channel" (default), "tensor" or "group" */
+  const char *granularity; /* scale of weights per "channel" (default), "tensor" or "group" */
   uint32_t block;          /* weights per group; 0: 32 */
   int bias_correction, equalize;
-  const char *const *keep; /* nodes not to quantize: names, with * and ? */
-  uint32_t nkeep;
+  const char *const *exclude; /* nodes not to quantize: names, with * and ? */
+  uint32_t nexclude;
   /* Minimum SQNR of the outputs in dB; with label, the maximum loss of accuracy in points. Layers
    * are measured one by one, and the most costly ones stay as they are until the budget is met.
    * NULL: quantize all layers. */
@@ -387,28 +389,28 @@ typedef struct IngotLayer {
 } IngotLayer;
 
 /* Error of one output over all examples. */
-typedef struct IngotOutputLoss {
+typedef struct IngotOutputError {
   const char *name;
   double sqnr, mse, max_error; /* float outputs; else NaN */
   uint64_t elements, changed;  /* other outputs: number of elements, and of different ones */
-} IngotOutputLoss;
+} IngotOutputError;
 
 /* Error of the quantized model. The means weight all float outputs equally. */
-typedef struct IngotLoss {
+typedef struct IngotQuantError {
   uint32_t examples; /* 0: nothing was measured */
   double sqnr, mse, max_error;
   double accuracy, was; /* accuracy of the quantized and of the original model in percent, with
                            label; else NaN */
-  const IngotOutputLoss *output;
+  const IngotOutputError *output;
   uint32_t noutput; /* in the order of the model */
-} IngotLoss;
+} IngotQuantError;
 
 typedef struct IngotQuantized {
   const char *method, *calibrate; /* methods used */
   const IngotLayer *layer;
   uint32_t nlayer;
   uint64_t before, after; /* bytes of the model files */
-  IngotLoss data, holdout;
+  IngotQuantError data, holdout;
 } IngotQuantized;
 /* Writes o->output. *out is valid until ingot_free. */
 IngotStatus ingot_quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
@@ -454,15 +456,15 @@ typedef struct IngotTrain {
   /* Gradient accumulation steps: parts of a batch whose gradients are added in order. Processes
    * started by mpirun share the parts; results are bit-identical for any number of processes. 0:
    * number of processes. */
-  uint64_t shares;
+  uint64_t accumulate;
   int recompute;      /* loops recompute activations in the backward pass instead of storing them */
   const char *engine; /* c, jit, vm or interp; NULL: c, else (without a C compiler) jit or vm */
-  const char *checkpoint; /* file to resume from, if it exists; NULL: OUTPUT.checkpoint */
-  double every;           /* seconds between checkpoints; negative: 5 */
-  int in_place;           /* output may be the model file, which is replaced */
-  void (*said)(void *user, const IngotProgress *p); /* called after steps; may be NULL */
+  const char *checkpoint;  /* file to resume from, if it exists; NULL: OUTPUT.checkpoint */
+  double checkpoint_every; /* seconds between checkpoints; negative: 5 */
+  int in_place;            /* output may be the model file, which is replaced */
+  void (*on_progress)(void *user, const IngotProgress *p); /* called after steps; may be NULL */
   /* Called after every epoch, first for the epochs in a checkpoint. May be NULL. */
-  void (*ended)(void *user, const IngotEpoch *e);
+  void (*on_epoch)(void *user, const IngotEpoch *e);
   void *user;
 } IngotTrain;
 
@@ -479,7 +481,7 @@ typedef struct IngotTrained {
  * and recompute are used. The file has NAME_train(arena, inputs, label, &loss), NAME_run(arena,
  * inputs, outputs) with the current weights, NAME_reset, NAME_save and NAME_load. ram[0]: bytes of
  * arena, stack, inputs and outputs. ram[1]: the same without recompute, else 0. */
-IngotStatus ingot_train_c(Ingot *m, const IngotTrain *o, const IngotC *c, const char *source,
+IngotStatus ingot_train_c(Ingot *m, const IngotTrain *o, const IngotCodegen *c, const char *source,
                           const char *header, const char *weights, uint64_t ram[2]);
 /* Writes o->output. *out is valid until ingot_free. */
 IngotStatus ingot_train(Ingot *m, const IngotTrain *o, IngotTrained *out);
@@ -536,7 +538,7 @@ int ingot_input_decides(const Ingot *m, uint32_t i);
 
 /* An input or output as the open model declares it, before import. name is NULL after the last, and
  * for formats that declare nothing. *out is valid until ingot_free. */
-typedef struct IngotDeclared {
+typedef struct IngotPortInfo {
   const char *name;
   const char *type;  /* as text: f32[batch,3,8,8], sequence of i64[] */
   const char *dtype; /* element type of a tensor; NULL: not a tensor */
@@ -544,8 +546,8 @@ typedef struct IngotDeclared {
   uint32_t rank;
   const int64_t *dim;        /* -1: symbolic or unknown */
   const char *const *symbol; /* name of a symbolic dimension, or NULL */
-} IngotDeclared;
-IngotStatus ingot_declared(Ingot *m, int is_output, uint32_t i, IngotDeclared *out);
+} IngotPortInfo;
+IngotStatus ingot_declared(Ingot *m, int is_output, uint32_t i, IngotPortInfo *out);
 
 /* Engines:
  * - "vm" runs the passes, if necessary, and the program as bytecode
@@ -594,23 +596,23 @@ IngotStatus ingot_run(Ingot *m, const char *engine, uint64_t seed);
 /* Runs the model on arrays of the caller, repeatedly.
  * - in: arrays in the order, types and shapes of ingot_input_info (strings as rows of bytes). They
  * are not copied. dtype NULL: not given, only for inputs with a default value.
- * - room: memory for every output, or none. It must not overlap inputs or other outputs. With data
+ * - out: memory for every output, or none. It must not overlap inputs or other outputs. With data
  * NULL, the result stays in memory of m until the next call.
  * - ingot_output returns shapes and addresses of the results. Engines c and jit write directly into
- * room that is aligned to its elements and fits the largest shape; other results are copied.
+ * memory that is aligned to its elements and fits the largest shape; other results are copied.
  * State carries over between calls. After INGOT_BAD_INPUT or INGOT_USAGE caused by the arrays, m
  * stays usable; only state may have changed. */
-typedef struct IngotRoom {
+typedef struct IngotOutBuffer {
   void *data;
   uint64_t bytes;
-} IngotRoom;
+} IngotOutBuffer;
 typedef struct IngotCall {
   const char *engine; /* NULL: the first one */
   uint64_t seed;      /* seed of random operators */
   const IngotTensor *in;
   uint32_t nin;
-  const IngotRoom *room;
-  uint32_t nroom; /* 0, or the number of outputs */
+  const IngotOutBuffer *out;
+  uint32_t nout; /* 0, or the number of outputs */
 } IngotCall;
 IngotStatus ingot_call(Ingot *m, const IngotCall *o);
 /* Prepares an engine, so that the first ingot_call is as fast as the others. Engine c compiles.
@@ -665,13 +667,13 @@ IngotStatus ingot_diff(Ingot *m, const IngotTensor *have, const IngotTensor *wan
  * unchanged. The others were fused or rewritten.
  * - ingot_expose_some exposes only the listed values.
  * - ingot_output_origin returns the node of an output as text.
- * - ingot_cut keeps one value and the nodes at most depth steps before it (0: all). Values that
- * these nodes read become inputs, named like the outputs of ingot_expose. */
+ * - ingot_extract_subgraph keeps one value and the nodes at most depth steps before it (0: all).
+ * Values that these nodes read become inputs, named like the outputs of ingot_expose. */
 IngotStatus ingot_expose(Ingot *m);
 IngotStatus ingot_stored(Ingot *m, const uint32_t **value, uint32_t *n);
 IngotStatus ingot_expose_some(Ingot *m, const uint32_t *value, uint32_t n);
 const char *ingot_output_origin(const Ingot *m, uint32_t i);
-IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth);
+IngotStatus ingot_extract_subgraph(Ingot *m, uint32_t value, uint32_t depth);
 /* Inputs of the last run. */
 IngotTensor ingot_used_input(const Ingot *m, uint32_t i);
 IngotStatus ingot_write_inputs(Ingot *m, const char *path); /* .npz */
@@ -751,7 +753,7 @@ typedef struct IngotScript {
   const volatile int
       *stop; /* nonzero, set by a thread or signal handler, ends the program; may be NULL */
   /* Receives at the end, for every hot loop, how it ran or why it was interpreted; may be NULL. */
-  void (*said)(void *user, const char *line);
+  void (*on_loop)(void *user, const char *line);
   int eager;    /* compile loops before their first iteration, even if that does not pay */
   int no_files; /* refuse file access; modules, which are source code, are still read */
 } IngotScript;
@@ -764,7 +766,7 @@ IngotStatus ingot_script_open(Ingot *m, const char *path, const char *function,
 /* Compiles the whole program to a native one that prints the same, or to C if the output is OUT.c.
  * Shapes that depend on data are refused (INGOT_UNSUPPORTED) with their location. The program is
  * traced once, without computing tensors or writing files. Only output, cc, optimize, sanitize,
- * no_files and said of o are used. */
+ * no_files and on_command of o are used. */
 IngotStatus ingot_script_build(Ingot *m, const char *path, const IngotBuild *o);
 /* Runs a program line by line. `write` receives printed text, values and errors. ingot_repl_line
  * returns 1 if the text is incomplete; pass it again with the next line appended. ingot_repl_new

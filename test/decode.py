@@ -97,7 +97,7 @@ PROMPTS = [
 ]
 
 
-def tokeniser(path):
+def tokenizer(path):
     import gguf
     from tokenizers import Tokenizer, models, pre_tokenizers
     fields = gguf.GGUFReader(path).fields
@@ -145,7 +145,7 @@ def nll(s, ids):
 
 def real(library, path):
     """All prompts with floats, on vectors that every x86-64 has, as plain loops take minutes; with blocks and bytes those where no second token is near."""
-    encode, wrong = tokeniser(path), []
+    encode, wrong = tokenizer(path), []
     s = Session(library, path, "c", "sse2", precise=True, context=128, every=1)
     y = s.feed(encode("The capital of France is"), 64)[-1]
     best = [(int(i), float(y[i])) for i in y.argsort()[::-1][:5]]

@@ -1,7 +1,7 @@
 """Networks through both exporters of torch, compiled to C and compared with ONNX Runtime: `make torch`.
 
 Runs with the Python of build/torch (test/requirements-torch.txt): exporters.py [--only PATTERN,..] [--exporter dynamo|script]. Weights
-are random, also the statistics of normalisations, which fresh networks have at 0 and 1; images are small where the network allows
+are random, also the statistics of normalizations, which fresh networks have at 0 and 1; images are small where the network allows
 it. Models stay in build/exporters, so that a second run exports nothing. Every line is a network and an exporter: agrees (with the
 largest difference, in parts of the largest answer), DIFFERS, or what refused it: torch, ONNX Runtime, ingot or the C compiler.
 """

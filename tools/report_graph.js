@@ -2,8 +2,8 @@
  *
  * In: kernels and buffers. Out: boxes in layers. Method: a box stands below all that it reads (longest path). An edge over a few layers has a
  * bend in each, longer ones are short stubs until an end of theirs is selected: so work grows with the edges. Orders within layers follow the
- * mean place of neighbours, down and up in turn; places are the nearest to those means that keep the order and a distance (regression with
- * order, by pooling neighbours that collide). Only what is seen is drawn; from afar boxes are one path for each family.
+ * mean place of neighbors, down and up in turn; places are the nearest to those means that keep the order and a distance (regression with
+ * order, by pooling neighbors that collide). Only what is seen is drawn; from afar boxes are one path for each family.
  */
 
 const GAP_X = 26, GAP_Y = 34, SPAN = 14, LINES = 6;
@@ -218,9 +218,9 @@ function graph_view() {
     on = i;
     if (move) center(b); else later();
   }
-  const neighbour = (i, step) => { const row = box.map((b, j) => j).filter(j => box[j].layer === box[i].layer).sort((a, b) => box[a].x - box[b].x); return row[row.indexOf(i) + step]; };
+  const neighbor = (i, step) => { const row = box.map((b, j) => j).filter(j => box[j].layer === box[i].layer).sort((a, b) => box[a].x - box[b].x); return row[row.indexOf(i) + step]; };
   const nearest = (i, some) => some.reduce((best, j) => best === undefined || Math.abs(box[j].x - box[i].x) < Math.abs(box[best].x - box[i].x) ? j : best, undefined);
-  const KEYS = { ArrowDown: i => nearest(i, box[i].out) ?? (i + 1 < box.length ? i + 1 : i), ArrowUp: i => nearest(i, box[i].into) ?? (i ? i - 1 : i), ArrowLeft: i => neighbour(i, -1), ArrowRight: i => neighbour(i, 1),
+  const KEYS = { ArrowDown: i => nearest(i, box[i].out) ?? (i + 1 < box.length ? i + 1 : i), ArrowUp: i => nearest(i, box[i].into) ?? (i ? i - 1 : i), ArrowLeft: i => neighbor(i, -1), ArrowRight: i => neighbor(i, 1),
     Home: () => 0, End: () => box.length - 1 };
   picture.addEventListener('keydown', e => {
     if (e.key === '+' || e.key === '=') zoom(1.25);

@@ -7,7 +7,7 @@
  * run times. A model with state continues from step to step. Generated inputs differ in every step;
  * given ones stay. Measured runs also continue, and restart when the state is full. ingot contains
  * the text of this file and compiles it with a table that describes the model (tools/model.h).
- * src/io/zip.h, which the Makefile puts before this text, reads archives as `ingot run` does;
+ * src/io/zip.h, which tools/embed.txt puts before this text, reads archives as `ingot run` does;
  * written archives are uncompressed. Needs only POSIX. Exit codes are those of ingot. */
 #include <errno.h>
 #include <stdio.h>

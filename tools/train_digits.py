@@ -85,7 +85,7 @@ def channel(v):
 
 
 def norm(x, scale, bias, mean=None, var=None):
-    """Batch normalisation; takes the statistics of x itself when none are given."""
+    """Batch normalization; takes the statistics of x itself when none are given."""
     if mean is None:
         mean, var = x.mean((0, 2, 3)), x.var((0, 2, 3))
     inv = 1 / np.sqrt(var + EPSILON)

@@ -70,21 +70,21 @@ class Tensor(Structure):
                 ("bytes", c_uint64)]
 
 
-class Room(Structure):
+class OutBuffer(Structure):
     _fields_ = [("data", c_void_p), ("bytes", c_uint64)]
 
 
 class Call(Structure):
-    _fields_ = [("engine", c_char_p), ("seed", c_uint64), ("input", POINTER(Tensor)), ("nin", c_uint32), ("room", POINTER(Room)),
-                ("nroom", c_uint32)]
+    _fields_ = [("engine", c_char_p), ("seed", c_uint64), ("input", POINTER(Tensor)), ("nin", c_uint32), ("out", POINTER(OutBuffer)),
+                ("nout", c_uint32)]
 
 
-class Declared(Structure):
+class PortInfo(Structure):
     _fields_ = [("name", c_char_p), ("type", c_char_p), ("dtype", c_char_p), ("has_shape", c_int), ("rank", c_uint32),
                 ("dim", POINTER(c_int64)), ("symbol", POINTER(c_char_p))]
 
 
-class C(Structure):
+class Codegen(Structure):
     _fields_ = [("name", c_char_p), ("literal_bytes", c_uint64), ("weights", c_char_p), ("weights_file", c_char_p), ("selftest", c_int),
                 ("debug", c_int), ("caller", c_int), ("profile", c_int), ("split", c_int), ("cpp", c_char_p)]
 
@@ -99,7 +99,7 @@ TEXT, SIZE = POINTER(c_char_p), POINTER(c_size_t)
 FUNCTIONS = (
     ("new", c_void_p, c_void_p), ("free", None, c_void_p), ("message_count", c_uint32, c_void_p),
     ("message", c_char_p, c_void_p, c_uint32, POINTER(c_int)), ("open", c_int, c_void_p, c_char_p),
-    ("open_bytes", c_int, c_void_p, c_char_p, c_size_t, c_char_p), ("declared", c_int, c_void_p, c_int, c_uint32, POINTER(Declared)),
+    ("open_bytes", c_int, c_void_p, c_char_p, c_size_t, c_char_p), ("declared", c_int, c_void_p, c_int, c_uint32, POINTER(PortInfo)),
     ("set_dim", c_int, c_void_p, c_char_p), ("set_shape", c_int, c_void_p, c_char_p, c_int), ("set_target", c_int, c_void_p, c_char_p),
     ("set_precise", c_int, c_void_p), ("optimize_for", c_int, c_void_p, c_char_p), ("set_ram", c_int, c_void_p, c_char_p),
     ("set_threads", c_int, c_void_p, c_int, c_char_p, c_int), ("set_state", c_int, c_void_p, c_char_p),
@@ -109,8 +109,8 @@ FUNCTIONS = (
     ("output_count", c_uint32, c_void_p), ("output_info", Tensor, c_void_p, c_uint32), ("output", Tensor, c_void_p, c_uint32),
     ("ready", c_int, c_void_p, c_char_p), ("call", c_int, c_void_p, POINTER(Call)), ("run", c_int, c_void_p, c_char_p, c_uint64), ("reset", c_int, c_void_p),
     ("write_outputs", c_int, c_void_p, c_char_p), ("memory", c_int, c_void_p, POINTER(Memory)),
-    ("emit_c", c_int, c_void_p, POINTER(C), TEXT, SIZE, TEXT, SIZE),
-    ("write_c", c_int, c_void_p, POINTER(C), c_char_p, c_char_p, c_char_p),
+    ("emit_c", c_int, c_void_p, POINTER(Codegen), TEXT, SIZE, TEXT, SIZE),
+    ("write_c", c_int, c_void_p, POINTER(Codegen), c_char_p, c_char_p, c_char_p),
     ("inspect", c_int, c_void_p, c_int, TEXT, SIZE), ("llvm", c_uint32), ("keep_code", c_int, c_void_p, c_char_p),
     ("load_code", c_int, c_void_p, POINTER(c_int)), ("guard_new", c_void_p, c_void_p, c_void_p), ("guard_end", None, c_void_p),
     ("set_guard", c_int, c_void_p, c_void_p),

@@ -17,25 +17,28 @@ from typing import Any, Iterator, Mapping, Sequence, Union
 
 import numpy as np
 
-from ._lib import TEXT, C, Model, System, Unsupported, Usage, library
-from ._net import Net
+from ._lib import TEXT, Codegen, Model, System, Unsupported, Usage, library
+from ._net import LOG, Net
 from .session import processors
 
 Message = Mapping[str, str]
 
 
+SAID = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+
+
 class Build(Structure):
-    _fields_ = [("c", C), *((name, c_char_p) for name in ("output", "cc", "march", "optimize", "sanitize")), ("arrays", c_int),
-                ("chats", c_int), ("system", c_int), *((name, c_char_p) for name in ("via", "triple", "target", "preset")), ("lto", c_int),
-                ("relaxed", c_int), ("pgo", c_char_p), ("bolt", c_int), ("seconds", c_double), ("no_files", c_int),
-                ("said", c_void_p), ("user", c_void_p)]
+    _fields_ = [("c", Codegen), *((name, c_char_p) for name in ("output", "cc", "march", "optimize", "sanitize")), ("arrays", c_int),
+                ("chats", c_int), ("system", c_int), *((name, c_char_p) for name in ("backend", "triple", "target", "preset")), ("lto", c_int),
+                ("fast_math", c_int), ("pgo", c_char_p), ("bolt", c_int), ("seconds", c_double), ("no_files", c_int),
+                ("on_command", c_void_p), ("user", c_void_p)]
 
 
 class Language(Structure):
     _fields_ = [("context", c_uint64), ("chunk", c_uint64), ("every", c_int), ("cache", c_char_p)]
 
 
-class Speech(Structure):
+class ChatModel(Structure):
     _fields_ = [("vocab", c_void_p), ("nvocab", c_size_t), *((name, c_uint64) for name in ("context", "chunk", "logits")),
                 ("token_bytes", c_double), ("kv_bytes", c_double),
                 *((name, c_char_p) for name in ("open", "open_system", "system", "ask", "next", "none")), ("trims", c_int), ("prompt", c_char_p)]
@@ -55,7 +58,7 @@ class Stream(Structure):
 IDS = POINTER(c_uint32)
 FUNCTIONS = (("open_vocab", c_int, c_void_p, c_char_p), ("tokenize", c_int, c_void_p, c_char_p, c_size_t, c_uint32, POINTER(IDS), POINTER(c_size_t)),
              ("detokenize", c_int, c_void_p, IDS, c_size_t, c_uint32, TEXT, POINTER(c_size_t)), ("set_language", c_int, c_void_p, POINTER(Language)),
-             ("player_library", c_int, c_void_p, POINTER(Build), TEXT, POINTER(Speech)))
+             ("player_library", c_int, c_void_p, POINTER(Build), TEXT, POINTER(ChatModel)))
 OWN = (("reset", None, c_void_p), ("prefill", c_int, c_void_p, c_void_p, c_size_t, c_void_p), ("position", c_int64, c_void_p), ("rewind", c_int, c_void_p, c_int64),
        ("tokenize", c_int64, c_char_p, c_size_t, c_char_p, c_int, c_void_p, c_size_t, c_void_p, c_size_t),
        ("detokenize", c_size_t, POINTER(Stream), c_int32, c_void_p), ("ends", c_int, c_int32), ("why", c_char_p, c_int),
@@ -139,16 +142,25 @@ class LLM(_Texts):
             m.call("set_threads", self.threads, None, 0)
         if precise:
             m.call("set_precise")
-        found, speech = c_char_p(), Speech()
-        m.call("player_library", ctypes.byref(Build(march=march.encode() if march else None, optimize=b"3")), ctypes.byref(found), ctypes.byref(speech))
+        found, chat = c_char_p(), ChatModel()
+        steps: list[bytes] = []
+
+        def say(_: int, step: bytes) -> None:
+            if not steps:
+                LOG.info("%s: compiling, which takes a while the first time", self.path)
+            steps.append(step)
+
+        said = SAID(say)
+        build = Build(march=march.encode() if march else None, optimize=b"3", said=ctypes.cast(said, c_void_p))
+        m.call("player_library", ctypes.byref(build), ctypes.byref(found), ctypes.byref(chat))
         self.library = os.fsdecode(found.value or b"")
         day = time.strptime(date, "%Y-%m-%d") if date else time.localtime()
         self._chat: dict[str, str | None] = {}
         for name in ("open", "open_system", "system", "ask", "next"):
-            text = getattr(speech, name)
+            text = getattr(chat, name)
             self._chat[name] = None if text is None else re.sub("\x01([^\x02]*)\x02", lambda form: time.strftime(form[1], day), text.decode("utf-8", "surrogateescape"))
-        self._no_chat = speech.none.decode() if speech.none else "the model has no chat template"
-        self._trims = bool(speech.trims)
+        self._no_chat = chat.none.decode() if chat.none else "the model has no chat template"
+        self._trims = bool(chat.trims)
         self._load()
 
     def _load(self) -> None:

@@ -22,7 +22,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence, Union
 import numpy as np
 
 from . import _background
-from ._lib import Declared, Error, Model, Unsupported, Usage, library, said
+from ._lib import Error, Model, PortInfo, Unsupported, Usage, library, said
 from ._program import Program, describe, rows_of, stored, strings_of
 from ._types import DTYPES, as_array
 
@@ -173,7 +173,7 @@ class Net:
     def _declared(m: Model, is_output: bool) -> list[Port]:
         out: list[Port] = []
         while True:
-            d = Declared()
+            d = PortInfo()
             m.call("declared", is_output, len(out), ctypes.byref(d))
             if not d.name:
                 return out

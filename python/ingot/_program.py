@@ -11,7 +11,7 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from ._lib import C, Call, Memory, Model, Room, Tensor, Usage, chars, said
+from ._lib import Call, Codegen, Memory, Model, OutBuffer, Tensor, Usage, chars, said
 from ._types import DTYPES, NAMES, STORED
 
 
@@ -55,7 +55,7 @@ class Program:
         self.decides = {name: given[name].tobytes() for i, (name, _, _) in enumerate(self.inputs)
                         if name in given and model.lib.ingot_input_decides(model.m, i)}
         self.tensors = (Tensor * len(self.inputs))()
-        self.rooms = (Room * len(self.outputs))()
+        self.rooms = (OutBuffer * len(self.outputs))()
         self.records: list[Any] = [None] * len(self.inputs)
         self.seen: list[Any] = [None] * len(self.inputs)
         found = ctypes.c_int(0)
@@ -149,12 +149,12 @@ class Program:
 
     def emit_c(self, name: str) -> tuple[str, str]:
         with self.lock:
-            source, header = self.model.text("emit_c", ctypes.byref(C(name=chars(name))), count=2)
+            source, header = self.model.text("emit_c", ctypes.byref(Codegen(name=chars(name))), count=2)
         return source, header
 
     def write_c(self, name: str, source: str, header: str, weights: str) -> None:
         with self.lock:
-            self.model.call("write_c", ctypes.byref(C(name=chars(name))), source.encode(), header.encode(), weights.encode())
+            self.model.call("write_c", ctypes.byref(Codegen(name=chars(name))), source.encode(), header.encode(), weights.encode())
 
     def abandon(self) -> None:
         """Of another process: its threads are not here, so that it cannot be ended."""

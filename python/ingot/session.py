@@ -1,6 +1,6 @@
 """ONNX Runtime's spelling: a program that says `import onnxruntime as ort` says `import ingot as ort` instead.
 
-In: what InferenceSession of ONNX Runtime takes. Out: what it gives. Options that say how ONNX Runtime works (graph optimisation,
+In: what InferenceSession of ONNX Runtime takes. Out: what it gives. Options that say how ONNX Runtime works (graph optimization,
 arenas, execution modes) are taken and change nothing; intra_op_num_threads and enable_profiling are obeyed. Everything runs on the CPU.
 """
 from __future__ import annotations

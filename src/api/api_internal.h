@@ -108,9 +108,9 @@ typedef struct LastRun {
   Arena once; /* lasts until the next run: results and call arguments */
   Tensor **in, **out;
   u32 nin, nout;
-  Tensor **raw;          /* inputs before strings became bytes */
-  const char ***text;    /* strings of outputs */
-  const IngotRoom *room; /* memory of the caller for outputs, or NULL */
+  Tensor **raw;                     /* inputs before strings became bytes */
+  const char ***text;               /* strings of outputs */
+  const IngotOutBuffer *out_buffer; /* memory of the caller for outputs, or NULL */
 } LastRun;
 
 /* Results of the last C generation. */
@@ -155,7 +155,7 @@ typedef struct Entries {
   VEC(Ingot *) also; /* further models, with the same Ctx */
   const char *entry; /* prefix of its functions; NULL: single model */
   bool joined;       /* all programs share one arena */
-  bool shares;       /* and state of the same name */
+  bool share_state;  /* and state of the same name */
 } Entries;
 
 struct Ingot {
@@ -222,14 +222,14 @@ typedef struct CompileRequest { /* how to make a program */
   Aim aim;
   u64 bands; /* arena size in bytes that row tiling aims at; 0: off */
 } CompileRequest;
-void api_compile(Ingot *m, const IngotPipe *pipe, const CompileRequest *how);
+void api_compile(Ingot *m, const IngotPassOptions *pipe, const CompileRequest *how);
 const Target *api_program_target(const Ingot *m); /* target of its code */
 /* Restores the imported graph before another program is made: passes change it. */
 void api_restore_graph(Ingot *m);
-void api_run_passes(Ingot *m, const IngotPipe *pipe); /* all passes, once */
-void api_need_single_entry(const Ingot *m);           /* refuses several models */
-void api_need_single_variant(const Ingot *m);         /* refuses several variants */
-void api_compile_variants(Ingot *m);                  /* runs the passes for every variant */
+void api_run_passes(Ingot *m, const IngotPassOptions *pipe); /* all passes, once */
+void api_need_single_entry(const Ingot *m);                  /* refuses several models */
+void api_need_single_variant(const Ingot *m);                /* refuses several variants */
+void api_compile_variants(Ingot *m);                         /* runs the passes for every variant */
 u32 api_param_count(const Ingot *m);
 Str api_param_name(const Ingot *m, u32 i);
 Str api_result_name(const Ingot *m, u32 i);
@@ -276,8 +276,8 @@ void api_run_ref(Ingot *m, const RefOptions *o);
 /* Names of the targets of all variants. */
 const char *api_march_text(Ingot *m, const Target *one);
 /* plays: add the functions of lm_c.c if m is a language model. */
-EmitFacts api_emit(Ingot *m, const IngotC *o, bool plays, StrBuf *source, StrBuf *header);
-EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
+EmitFacts api_emit(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *source, StrBuf *header);
+EmitFacts api_write_c(Ingot *m, const IngotCodegen *options, const char *source_path,
                       const char *header_path, const char *weights_path);
 /* Are the weights large enough to go to a file by default? */
 bool api_wants_weights_file(const Ingot *m);
@@ -289,9 +289,9 @@ double api_read_bandwidth(const void *at, size_t n);
 /* player_build.c */
 void api_key_self(Ctx *c, StrBuf *t); /* identity of this ingot, for cache keys */
 void api_key_file(Ctx *c, StrBuf *t, const char *path);
-const LmAssets *api_speech(Ingot *m);   /* NULL: not a language model */
-i64 api_context_length(const Ingot *m); /* positions of the KV cache */
-double api_kv_bytes(const Ingot *m);    /* bytes per position of the KV cache */
+const LmAssets *api_chat_assets(Ingot *m); /* NULL: not a language model */
+i64 api_context_length(const Ingot *m);    /* positions of the KV cache */
+double api_kv_bytes(const Ingot *m);       /* bytes per position of the KV cache */
 /* Texts of the chat template with the date filled in. */
 ChatFormat api_chat_texts(Ingot *m, const LmAssets *s);
 
@@ -312,9 +312,9 @@ bool cache_folder_trusted(Ctx *c, const char *folder); /* warns if not */
 
 /* spawn.c */
 typedef struct TempDir {
-  char path[200];                             /* "": none */
-  const Ctx *c;                               /* context whose guard owns the folder */
-  void (*said)(void *user, const char *line); /* receives every command; may be NULL */
+  char path[200];                                   /* "": none */
+  const Ctx *c;                                     /* context whose guard owns the folder */
+  void (*on_command)(void *user, const char *line); /* receives every command; may be NULL */
   void *user;
 } TempDir;
 typedef VEC(const char *) ArgVec; /* argument vector; append NULL before use */
@@ -484,7 +484,7 @@ const Jit *api_code_jit(Ingot *m); /* the arena is m->kept.jit_arena */
 void api_check_jit(Ingot *m, int status);
 void api_bench_jit(Bench *a);
 void api_close_jit(Ingot *m);
-void api_check_via(Ctx *c, const IngotBuild *o); /* refuses options of generated C */
+void api_check_backend(Ctx *c, const IngotBuild *o); /* refuses options of generated C */
 void api_need_plain(Ingot *m); /* refuses models whose objects would lack functions */
 /* Object file of a model after the passes; name: prefix of its functions. */
 void api_object(Ingot *m, const IngotBuild *o, const char *name, StrBuf *to);
@@ -506,7 +506,7 @@ const Engine *api_engine_for(const Ingot *m, const char *name,
                              unsigned flags); /* and that can run m */
 
 /* requant_gguf.c */
-void api_requantise(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
+void api_requantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
 
 /* bytecode.c */
 bool api_is_bytecode(const Ingot *m);                  /* is the open model bytecode? */

@@ -80,11 +80,11 @@ static void report_line(Tuner *t, const char *fmt, ...) __attribute__((format(pr
 static void report_line(Tuner *t, const char *fmt, ...) {
   char line[1024];
   va_list ap;
-  if (!t->o->said) return;
+  if (!t->o->on_progress) return;
   va_start(ap, fmt);
   vsnprintf(line, sizeof line, fmt, ap);
   va_end(ap);
-  t->o->said(t->o->user, line);
+  t->o->on_progress(t->o->user, line);
 }
 
 /* ---- builds ---- */
@@ -159,7 +159,7 @@ static void build_load(Ctx *c, void *arg) {
   TuneBuild *k = a->to;
   const IngotTune *o = a->t->o;
   IngotBuild b = {.output = a->path, .cc = o->cc, .optimize = o->optimize};
-  b.c = (IngotC){.name = "model", .selftest = -1, .caller = 1};
+  b.c = (IngotCodegen){.name = "model", .selftest = -1, .caller = 1};
   CodeSize size = api_build(k->m, &b);
   k->handle = dlopen(a->path, RTLD_NOW | RTLD_LOCAL);
   if (!k->handle) fail(c, ERR_system, LOC_NONE, "the kernels cannot be loaded: %s", dlerror());

@@ -25,7 +25,7 @@ static void add_run(Ctx *c, const ProductBuild *b, ArgVec *w, const char *progra
   const ArgVec *run = &b->work.run.at[0];
   add(c, w, program);
   for (u32 i = 0; i < run->n; i++) add(c, w, run->at[i]);
-  if (!b->speaks) argv_add(c, w, "--bench 0.5");
+  if (!b->chats) argv_add(c, w, "--bench 0.5");
   add(c, w, NULL);
 }
 

@@ -73,7 +73,7 @@ static void begin(Ctx *c, ProductBuild *b, const BuildConfig *v, ArgVec *w) {
   argv_target(c, w, b->m);
   argv_threads(c, w, b->m);
   if (b->preset->debug) add(c, w, "-g");
-  if (v->relaxed) argv_add(c, w, fast_math_flags);
+  if (v->fast_math) argv_add(c, w, fast_math_flags);
   if (v->lto && links(b)) argv_add(c, w, b->chain.lto);
   for (u32 i = 0; i < v->profile.n; i++) add(c, w, v->profile.at[i]);
   /* llvm-bolt splits functions itself */
@@ -259,8 +259,8 @@ static void put_player(Ctx *c, ProductBuild *b, const LmAssets *s, StrBuf *t) {
 }
 
 /* Prints the main file of a program: a chat program, or one on arrays. */
-static void put_main(Ctx *c, ProductBuild *b, bool speaks, StrBuf *t) {
-  const LmAssets *s = speaks ? api_speech(b->m) : NULL;
+static void put_main(Ctx *c, ProductBuild *b, bool chats, StrBuf *t) {
+  const LmAssets *s = chats ? api_chat_assets(b->m) : NULL;
   u32 threads = b->m->p->threads > 1 && !b->m->codegen.openmp ? b->m->p->threads : 1;
   if (s)
     sb_put(t, player_text, player_text_size);
@@ -273,14 +273,14 @@ static void put_main(Ctx *c, ProductBuild *b, bool speaks, StrBuf *t) {
 
 /* A chat program is optimized with the model. A program on arrays is compiled once, with the first
  * and plainest configuration. */
-static ArgVec compile_main(Ctx *c, ProductBuild *b, const BuildConfig *v, bool speaks) {
-  if (!speaks && b->runner.n) return b->runner;
+static ArgVec compile_main(Ctx *c, ProductBuild *b, const BuildConfig *v, bool chats) {
+  if (!chats && b->runner.n) return b->runner;
   StrBuf text = sb_new(&c->keep);
   BuildConfig strict = *v;
-  strict.relaxed = false;
-  put_main(c, b, speaks, &text);
-  ArgVec main = compile(c, b, &strict, speaks ? "player-main.c" : "runner-main.c", &text, 1);
-  if (!speaks) b->runner = main;
+  strict.fast_math = false;
+  put_main(c, b, chats, &text);
+  ArgVec main = compile(c, b, &strict, chats ? "player-main.c" : "runner-main.c", &text, 1);
+  if (!chats) b->runner = main;
   return main;
 }
 
@@ -302,8 +302,8 @@ static ArgVec compile_guard(Ctx *c, ProductBuild *b) {
 
 /* Links the code as a program. */
 static const char *make_program(Ctx *c, ProductBuild *b, const BuildConfig *v, const ArgVec *object,
-                                bool speaks, const char *what) {
-  ArgVec main = compile_main(c, b, v, speaks), guard = compile_guard(c, b), all = {0};
+                                bool chats, const char *what) {
+  ArgVec main = compile_main(c, b, v, chats), guard = compile_guard(c, b), all = {0};
   add_all(c, &all, object);
   add_all(c, &all, &main);
   add_all(c, &all, &guard);
@@ -314,8 +314,8 @@ static const char *make_program(Ctx *c, ProductBuild *b, const BuildConfig *v, c
 void build_compile(Ctx *c, ProductBuild *b, BuildConfig *v) {
   const char *source = str_text(c, str_fmt(c, "%s.c", b->name));
   u32 parts = v->lto && !links(b) ? 1 : b->parts;
-  StrBuf text = v->relaxed ? fast_math_source(c, &b->source) : b->source;
-  ArgVec object = b->o->via ? assemble(c, b) : compile(c, b, v, source, &text, parts);
+  StrBuf text = v->fast_math ? fast_math_source(c, &b->source) : b->source;
+  ArgVec object = b->o->backend ? assemble(c, b) : compile(c, b, v, source, &text, parts);
   const char *path = tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "%s-product", v->step)));
   b->size.text = b->size.data = 0;
   for (u32 i = 0; i < object.n; i++) {
@@ -327,29 +327,30 @@ void build_compile(Ctx *c, ProductBuild *b, BuildConfig *v) {
   v->product = b->kind == PD_object    ? join(c, b, path, &object)
                : b->kind == PD_archive ? archive(c, b, path, &object)
                : b->kind == PD_shared  ? link(c, b, v, PD_shared, path, &object)
-                                       : make_program(c, b, v, &object, b->speaks, "product");
+                                       : make_program(c, b, v, &object, b->chats, "product");
   if (b->kind == PD_program) v->program = v->product;
   if (v->program && b->kind != PD_program)
-    v->program = make_program(c, b, v, &object, b->speaks, "program");
+    v->program = make_program(c, b, v, &object, b->chats, "program");
   if (v->arrays)
-    v->arrays = b->speaks ? make_program(c, b, v, &object, false, "arrays") : v->program;
+    v->arrays = b->chats ? make_program(c, b, v, &object, false, "arrays") : v->program;
 }
 
 /* Emits the C of the model for the next configurations, and other source files. */
 void build_text(Ctx *c, ProductBuild *b) {
   const IngotBuild *o = b->o;
-  IngotC *ic = &b->ic;
+  IngotCodegen *ic = &b->ic;
   *ic = o->c;
   ic->name = b->name;
   bool measured = pgo_wanted(o) && pgo_can_measure(c, b);
   ic->caller = ic->caller || b->kind == PD_program || measured;
   if (!ic->split) ic->split = PARTS_LIMIT;
   api_compile_variants(b->m);
-  if (o->via) {
+  if (o->backend) {
     api_need_single_variant(b->m);
     ic->selftest = -1;
   }
-  if (!o->via && !ic->weights && api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES) ic->weights = "file";
+  if (!o->backend && !ic->weights && api_weight_bytes(b->m) > WEIGHTS_FILE_BYTES)
+    ic->weights = "file";
   if (ic->weights && !strcmp(ic->weights, "pointer") && b->kind == PD_program)
     fail(c, ERR_usage, LOC_NONE,
          "--weights pointer: expected .o, .a or .so; a program contains its weights");
@@ -359,7 +360,7 @@ void build_text(Ctx *c, ProductBuild *b) {
   b->facts = api_emit(b->m, ic, b->kind != PD_program, &b->source, &b->header);
   b->size.arena = b->facts.arena_bytes;
   b->parts = ic->split == PARTS_LIMIT ? parts_wanted(b->facts.code_bytes) : 1;
-  b->speaks = b->kind == PD_program && !o->arrays && api_speech(b->m);
+  b->chats = b->kind == PD_program && !o->arrays && api_chat_assets(b->m);
   if (!b->m->written.blob.n) return;
   build_file(c, tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "%s.bin", b->name))),
              blob_file(b->m));
@@ -442,11 +443,11 @@ static void check_build(Ingot *m, const IngotBuild *o) {
     wasm_check(m, o);
     return;
   }
-  if (o->triple && !o->via) fail(c, ERR_usage, LOC_NONE, "--triple needs --backend llvm");
-  if (o->via) api_check_via(c, o);
-  if (o->via && product_kind(o->output) == PD_program)
+  if (o->triple && !o->backend) fail(c, ERR_usage, LOC_NONE, "--triple needs --backend llvm");
+  if (o->backend) api_check_backend(c, o);
+  if (o->backend && product_kind(o->output) == PD_program)
     fail(c, ERR_unsupported, LOC_NONE, "--backend llvm: expected OUT.o, OUT.a or OUT.so");
-  if (o->via && (o->preset || pgo_wanted(o)))
+  if (o->backend && (o->preset || pgo_wanted(o)))
     fail(c, ERR_unsupported, LOC_NONE,
          "--backend llvm does not use a C compiler: leave out --preset, --lto, --pgo, --bolt and "
          "--fast-math");
@@ -462,7 +463,7 @@ static void check_build(Ingot *m, const IngotBuild *o) {
   if (pgo_wanted(o)) path[n++] = pgo_baseline_path(c, o->output);
   preset_find(c, o->preset);
   files_plan(c, path, n);
-  if (!o->via || product_kind(o->output) == PD_shared) api_need_compiler(c, o->cc);
+  if (!o->backend || product_kind(o->output) == PD_shared) api_need_compiler(c, o->cc);
   if (pgo_wanted(o)) pgo_check(m, o);
 }
 
@@ -470,9 +471,9 @@ static void check_build(Ingot *m, const IngotBuild *o) {
 static void set_machine(Ingot *m, const IngotBuild *o) {
   if (o->march)
     api_march(m, o->march, o->cc);
-  else if (o->via && o->triple)
+  else if (o->backend && o->triple)
     api_march(m, "scalar", NULL);
-  else if (o->via)
+  else if (o->backend)
     api_target_host(m);
   else
     api_target_native(m, o->cc);
@@ -485,19 +486,19 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   check_build(m, o);
   if (product_kind(o->output) == PD_wasm) return wasm_build(m, o);
   b.preset = preset_find(c, o->preset);
-  b.folder.said = o->said;
+  b.folder.on_command = o->on_command;
   b.folder.user = o->user;
-  if (o->said) {
+  if (o->on_command) {
     StrBuf t = sb_new(&c->keep);
     sb_fmt(&t, "preset %s: ", b.preset->name);
     preset_text(b.preset, &t);
-    o->said(o->user, sb_cstr(&t));
+    o->on_command(o->user, sb_cstr(&t));
   }
   if (b.preset->aim != AIM_time && !m->codegen.aim_given && !m->passed) {
     b.aims_elsewhere = pgo_wanted(o) && !m->codegen.ram;
     if (!b.aims_elsewhere) m->codegen.aim = b.preset->aim;
   }
-  if (o->via) api_need_plain(m);
+  if (o->backend) api_need_plain(m);
   set_machine(m, o);
   b.kind = product_kind(o->output);
   b.name = o->c.name ? o->c.name : build_stem(c, o->output, b.kind);
@@ -516,7 +517,7 @@ static void check(Ingot *m, const IngotBuild *o) {
   else
     api_need_compiler(c, o->cc);
   bool wasm = o->output && product_kind(o->output) == PD_wasm;
-  if (o->march && !o->via && !wasm) api_need_vectors(m, o->march, o->cc);
+  if (o->march && !o->backend && !wasm) api_need_vectors(m, o->march, o->cc);
 }
 
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o) {

@@ -22,7 +22,7 @@ typedef struct Preset {
 typedef struct BuildConfig {
   const char *step;     /* name in tables and of its files */
   const char *optimize; /* level after -O */
-  bool lto, relaxed, relocs;
+  bool lto, fast_math, relocs;
   ArgVec profile;      /* flags that record or use a profile */
   const char *product; /* file in the folder */
   const char *program; /* program with the same code, to measure; NULL: none */
@@ -63,11 +63,11 @@ typedef struct ProductBuild {
   TempDir folder;
   const char *name; /* prefix of C names */
   CodeSize size;
-  IngotC ic;
+  IngotCodegen ic;
   StrBuf source, header;
   EmitFacts facts;
   u32 parts;
-  bool speaks;   /* the program around it chats */
+  bool chats;    /* the program around it is a chat program */
   ArgVec runner; /* objects of the program around it, if it does not chat */
   ArgVec guard;  /* objects of a CPU check that runs before main */
   /* PGO builds: */
@@ -78,7 +78,7 @@ typedef struct ProductBuild {
   u32 measures;           /* 0: not measured */
   double load;            /* load average of the machine during the measurement */
   const char *unmeasured; /* why it was not measured */
-  IngotDiff relaxed;      /* name NULL: not relaxed */
+  IngotDiff fast_math;    /* name NULL: without fast_math */
   bool profiled, from_cache;
   u32 nfunction;          /* functions of the model */
   VEC(const char *) idle; /* functions that did not run */

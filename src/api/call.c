@@ -35,7 +35,7 @@ static Tensor *wrap_input(Ingot *m, u32 i, const IngotTensor *x) {
 }
 
 /* Copies results that an engine could not write in place. */
-static void copy_outputs(Ingot *m, const IngotRoom *room, u32 n) {
+static void copy_outputs(Ingot *m, const IngotOutBuffer *room, u32 n) {
   for (u32 i = 0; i < n; i++) {
     Tensor *t = m->run.out[i];
     u64 bytes = tensor_bytes(t);
@@ -56,15 +56,15 @@ static bool overlaps(const void *a, u64 na, const void *b, u64 nb) {
 
 /* Results are written while inputs are read, in any order. */
 static void check_no_overlap(Ingot *m, const IngotCall *o) {
-  for (u32 i = 0; i < o->nroom; i++) {
-    const IngotRoom *r = &o->room[i];
+  for (u32 i = 0; i < o->nout; i++) {
+    const IngotOutBuffer *r = &o->out[i];
     if (!r->data) continue;
     for (u32 k = 0; k < o->nin; k++)
       if (o->in[k].dtype && overlaps(r->data, r->bytes, o->in[k].data, o->in[k].bytes))
         fail(m->c, ERR_usage, LOC_NONE, "the memory for output '%s' overlaps input '%s'",
              show(m->c, api_result_name(m, i)), show(m->c, api_param_name(m, k)));
     for (u32 k = 0; k < i; k++)
-      if (o->room[k].data && overlaps(r->data, r->bytes, o->room[k].data, o->room[k].bytes))
+      if (o->out[k].data && overlaps(r->data, r->bytes, o->out[k].data, o->out[k].bytes))
         fail(m->c, ERR_usage, LOC_NONE, "the memory for output '%s' overlaps that for output '%s'",
              show(m->c, api_result_name(m, i)), show(m->c, api_result_name(m, k)));
   }
@@ -74,11 +74,11 @@ static void run(Ingot *m, const IngotCall *o) {
   Ctx *c = m->c;
   api_need(c, o, "the call options");
   u32 nin = api_param_count(m), nout = ingot_output_count(m);
-  if (o->nin != nin || (o->nroom && o->nroom != nout))
+  if (o->nin != nin || (o->nout && o->nout != nout))
     fail(c, ERR_usage, LOC_NONE, "found %u inputs and memory for %u outputs; expected %u and %u",
-         o->nin, o->nroom, nin, nout);
+         o->nin, o->nout, nin, nout);
   if (nin) api_need(c, o->in, "the inputs");
-  if (o->nroom) api_need(c, o->room, "the memory for outputs");
+  if (o->nout) api_need(c, o->out, "the memory for outputs");
   check_no_overlap(m, o);
   api_clear_run(m);
   arena_clear(&m->run.once);
@@ -88,9 +88,9 @@ static void run(Ingot *m, const IngotCall *o) {
   m->run.nin = nin;
   m->run.nout = nout;
   api_check_pins(m);
-  m->run.room = o->nroom ? o->room : NULL;
+  m->run.out_buffer = o->nout ? o->out : NULL;
   m->called->run(m, o->seed);
-  copy_outputs(m, o->room, o->nroom);
+  copy_outputs(m, o->out, o->nout);
 }
 
 static void get_ready(Ingot *m, const char *engine) {
@@ -116,7 +116,7 @@ IngotStatus ingot_call(Ingot *m, const IngotCall *o) {
   IngotStatus s = ingot_ready(m, o ? o->engine : NULL);
   if (s) return s;
   s = run_ready(m, o);
-  m->run.room = NULL;
+  m->run.out_buffer = NULL;
   if (s) api_clear_run(m);
   if (s != INGOT_BAD_INPUT && s != INGOT_USAGE) return s;
   m->status = ERR_ok; /* the next call may succeed: */
@@ -131,10 +131,10 @@ int ingot_input_decides(const Ingot *m, uint32_t i) {
   return 0;
 }
 
-static void declare(Ingot *m, bool is_output, u32 i, IngotDeclared *out) {
+static void declare(Ingot *m, bool is_output, u32 i, IngotPortInfo *out) {
   Ctx *c = m->c;
   api_need(c, out, "a pointer to the declaration");
-  *out = (IngotDeclared){0};
+  *out = (IngotPortInfo){0};
   if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
   const Model *d = m->opened.model;
   if (!d || i >= (is_output ? d->noutput : d->ninput)) return;
@@ -148,7 +148,7 @@ static void declare(Ingot *m, bool is_output, u32 i, IngotDeclared *out) {
     dim[k] = x->kind == OD_value && x->value >= 0 ? x->value : -1;
     symbol[k] = name ? str_text(c, name) : NULL;
   }
-  *out = (IngotDeclared){.name = str_text(c, v->name),
+  *out = (IngotPortInfo){.name = str_text(c, v->name),
                          .type = str_text(c, str_of(c, decl_type_string(c, 0, t))),
                          .dtype = t->kind == OT_tensor && t->dt ? dtype_info[t->dt].name : NULL,
                          .has_shape = t->has_shape,
@@ -157,6 +157,6 @@ static void declare(Ingot *m, bool is_output, u32 i, IngotDeclared *out) {
                          .symbol = symbol};
 }
 
-IngotStatus ingot_declared(Ingot *m, int is_output, uint32_t i, IngotDeclared *out) {
+IngotStatus ingot_declared(Ingot *m, int is_output, uint32_t i, IngotPortInfo *out) {
   API_CALL(m, declare(m, is_output != 0, i, out));
 }

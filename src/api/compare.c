@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Position of a float among all floats of its type: neighbours differ by 1. */
+/* Position of a float among all floats of its type: neighbors differ by 1. */
 static i64 ordinal(DType dt, const void *p) {
   u64 bits = 0;
   u32 width = dtype_info[dt].bits;

@@ -202,7 +202,7 @@ static void put_language(const Ingot *m, StrBuf *t) {
 }
 
 /* All options that affect the output, in canonical form. */
-static const char *options_text(Ingot *m, const IngotC *o) {
+static const char *options_text(Ingot *m, const IngotCodegen *o) {
   StrBuf t = sb_new(&m->c->keep);
   for (u32 i = 0; i < api_entry_count(m); i++) put_given_shapes(api_entry(m, i), &t);
   put_language(m, &t);
@@ -273,17 +273,18 @@ static u64 source_hash(Ingot *m) {
 }
 
 /* Refuses options that a file with several entries does not support. */
-static void need_one_entry(Ingot *m, const IngotC *o) {
+static void need_one_entry(Ingot *m, const IngotCodegen *o) {
   static const char *const what[] = {"--caller", "--profile", "language models"};
   bool wanted[] = {o->caller, o->profile, false};
   if (api_entry_count(m) == 1) return;
-  for (u32 i = 0; i < api_entry_count(m); i++) wanted[2] |= api_speech(api_entry(m, i)) != NULL;
+  for (u32 i = 0; i < api_entry_count(m); i++)
+    wanted[2] |= api_chat_assets(api_entry(m, i)) != NULL;
   for (u32 i = 0; i < sizeof what / sizeof *what; i++)
     if (wanted[i]) fail(m->c, ERR_unsupported, LOC_NONE, "%s: expected a single model", what[i]);
 }
 
-static EmitFacts emit_late(Ingot *m, const IngotC *o, bool plays, StrBuf *source, StrBuf *header,
-                           DeferredTexts *late) {
+static EmitFacts emit_late(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *source,
+                           StrBuf *header, DeferredTexts *late) {
   Ctx *c = m->c;
   api_need(c, o->name, "the prefix of C names");
   if (!is_identifier(o->name))
@@ -353,11 +354,11 @@ EmitOptions api_query_options(const Ingot *m, const Target *target) {
                        .weights = WM_literal};
 }
 
-EmitFacts api_emit(Ingot *m, const IngotC *o, bool plays, StrBuf *source, StrBuf *header) {
+EmitFacts api_emit(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *source, StrBuf *header) {
   return emit_late(m, o, plays, source, header, NULL);
 }
 
-static void emit_texts(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
+static void emit_texts(Ingot *m, const IngotCodegen *o, const char **source, size_t *nsource,
                        const char **header, size_t *nheader) {
   Ctx *c = m->c;
   StrBuf s = sb_new(&c->keep), h = sb_new(&c->keep);
@@ -370,7 +371,7 @@ static void emit_texts(Ingot *m, const IngotC *o, const char **source, size_t *n
   api_return_text(&h, header, nheader);
 }
 
-IngotStatus ingot_emit_c(Ingot *m, const IngotC *o, const char **source, size_t *nsource,
+IngotStatus ingot_emit_c(Ingot *m, const IngotCodegen *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader) {
   api_return_text(NULL, source, nsource);
   api_return_text(NULL, header, nheader);
@@ -404,7 +405,7 @@ IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n) {
   API_CALL(m, return_weights(m, data, n));
 }
 
-static void wrap_cpp(Ingot *m, const IngotC *o, const char *header, const EmitFacts *facts,
+static void wrap_cpp(Ingot *m, const IngotCodegen *o, const char *header, const EmitFacts *facts,
                      StrBuf *to) {
   if (api_entry_count(m) > 1)
     fail(m->c, ERR_unsupported, LOC_NONE, "--cpp: expected a single model");
@@ -419,11 +420,11 @@ static void wrap_cpp(Ingot *m, const IngotC *o, const char *header, const EmitFa
 }
 
 /* Writes weights, then headers, then the source: a C file never exists without its weights. */
-EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
+EmitFacts api_write_c(Ingot *m, const IngotCodegen *options, const char *source_path,
                       const char *header_path, const char *weights_path) {
   Ctx *c = m->c;
   api_need(c, options, "the options");
-  IngotC o = *options;
+  IngotCodegen o = *options;
   StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep);
   api_need(c, source_path, "the path of the source");
   api_need(c, header_path, "the path of the header");
@@ -462,7 +463,7 @@ EmitFacts api_write_c(Ingot *m, const IngotC *options, const char *source_path,
   return facts;
 }
 
-IngotStatus ingot_write_c(Ingot *m, const IngotC *o, const char *source, const char *header,
+IngotStatus ingot_write_c(Ingot *m, const IngotCodegen *o, const char *source, const char *header,
                           const char *weights) {
   API_CALL(m, (void)api_write_c(m, o, source, header, weights));
 }

@@ -202,7 +202,7 @@ static const void *input_for(Ingot *m, const Tensor *t) {
 
 /* Memory for output i with these maximum extents: the caller's, if large enough. */
 static void *room_for(Ingot *m, u32 i, DType dt, const i64 *dim, u32 rank) {
-  const IngotRoom *r = m->run.room ? &m->run.room[i] : NULL;
+  const IngotOutBuffer *r = m->run.out_buffer ? &m->run.out_buffer[i] : NULL;
   u64 n, bytes;
   if (r && r->data && is_aligned(r->data, dt) && shape_count(dim, rank, &n) &&
       size_mul(n, dtype_bytes(dt), &bytes) && bytes <= r->bytes)
@@ -268,7 +268,7 @@ static const u8 *join_weights(Ctx *c, const Blob *blob) {
 /* Loads the library of the model; compiles it if necessary. */
 static void load(Ctx *c, Native *n) {
   StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep);
-  IngotC o = {
+  IngotCodegen o = {
       .name = "model", .literal_bytes = 4096, .selftest = -1, .split = PARTS_LIMIT, .caller = 1};
   const char *library = n->m->compiled.library;
   bool own_file = !library && (api_wants_weights_file(n->m) ||

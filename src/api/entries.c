@@ -65,7 +65,7 @@ static void add_model(Ingot *m, const char *path, Ingot **more) {
   *more = x;
 }
 
-IngotStatus ingot_also(Ingot *m, const char *path, Ingot **more) {
+IngotStatus ingot_open_also(Ingot *m, const char *path, Ingot **more) {
   if (more) *more = NULL;
   API_CALL(m, add_model(m, path, more));
 }
@@ -89,7 +89,7 @@ void api_compile_entries(Ingot *m) {
   c->here.file = m->opened.source.file;
   for (u32 body = 0; body < (m->machine.body ? m->machine.bodies.n : 1); body++) {
     for (u32 i = 0; i < n; i++) p[i] = api_program(api_entry(m, i), body);
-    progs_join(p, n, m->entries.shares);
+    progs_join(p, n, m->entries.share_state);
   }
   m->entries.joined = true;
 }

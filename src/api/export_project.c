@@ -248,7 +248,7 @@ static void export(Ingot *m, const IngotExport *o) {
   Ctx *c = m->c;
   check(m, o);
   Export x = begin(c, m, o);
-  IngotC ic = o->c;
+  IngotCodegen ic = o->c;
   if (api_entry_count(m) > 1)
     fail(c, ERR_unsupported, LOC_NONE, "expected a single model for a project");
   if (!x.kind->hosted && m->codegen.threads > 1)

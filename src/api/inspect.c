@@ -47,14 +47,14 @@ static void quote_json(Report *r, const char *before, Str s) {
 static void value_line(Report *r, Str name, const char *type, const Scale *s, bool first) {
   if (!r->json) {
     sb_fmt(&r->out, "  %s: %s", show(r->m->c, name), type);
-    if (s) sb_fmt(&r->out, ", quantised: %s", api_scale_text(r->m->c, s));
+    if (s) sb_fmt(&r->out, ", quantized: %s", api_scale_text(r->m->c, s));
     sb_puts(&r->out, "\n");
     return;
   }
   quote_json(r, first ? "{\"name\":" : ",{\"name\":", name);
   quote_json(r, ",\"type\":", str_of(r->m->c, type));
   if (s)
-    sb_fmt(&r->out, ",\"quantised\":{\"scale\":%.9g,\"zero\":%lld}", s->scale, (long long)s->zero);
+    sb_fmt(&r->out, ",\"quantized\":{\"scale\":%.9g,\"zero\":%lld}", s->scale, (long long)s->zero);
   sb_puts(&r->out, "}");
 }
 
@@ -465,13 +465,13 @@ IngotStatus ingot_pass_list(Ingot *m, const char **text, size_t *n) {
 static void explain(Ingot *m, bool json, StrBuf *out) {
   (void)json;
   api_need_single_entry(m);
-  api_run_passes(m, &(IngotPipe){.stop = "canon"});
+  api_run_passes(m, &(IngotPassOptions){.stop = "canon"});
   if (!m->g) fail(m->c, ERR_usage, LOC_NONE, "--explain: expected a graph, found a program");
   Graph *g = graph_copy(m->g); /* without the marks of fuse */
   fuse_explain(m->g, out);
   m->g = g;
   m->passed = false;
-  api_run_passes(m, &(IngotPipe){.start = "widen_f16", .stop = "lower"});
+  api_run_passes(m, &(IngotPassOptions){.start = "widen_f16", .stop = "lower"});
   family_list(m->p, out);
 }
 

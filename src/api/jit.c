@@ -130,10 +130,10 @@ static LlvmOptions object_options(Ingot *m, const IngotBuild *o, const char *nam
   return l;
 }
 
-void api_check_via(Ctx *c, const IngotBuild *o) {
+void api_check_backend(Ctx *c, const IngotBuild *o) {
   static const char *const only_c = "not supported with --backend llvm";
-  if (strcmp(o->via, "llvm") != 0)
-    fail(c, ERR_usage, LOC_NONE, "--backend %s: expected llvm", o->via);
+  if (strcmp(o->backend, "llvm") != 0)
+    fail(c, ERR_usage, LOC_NONE, "--backend %s: expected llvm", o->backend);
   if (o->optimize) fail(c, ERR_unsupported, LOC_NONE, "--optimize: %s", only_c);
   if (o->cc && !ends_with(o->output, ".so"))
     fail(c, ERR_unsupported, LOC_NONE, "--cc: only OUT.so needs a C compiler with --backend llvm");
@@ -150,7 +150,7 @@ void api_check_via(Ctx *c, const IngotBuild *o) {
 void api_need_plain(Ingot *m) {
   static const char *const through_c = "leave out --backend llvm";
   Loc loc = {.file = m->opened.source.file, .index = -1};
-  if (ingot_talks(m))
+  if (ingot_is_language_model(m))
     fail(m->c, ERR_unsupported, loc, "--backend llvm: is a language model: %s", through_c);
   if (api_entry_count(m) > 1)
     fail(m->c, ERR_unsupported, LOC_NONE, "--backend llvm: several models in one file: %s",

@@ -14,7 +14,7 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   api_need(c, o, "the language model options");
   if (m->g || m->p)
     fail(c, ERR_usage, LOC_NONE, "expected options of a language model before it is imported");
-  if (m->opened.source.at && !(m->opened.reader && m->opened.reader->speech))
+  if (m->opened.source.at && !(m->opened.reader && m->opened.reader->chat_assets))
     fail(c, ERR_usage, LOC_NONE,
          "is not a language model: leave out --context, --chunk, --every-token and --cache");
   if (o->context > DIM_MAX || o->chunk > DIM_MAX)

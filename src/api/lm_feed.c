@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-static void speech(Ingot *m, IngotSpeech *out) {
+static void chat_model(Ingot *m, IngotChatModel *out) {
   Ctx *c = m->c;
   api_need(c, out, "a pointer to the tables");
-  const LmAssets *s = api_speech(m);
+  const LmAssets *s = api_chat_assets(m);
   Loc loc = {.file = m->opened.source.file, .index = -1};
   if (!s) fail(c, ERR_unsupported, loc, "is not a language model with a tokenizer");
   api_target_host(m);
@@ -24,25 +24,25 @@ static void speech(Ingot *m, IngotSpeech *out) {
          "expected a program from token ids to the logits of the last one");
   dim_bounds(m->p->dims, in->dim[0], &lo, &chunk);
   ChatFormat chat = m->options.prompt ? api_chat_texts(m, s) : s->chat;
-  *out = (IngotSpeech){.vocab = s->vocab,
-                       .nvocab = s->nvocab,
-                       .context = (u64)api_context_length(m),
-                       .chunk = (u64)chunk,
-                       .logits = (u64)logits->dim[1],
-                       .token_bytes = s->token_bytes,
-                       .kv_bytes = api_kv_bytes(m),
-                       .open = chat.open,
-                       .open_system = chat.open_system,
-                       .system = chat.system,
-                       .ask = chat.ask,
-                       .next = chat.next,
-                       .none = s->no_chat,
-                       .trims = chat.trims,
-                       .prompt = m->options.prompt};
+  *out = (IngotChatModel){.vocab = s->vocab,
+                          .nvocab = s->nvocab,
+                          .context = (u64)api_context_length(m),
+                          .chunk = (u64)chunk,
+                          .logits = (u64)logits->dim[1],
+                          .token_bytes = s->token_bytes,
+                          .kv_bytes = api_kv_bytes(m),
+                          .open = chat.open,
+                          .open_system = chat.open_system,
+                          .system = chat.system,
+                          .ask = chat.ask,
+                          .next = chat.next,
+                          .none = s->no_chat,
+                          .trims = chat.trims,
+                          .prompt = m->options.prompt};
 }
 
-IngotStatus ingot_speech(Ingot *m, IngotSpeech *out) {
-  API_CALL(m, speech(m, out));
+IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out) {
+  API_CALL(m, chat_model(m, out));
 }
 
 /* Sets the sizes that are stored with the state. */
@@ -65,7 +65,7 @@ static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits
   Ctx *c = m->c;
   if (n) api_need(c, ids, "the ids");
   api_need(c, logits, "a pointer to the logits");
-  if (!m->p) fail(c, ERR_usage, LOC_NONE, "expected ingot_speech before ingot_feed");
+  if (!m->p) fail(c, ERR_usage, LOC_NONE, "expected ingot_chat_model before ingot_feed");
   u64 room = (u64)api_context_length(m);
   if (!n || n > room || position > room - n)
     fail(c, ERR_usage, LOC_NONE, "%zu ids after position %llu exceed the context length of %llu", n,

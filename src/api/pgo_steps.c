@@ -17,7 +17,7 @@ static bool wants_lto(const IngotBuild *o) {
 }
 
 bool pgo_wanted(const IngotBuild *o) {
-  return wants_lto(o) || o->relaxed || o->pgo || o->bolt;
+  return wants_lto(o) || o->fast_math || o->pgo || o->bolt;
 }
 
 /* OUT.baseline or OUT.baseline.so: the suffix stays at the end. */
@@ -87,7 +87,7 @@ void pgo_check(Ingot *m, const IngotBuild *o) {
          "--output -: expected the name of a file; a PGO build writes two files");
   if (o->bolt && product_kind(o->output) != PD_program)
     fail(c, ERR_unsupported, LOC_NONE, "--bolt: expected a program, found %s", o->output);
-  if ((o->pgo || o->relaxed) && o->c.weights && !strcmp(o->c.weights, "pointer"))
+  if ((o->pgo || o->fast_math) && o->c.weights && !strcmp(o->c.weights, "pointer"))
     fail(c, ERR_unsupported, LOC_NONE, "%s runs the code: leave out --weights pointer", name);
   if (o->sanitize && (o->pgo || o->bolt))
     fail(c, ERR_unsupported, LOC_NONE, "--sanitize and %s exclude each other",
@@ -129,7 +129,7 @@ static const char question[] =
 /* Arguments of a measured run. */
 static ArgVec measured_run(Ctx *c, ProductBuild *b) {
   ArgVec w = {0};
-  if (!b->speaks) {
+  if (!b->chats) {
     const ArgVec *first = b->work.run.n ? &b->work.run.at[0] : NULL;
     for (u32 i = 0; first && i < first->n; i++) *vec_push(&c->keep, &w) = first->at[i];
     double seconds = b->o->seconds > 0 ? b->o->seconds : 1;
@@ -141,14 +141,14 @@ static ArgVec measured_run(Ctx *c, ProductBuild *b) {
   /* a token may be a byte */
   *vec_push(&c->keep, &w) = (u64)api_context_length(b->m) < 2 * sizeof question ? "hi" : question;
   argv_add(c, &w, "--max-tokens 32 --temperature 0");
-  if (!api_speech(b->m)->chat.open) argv_add(c, &w, "--raw");
+  if (!api_chat_assets(b->m)->chat.open) argv_add(c, &w, "--raw");
   return w;
 }
 
 /* Measures one program once, in ms. */
 static void take_times(Ctx *c, ProductBuild *b, PgoStep *s, const ArgVec *with, u32 round) {
   const char *text = run_program(c, b, s->v.program, with);
-  if (!b->speaks) {
+  if (!b->chats) {
     s->ms[0][round] = number_after(text, "\"p50_ms\":");
     return;
   }
@@ -164,7 +164,7 @@ static void take_times(Ctx *c, ProductBuild *b, PgoStep *s, const ArgVec *with, 
 
 static void measure_steps(Ctx *c, ProductBuild *b) {
   ArgVec with = measured_run(c, b);
-  b->measures = b->speaks ? 2 : 1;
+  b->measures = b->chats ? 2 : 1;
   for (u32 r = 0; r < ROUNDS; r++)
     for (u32 i = 0; i < b->step.n; i++) /* rotates the order */
       take_times(c, b, &b->step.at[(i + r) % b->step.n], &with, r);
@@ -176,7 +176,7 @@ static void measure_steps(Ctx *c, ProductBuild *b) {
 static NamedTensors outputs_of(Ctx *c, ProductBuild *b, const char *program, const char *file) {
   const char *path = tempdir_file(c, &b->folder, file);
   ArgVec w = {0};
-  const ArgVec *first = b->work.run.n && !b->speaks ? &b->work.run.at[0] : NULL;
+  const ArgVec *first = b->work.run.n && !b->chats ? &b->work.run.at[0] : NULL;
   for (u32 i = 0; first && i < first->n; i++) *vec_push(&c->keep, &w) = first->at[i];
   *vec_push(&c->keep, &w) = "--output";
   *vec_push(&c->keep, &w) = path;
@@ -186,10 +186,10 @@ static NamedTensors outputs_of(Ctx *c, ProductBuild *b, const char *program, con
 }
 
 /* Finds the output with the largest error compared with the tolerance of verify. */
-static void compare_relaxed(Ctx *c, ProductBuild *b, const BuildConfig *strict,
-                            const BuildConfig *now) {
+static void compare_fast_math(Ctx *c, ProductBuild *b, const BuildConfig *strict,
+                              const BuildConfig *now) {
   NamedTensors want = outputs_of(c, b, strict->arrays, "strict.npz"),
-               have = outputs_of(c, b, now->arrays, "relaxed.npz");
+               have = outputs_of(c, b, now->arrays, "fast_math.npz");
   for (u32 i = 0; i < want.n && i < have.n; i++) {
     IngotDiff d;
     IngotTensor x = api_tensor(b->m, have.at[i].name, have.at[i].t),
@@ -200,7 +200,7 @@ static void compare_relaxed(Ctx *c, ProductBuild *b, const BuildConfig *strict,
            "--fast-math: output %s differs from the strict build by %.3g, more than verify allows "
            "(atol %.3g, rtol %.3g): nothing is written",
            d.name, d.max_abs, d.atol, d.rtol);
-    if (!b->relaxed.name || d.max_rel > b->relaxed.max_rel) b->relaxed = d;
+    if (!b->fast_math.name || d.max_rel > b->fast_math.max_rel) b->fast_math = d;
   }
 }
 
@@ -211,7 +211,7 @@ static PgoStep *add_step(Ctx *c, ProductBuild *b, BuildConfig *v, const char *na
   v->step = name;
   s->v = *v;
   s->v.program = "";
-  if (b->o->relaxed) s->v.arrays = "";
+  if (b->o->fast_math) s->v.arrays = "";
   return s;
 }
 
@@ -227,8 +227,8 @@ static void list_steps(Ctx *c, ProductBuild *b) {
   }
   v.lto = wants_lto(o);
   if (v.lto) add_step(c, b, &v, "lto");
-  v.relaxed = o->relaxed;
-  if (v.relaxed) add_step(c, b, &v, "relaxed");
+  v.fast_math = o->fast_math;
+  if (v.fast_math) add_step(c, b, &v, "fast_math");
   if (o->pgo) add_step(c, b, &v, "pgo");
   v.relocs = o->bolt;
   if (o->bolt) add_step(c, b, &v, "bolt");
@@ -237,7 +237,7 @@ static void list_steps(Ctx *c, ProductBuild *b) {
 /* Code for other machines supports only LTO. */
 bool pgo_can_measure(Ctx *c, ProductBuild *b) {
   const IngotBuild *o = b->o;
-  const char *what = o->pgo ? "--pgo" : o->bolt ? "--bolt" : o->relaxed ? "--fast-math" : NULL;
+  const char *what = o->pgo ? "--pgo" : o->bolt ? "--bolt" : o->fast_math ? "--fast-math" : NULL;
   if (o->c.weights && !strcmp(o->c.weights, "pointer"))
     b->unmeasured = "the code does not contain its weights";
   else if (api_entry_count(b->m) > 1)
@@ -272,7 +272,7 @@ void pgo_run(Ctx *c, ProductBuild *b) {
     s->v.profile = profile;
     build_compile(c, b, &s->v);
     if (!i && b->aims_elsewhere) aim_as_asked(c, b);
-    if (!strcmp(s->v.step, "relaxed")) compare_relaxed(c, b, &b->step.at[i - 1].v, &s->v);
+    if (!strcmp(s->v.step, "fast_math")) compare_fast_math(c, b, &b->step.at[i - 1].v, &s->v);
     if (!strcmp(s->v.step, "bolt")) bolt_apply(c, b, &s->v);
     s->bytes = file_read_own(c, s->v.product).n;
   }

@@ -16,13 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
-int ingot_talks(const Ingot *m) {
-  return m && m->opened.reader && m->opened.reader->speech && m->opened.model &&
+int ingot_is_language_model(const Ingot *m) {
+  return m && m->opened.reader && m->opened.reader->chat_assets && m->opened.model &&
          m->opened.model->is_decoder_lm;
 }
 
-const LmAssets *api_speech(Ingot *m) {
-  return ingot_talks(m) ? m->opened.reader->speech(m->c, &m->opened.source, m->opened.model) : NULL;
+const LmAssets *api_chat_assets(Ingot *m) {
+  return ingot_is_language_model(m)
+             ? m->opened.reader->chat_assets(m->c, &m->opened.source, m->opened.model)
+             : NULL;
 }
 
 static const char *with_day(const Ingot *m, const char *text) {
@@ -176,7 +178,7 @@ static const char *find_other_build(Ctx *c, const char *path) {
 
 /* Refuses early what the program would refuse. */
 static void check_talk(Ingot *m, const IngotBuild *o) {
-  const LmAssets *s = api_speech(m);
+  const LmAssets *s = api_chat_assets(m);
   Loc loc = {.file = m->opened.source.file, .index = -1};
   if (o->chats && !s->chat.open)
     fail(m->c, ERR_unsupported, loc, "%s: --raw continues a text",
@@ -220,7 +222,7 @@ static IngotBuild build_options(Ingot *m, const IngotBuild *o, const char **path
   Ctx *c = m->c;
   api_need(c, o, "the build options");
   api_need(c, path, "a pointer to the result");
-  if (!m->opened.source.path || !ingot_talks(m))
+  if (!m->opened.source.path || !ingot_is_language_model(m))
     fail(c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
          "expected a language model with a tokenizer, as a GGUF file or a folder of safetensors");
   IngotBuild b = *o;
@@ -231,8 +233,8 @@ static IngotBuild build_options(Ingot *m, const IngotBuild *o, const char **path
   return b;
 }
 
-static const LmAssets *need_speech(Ingot *m) {
-  const LmAssets *s = api_speech(m);
+static const LmAssets *need_chat_assets(Ingot *m) {
+  const LmAssets *s = api_chat_assets(m);
   if (!s)
     fail(m->c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
          "expected a model with a tokenizer, found none in the file or next to it");
@@ -262,7 +264,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
     *program = other;
     return;
   }
-  need_speech(m);
+  need_chat_assets(m);
   check_talk(m, o);
   if (!compiles) {
     *program = NULL;
@@ -284,23 +286,24 @@ IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {
 }
 
 /* Writes the header before the library; it is the same for the same key. */
-static void player_library(Ingot *m, const IngotBuild *o, const char **library, IngotSpeech *out) {
+static void player_library(Ingot *m, const IngotBuild *o, const char **library,
+                           IngotChatModel *out) {
   IngotBuild b = build_options(m, o, library, true);
-  const LmAssets *s = need_speech(m);
+  const LmAssets *s = need_chat_assets(m);
   api_need(m->c, out, "a pointer to the texts");
-  *out = (IngotSpeech){.open = s->chat.open,
-                       .open_system = s->chat.open_system,
-                       .system = s->chat.system,
-                       .ask = s->chat.ask,
-                       .next = s->chat.next,
-                       .none = s->no_chat,
-                       .trims = s->chat.trims};
+  *out = (IngotChatModel){.open = s->chat.open,
+                          .open_system = s->chat.open_system,
+                          .system = s->chat.system,
+                          .ask = s->chat.ask,
+                          .next = s->chat.next,
+                          .none = s->no_chat,
+                          .trims = s->chat.trims};
   if (is_program(m->c, b.output)) return;
   api_need_compiler(m->c, o->cc);
   build_private(m->c, &(PlayerBuild){m, &b});
 }
 
 IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
-                                 IngotSpeech *out) {
+                                 IngotChatModel *out) {
   API_CALL(m, player_library(m, o, library, out));
 }

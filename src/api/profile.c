@@ -42,8 +42,7 @@ static void name_files(Ctx *c, RunProfile *p, const BuildConfig *v) {
     *vec_push(&c->keep, &p->file) =
         tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "%s.c.%u.gcda", b->name, i)));
   p->model = p->file.n;
-  if (b->speaks)
-    *vec_push(&c->keep, &p->file) = tempdir_file(c, &b->folder, "player-main.c.0.gcda");
+  if (b->chats) *vec_push(&c->keep, &p->file) = tempdir_file(c, &b->folder, "player-main.c.0.gcda");
 }
 
 static void name_key(Ctx *c, RunProfile *p, const BuildConfig *v) {
@@ -54,7 +53,7 @@ static void name_key(Ctx *c, RunProfile *p, const BuildConfig *v) {
     api_key_file(c, &t, b->m->opened.source.path);
   sb_fmt(&t, "%016llx\n", (unsigned long long)hash_bytes(b->source.at, b->source.n));
   sb_fmt(&t, "%s\n-O%s %s %d %d %d %u\n", b->chain.version, v->optimize,
-         b->m->compiled.cflags ? b->m->compiled.cflags : "", (int)b->kind, v->relaxed, v->lto,
+         b->m->compiled.cflags ? b->m->compiled.cflags : "", (int)b->kind, v->fast_math, v->lto,
          b->m->codegen.threads);
   for (u32 i = 0; i < b->chain.cc.n; i++) sb_fmt(&t, "%s ", b->chain.cc.at[i]);
   sb_fmt(&t, "\n%s\n%s", target_native_flags(), b->work.key);

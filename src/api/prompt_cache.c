@@ -53,7 +53,7 @@ static void set_day(Ingot *m, const char *day) {
   struct tm tm = {0};
   api_need(c, day, "the day");
   if (m->g || m->p) fail(c, ERR_usage, LOC_NONE, "expected the date before the model is imported");
-  if (m->opened.source.at && !(m->opened.reader && m->opened.reader->speech))
+  if (m->opened.source.at && !(m->opened.reader && m->opened.reader->chat_assets))
     fail(c, ERR_usage, LOC_NONE, "is not a language model: --date is for chat templates");
   bool fits = strlen(day) == 10 && day[4] == '-' && day[7] == '-';
   i64 year = fits ? read_digits(day, 4) : 0, month = fits ? read_digits(day + 5, 2) : 0,
@@ -152,7 +152,7 @@ void api_bake_prompt(Ingot *m) {
   Ctx *c = m->c;
   if (!m->options.prompt || m->prompt_cache.id) return;
   Loc loc = {.file = m->opened.source.file, .index = -1};
-  const LmAssets *s = api_speech(m);
+  const LmAssets *s = api_chat_assets(m);
   if (!s) fail(c, ERR_unsupported, loc, "--bake-prompt: is not a language model with a tokenizer");
   if (!s->chat.open_system)
     fail(c, ERR_unsupported, loc, "--bake-prompt: %s",

@@ -14,8 +14,8 @@ static const struct {
   bool types; /* weight types are given by name */
 } makers[] = {
     {"ONNX", ".onnx", api_quantize_onnx, false},
-    {"GGUF", ".gguf", api_requantise, true},
-    {"safetensors", ".gguf", api_requantise, true},
+    {"GGUF", ".gguf", api_requantize, true},
+    {"safetensors", ".gguf", api_requantize, true},
 };
 
 /* Tools identify formats by suffix: refuses the suffix of another format. */
@@ -37,7 +37,7 @@ static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
   for (u32 i = 0; m->opened.reader && i < sizeof makers / sizeof *makers; i++)
     if (!strcmp(makers[i].reader, m->opened.reader->name)) {
-      if (o->to && !makers[i].types)
+      if (o->type && !makers[i].types)
         fail(c, ERR_usage, LOC_NONE, "--type is for language models; use --method for %s",
              makers[i].reader);
       check_ending(c, o->output, makers[i].reader, makers[i].ending);

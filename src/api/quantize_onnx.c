@@ -46,7 +46,7 @@ static QuantOptions read_options(Ctx *c, const IngotQuantize *o) {
   w.method =
       (QuantMethod)choose_word(c, "method", o->method, quant_method_name, QM_COUNT, QM_static);
   bool weights = w.method == QM_weights8 || w.method == QM_weights4;
-  w.per = (QuantGranularity)choose_word(c, "granularity of weight scales", o->per,
+  w.per = (QuantGranularity)choose_word(c, "granularity of weight scales", o->granularity,
                                         quant_granularity_name, QP_COUNT,
                                         weights ? QP_group : QP_channel);
   w.is_signed = choose_word(c, "type of activations", o->activations, types, 2, 0) == 1;
@@ -81,8 +81,8 @@ static double read_budget(Ctx *c, const char *text) {
 
 static void keep_named(Quantize *q) {
   Ctx *c = q->c;
-  for (u32 i = 0; i < q->o->nkeep; i++) {
-    const char *form = q->o->keep[i];
+  for (u32 i = 0; i < q->o->nexclude; i++) {
+    const char *form = q->o->exclude[i];
     Suggestion near = suggest_new(form);
     bool found = false;
     for (u32 k = 0; k < q->j->layer.n; k++) {
@@ -191,22 +191,22 @@ static u32 count_right(const Quantize *q, Tensor **out, const Labels *label) {
 }
 
 /* Averages relative errors, so that all float outputs count equally. */
-static IngotLoss finish_loss(const Quantize *q, const ErrorSums *sums, const Examples *e, u32 right,
-                             u32 was) {
-  IngotLoss l = {.examples = e->n, .accuracy = NAN, .was = NAN};
+static IngotQuantError finish_loss(const Quantize *q, const ErrorSums *sums, const Examples *e,
+                                   u32 right, u32 was) {
+  IngotQuantError l = {.examples = e->n, .accuracy = NAN, .was = NAN};
   double ratio = 0;
   u32 kinds = 0;
   ErrorSums all = {0};
-  IngotOutputLoss *each = NEWS(&q->c->keep, IngotOutputLoss, q->noutput + 1);
+  IngotOutputError *each = NEWS(&q->c->keep, IngotOutputError, q->noutput + 1);
   l.output = each;
   l.noutput = q->noutput;
   for (u32 k = 0; k < q->noutput; k++) {
-    each[k] = (IngotOutputLoss){q->output[k],
-                                error_sums_sqnr(&sums[k]),
-                                error_sums_mse(&sums[k]),
-                                sums[k].n ? sums[k].max_abs : (double)NAN,
-                                sums[k].whole,
-                                sums[k].changed};
+    each[k] = (IngotOutputError){q->output[k],
+                                 error_sums_sqnr(&sums[k]),
+                                 error_sums_mse(&sums[k]),
+                                 sums[k].n ? sums[k].max_abs : (double)NAN,
+                                 sums[k].whole,
+                                 sums[k].changed};
     if (!sums[k].n) continue;
     if (sums[k].noise != 0) ratio += sums[k].noise / sums[k].signal;
     all.noise += sums[k].noise;
@@ -229,7 +229,7 @@ static IngotLoss finish_loss(const Quantize *q, const ErrorSums *sums, const Exa
 
 /* Measures the model in runner b against known outputs. layers: sums of the errors of layer results
  * vs runner a; NULL: not wanted. */
-static IngotLoss measure(Quantize *q, const Examples *e, Tensor ***want, ErrorSums *layers) {
+static IngotQuantError measure(Quantize *q, const Examples *e, Tensor ***want, ErrorSums *layers) {
   ErrorSums *sums = NEWS(&q->c->keep, ErrorSums, q->noutput + 1);
   Tensor **have = NEWS(&q->c->keep, Tensor *, q->noutput + 1);
   u32 right = 0, was = 0;
@@ -252,10 +252,10 @@ static IngotLoss measure(Quantize *q, const Examples *e, Tensor ***want, ErrorSu
 }
 
 /* Measures the model without the skipped layers, on some examples. */
-static IngotLoss measure_some(Quantize *q) {
+static IngotQuantError measure_some(Quantize *q) {
   Mark mark = arena_mark(&q->c->work);
   begin_runner(q, &q->b, quant_make(q->j), QB_none);
-  IngotLoss l = measure(q, &q->some, q->want_some, NULL);
+  IngotQuantError l = measure(q, &q->some, q->want_some, NULL);
   runner_close(&q->b);
   arena_rewind(&q->c->work, mark);
   return l;
@@ -322,7 +322,7 @@ static void calibrate_all(Quantize *q) {
 
 /* ---- the budget ---- */
 
-static bool within_budget(const Quantize *q, const IngotLoss *l) {
+static bool within_budget(const Quantize *q, const IngotQuantError *l) {
   if (q->o->label) return l->was - l->accuracy <= q->budget;
   return !(l->sqnr < q->budget);
 }
@@ -351,7 +351,7 @@ static u32 fewest_excluded(Quantize *q, const Cost *cost, u32 n) {
   for (u32 hi = n; lo < hi;) {
     u32 mid = lo + (hi - lo) / 2;
     for (u32 i = 0; i < n; i++) q->j->layer.at[cost[i].layer].skip = i < mid;
-    IngotLoss l = measure_some(q);
+    IngotQuantError l = measure_some(q);
     if (within_budget(q, &l))
       hi = mid;
     else
@@ -368,7 +368,7 @@ static void exclude_by_budget(Quantize *q) {
   u32 n = 0;
   double min_bytes = INFINITY;
   Cost *cost = NEWS(&q->c->keep, Cost, j->layer.n + 1);
-  IngotLoss all = measure_some(q);
+  IngotQuantError all = measure_some(q);
   if (within_budget(q, &all)) return;
   for (u32 i = 0; i < j->layer.n; i++)
     if (!j->layer.at[i].skip)
@@ -399,7 +399,7 @@ static void exclude_by_budget(Quantize *q) {
 }
 
 /* Layers were chosen with a part of the examples. */
-static void check_budget(Quantize *q, const char *what, const IngotLoss *l) {
+static void check_budget(Quantize *q, const char *what, const IngotQuantError *l) {
   if (!l->examples || within_budget(q, l)) return;
   bool points = q->o->label != NULL;
   warn(

@@ -13,7 +13,7 @@ extern const unsigned char report_text[];
 extern const size_t report_text_size;
 
 /* Placeholder of the data. */
-static const char mark[] = "@DATA@";
+static const char mark[] = "${data}";
 
 /* ---- facts ---- */
 
@@ -197,7 +197,7 @@ static void report(Ingot *m, const IngotReport *o, const char **html, size_t *n)
   PageReport r = {.m = m, .c = c, .o = o ? o : &plain, .out = sb_new(&c->keep)};
   const char *page = (const char *)report_text;
   size_t at = 0;
-  while (memcmp(page + at, mark, sizeof mark - 1)) at++; /* always found: the Makefile checks it */
+  while (memcmp(page + at, mark, sizeof mark - 1)) at++;
   make_program(&r);
   page_gather(&r);
   sb_put(&r.out, page, at);

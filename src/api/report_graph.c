@@ -307,14 +307,16 @@ static void put_bufs(PageReport *r, const char *before, const BufIds *list) {
 }
 
 /* {"family":row,"size":..,"reason":..}, in order of selection */
-static void put_notes(PageReport *r, const KernelNote *x) {
+static void put_records(PageReport *r, const Stmt *kernel) {
   StrBuf *t = &r->out;
-  if (!x) return;
-  put_notes(r, x->before);
-  sb_fmt(t, "%s{\"family\":%u", x->before ? "," : "", x->family);
-  if (x->size) page_str(r, ",\"size\":", x->size);
-  if (x->reason) page_str(r, ",\"reason\":", x->reason);
-  sb_puts(t, "}");
+  for (RecordId id = kernel->record; id; id = prog_record(r->p, id)->next) {
+    const KernelRecord *x = prog_record(r->p, id);
+    Str size = record_size(r->p, x);
+    sb_fmt(t, "%s{\"family\":%u", id == kernel->record ? "" : ",", (u32)x->family);
+    if (size) page_str(r, ",\"size\":", size);
+    if (x->reason) page_str(r, ",\"reason\":", x->reason);
+    sb_puts(t, "}");
+  }
 }
 
 static void put_families(StrBuf *t) {
@@ -335,7 +337,7 @@ void page_kernels(PageReport *r) {
     const Stmt *s = prog_stmt(r->p, k->id);
     page_str(r, i ? ",\n{\"label\":" : "\n{\"label\":", s->label);
     sb_puts(t, ",\"how\":[");
-    put_notes(r, s->how);
+    put_records(r, s);
     sb_puts(t, "]");
     put_numbers(t, ",\"n\":[", &k->node);
     put_bufs(r, ",\"r\":[", &k->work.read);

@@ -1,6 +1,6 @@
 /* requant_gguf.c: writes language models as GGUF files with other weight types.
  *
- * In: an open model and a weight type. Out: a file, and a row per tensor. Reader.requantise
+ * In: an open model and a weight type. Out: a file, and a row per tensor. Reader.requantize
  * converts the model; the file is written atomically.
  */
 #include "api/api_internal.h"
@@ -19,7 +19,7 @@ static void refuse_others(Ctx *c, const IngotQuantize *o) {
                 {"--calibrate", o->calibrate},
                 {"--activations", o->activations},
                 {"--symmetric", o->symmetric},
-                {"--granularity", o->per},
+                {"--granularity", o->granularity},
                 {"--block", o->block},
                 {"--bias-correction", o->bias_correction},
                 {"--equalize", o->equalize},
@@ -45,16 +45,16 @@ static IngotLayer layer_of(const Ingot *m, const RequantRow *r) {
                       .alone = (double)NAN};
 }
 
-void api_requantise(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
+void api_requantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   Ctx *c = m->c;
   refuse_others(c, o);
-  if (!o->to)
+  if (!o->type)
     fail(c, ERR_usage, LOC_NONE, "is a language model: expected --type, for example Q4_K_M");
-  RequantOptions wish = {o->to, o->keep, o->nkeep};
-  RequantPlan *plan = m->opened.reader->requantise(c, m->opened.model, &wish);
+  RequantOptions wish = {o->type, o->exclude, o->nexclude};
+  RequantPlan *plan = m->opened.reader->requantize(c, m->opened.model, &wish);
   files_write(c, &(FileOut){.path = o->output, .piece = plan->piece.at, .n = plan->piece.n}, 1);
   IngotLayer *layer = NEWS(&c->keep, IngotLayer, plan->row.n + 1);
-  *out = (IngotQuantized){.method = o->to, .layer = layer, .nlayer = plan->row.n};
+  *out = (IngotQuantized){.method = o->type, .layer = layer, .nlayer = plan->row.n};
   for (u32 i = 0; i < plan->row.n; i++) {
     layer[i] = layer_of(m, &plan->row.at[i]);
     out->before += layer[i].before;

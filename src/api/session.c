@@ -398,15 +398,15 @@ static void import(Ingot *m, bool symbolic) {
   } else if (api_is_bytecode(m)) {
     api_read_bytecode(m);
   } else {
-    File side = reader_weights_file(c, s->path);
-    m->p = prog_parse(c, (const char *)s->at, s->n, s->file, side.at, side.n);
+    File weights = reader_weights_file(c, s->path);
+    m->p = prog_parse(c, (const char *)s->at, s->n, s->file, weights.at, weights.n);
   }
   if (m->p) bind_program(m);
   api_freeze_text(m);
 }
 
 /* Does the graph quantize computed values, or may it? Dequantizing is exact. */
-static bool quantises(const Graph *g) {
+static bool quantizes(const Graph *g) {
   if (g->rounds) return true;
   for (NodeId i = 1; i < g->node.n; i++) {
     const Node *n = &g->node.at[i];
@@ -420,7 +420,7 @@ static bool quantises(const Graph *g) {
 
 void api_graph_stats(Ingot *m) {
   m->facts.macs = graph_macs(m->g, true);
-  m->facts.rounds = quantises(m->g);
+  m->facts.rounds = quantizes(m->g);
 }
 
 void api_import(Ingot *m, bool symbolic) {
@@ -459,14 +459,14 @@ static const char *without_bytecode(Ctx *c, const char *list, bool *found) {
   return *found ? (t.n ? sb_cstr(&t) : NULL) : list;
 }
 
-static void dump_bytecode(Ingot *m, const IngotPipe *p) {
+static void dump_bytecode(Ingot *m, const IngotPassOptions *p) {
   StrBuf t = sb_new(&m->c->keep);
   if (!m->p) fail(m->c, ERR_usage, LOC_NONE, "--dump bytecode: expected all passes to run");
   vm_dump(api_vm(m), &t);
-  p->dumped(p->user, "bytecode", t.at, t.n);
+  p->on_dump(p->user, "bytecode", t.at, t.n);
 }
 
-void api_compile(Ingot *m, const IngotPipe *p, const CompileRequest *how) {
+void api_compile(Ingot *m, const IngotPassOptions *p, const CompileRequest *how) {
   bool bytecode = false;
   PassCtx u = {.c = m->c, .g = m->g, .p = m->p};
   PipeOptions o = {0};
@@ -477,8 +477,8 @@ void api_compile(Ingot *m, const IngotPipe *p, const CompileRequest *how) {
                       .dump = without_bytecode(m->c, p->dump, &bytecode),
                       .check = p->check != 0,
                       .brief = p->brief != 0,
-                      .dumped = p->dumped,
-                      .timed = p->timed,
+                      .on_dump = p->on_dump,
+                      .on_time = p->on_time,
                       .user = p->user};
   o.target = how->target;
   o.lacks_dot4 = m->codegen.lacks_dot4;
@@ -496,7 +496,7 @@ void api_compile(Ingot *m, const IngotPipe *p, const CompileRequest *how) {
   m->machine.made = how->target;
   api_describe(m);
   m->passed = true;
-  if (bytecode && p->dumped) dump_bytecode(m, p);
+  if (bytecode && p->on_dump) dump_bytecode(m, p);
 }
 
 const Target *api_program_target(const Ingot *m) {
@@ -511,7 +511,7 @@ void api_restore_graph(Ingot *m) {
   m->passed = false;
 }
 
-void api_run_passes(Ingot *m, const IngotPipe *p) {
+void api_run_passes(Ingot *m, const IngotPassOptions *p) {
   if (m->passed && !p && !m->p)
     fail(m->c, ERR_usage, LOC_NONE, "the passes stopped before they made a program");
   if (m->passed) return;
@@ -535,7 +535,7 @@ static void make_bodies(Ingot *m) {
   api_run_passes(m, NULL);
   api_need_model(m, "compiling");
   if (!m->passed) /* a program in text form lacks what back ends need but interpreters do not */
-    api_compile(m, &(IngotPipe){.start = m->p->planned ? "bounds" : "plan"},
+    api_compile(m, &(IngotPassOptions){.start = m->p->planned ? "bounds" : "plan"},
                 &(CompileRequest){.target = api_program_target(m)});
   if (!m->machine.bodies.n || m->machine.body) return;
   Ingot first = *m;
@@ -573,14 +573,14 @@ void api_need_single_variant(const Ingot *m) {
     fail(m->c, ERR_usage, LOC_NONE, "'%s' is a list of targets, expected one", m->codegen.march);
 }
 
-static void passes(Ingot *m, const IngotPipe *pipe) {
+static void passes(Ingot *m, const IngotPassOptions *pipe) {
   api_need_single_entry(m);
   api_run_passes(m, pipe);
   m->facts.rounds = m->facts.rounds ||
-                    (m->g && quantises(m->g)); /* a pass may quantize what the model does not */
+                    (m->g && quantizes(m->g)); /* a pass may quantize what the model does not */
 }
 
-IngotStatus ingot_passes(Ingot *m, const IngotPipe *pipe) {
+IngotStatus ingot_passes(Ingot *m, const IngotPassOptions *pipe) {
   API_CALL(m, passes(m, pipe));
 }
 
@@ -597,34 +597,35 @@ static void round_blocks(Ingot *m) {
   m->runs = true;
   api_import(m, false);
   if (!m->g || m->passed || !rounds_products(m->g)) return;
-  api_compile(m, &(IngotPipe){.start = "dequantize", .stop = "dequantize"},
+  api_compile(m, &(IngotPassOptions){.start = "dequantize", .stop = "dequantize"},
               &(CompileRequest){.target = target_scalar()});
-  m->facts.rounds = m->facts.rounds || quantises(m->g);
+  m->facts.rounds = m->facts.rounds || quantizes(m->g);
 }
 
-IngotStatus ingot_round_blocks(Ingot *m) {
+IngotStatus ingot_round_activations(Ingot *m) {
   API_CALL(m, round_blocks(m));
 }
 
-static void print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside,
+static void print(Ingot *m, const char **text, size_t *n, const char **weights, size_t *nweights,
                   bool brief) {
   Ctx *c = m->c;
   StrBuf t = sb_new(&c->keep), more = sb_new(&c->keep);
   t.brief = brief;
-  api_need(c, text && n && (!side || nside) ? text : NULL, "a pointer to the text");
+  api_need(c, text && n && (!weights || nweights) ? text : NULL, "a pointer to the text");
   api_import(m, false);
   if (m->p)
-    prog_print(m->p, &t, side ? &more : NULL);
+    prog_print(m->p, &t, weights ? &more : NULL);
   else
-    graph_print(m->g, &t, side ? &more : NULL);
+    graph_print(m->g, &t, weights ? &more : NULL);
   api_return_text(&t, text, n);
-  if (side) api_return_text(&more, side, nside);
+  if (weights) api_return_text(&more, weights, nweights);
 }
 
-IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **side, size_t *nside) {
+IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **weights,
+                        size_t *nweights) {
   api_return_text(NULL, text, n);
-  if (side) api_return_text(NULL, side, nside);
-  API_CALL(m, print(m, text, n, side, nside, false));
+  if (weights) api_return_text(NULL, weights, nweights);
+  API_CALL(m, print(m, text, n, weights, nweights, false));
 }
 
 IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n) {

@@ -169,10 +169,10 @@ static int exit_code(Ctx *c, const char *what, const char *program, int e, int s
 }
 
 static void report_command(Ctx *c, const TempDir *f, const char *const *argv) {
-  if (!f->said) return;
+  if (!f->on_command) return;
   StrBuf t = sb_new(&c->keep);
   for (u32 i = 0; argv[i]; i++) sb_fmt(&t, "%s%s", i ? " " : "", argv[i]);
-  f->said(f->user, sb_cstr(&t));
+  f->on_command(f->user, sb_cstr(&t));
 }
 
 int spawn_status(Ctx *c, const TempDir *f, const char *what, const char *const *argv) {

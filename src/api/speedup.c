@@ -41,7 +41,7 @@ static Speedup speedup_of(const ProductBuild *b, const PgoStep *s, u32 measure) 
 }
 
 static const char *measure_name(const ProductBuild *b, u32 i) {
-  return !b->speaks ? "run" : i ? "prefill" : "decode";
+  return !b->chats ? "run" : i ? "prefill" : "decode";
 }
 
 /* Prints one shell word. */
@@ -80,12 +80,13 @@ static void put_command(const ProductBuild *b, StrBuf *t) {
   const char *here = strchr(output, '/') ? "" : "./";
   double ms = speedup_of(b, &b->step.at[0], 0).median;
   double steps = ms > 0 ? 500 / ms : 1;
-  const char *with = b->speaks ? "--prompt hi --max-tokens 64 --temperature 0 --quiet"
-                               : str_text(c, str_fmt(c, "--steps %.0f",
-                                                     steps < 1     ? 1
-                                                     : steps > 1e8 ? 1e8
-                                                                   : steps));
-  if (b->speaks && !api_speech(b->m)->chat.open) with = str_text(c, str_fmt(c, "%s --raw", with));
+  const char *with = b->chats ? "--prompt hi --max-tokens 64 --temperature 0 --quiet"
+                              : str_text(c, str_fmt(c, "--steps %.0f",
+                                                    steps < 1     ? 1
+                                                    : steps > 1e8 ? 1e8
+                                                                  : steps));
+  if (b->chats && !api_chat_assets(b->m)->chat.open)
+    with = str_text(c, str_fmt(c, "%s --raw", with));
   sb_puts(t, "hyperfine -N --warmup 3 ");
   put_run(c, t, here, pgo_baseline_path(c, output), with);
   sb_puts(t, " ");
@@ -126,18 +127,18 @@ static bool is_busy(const ProductBuild *b) {
 }
 
 static void put_text(ProductBuild *b, const StrBuf *command, StrBuf *t) {
-  const char *unit = b->speaks ? "ms/token" : "median ms";
+  const char *unit = b->chats ? "ms/token" : "median ms";
   sb_fmt(t, "%-8s %-10s %12s %7s %12s\n", "measure", "step", unit, "ratio", "bytes");
   put_rows(b, false, t);
   if (b->unmeasured) sb_fmt(t, "not measured: %s\n", b->unmeasured);
   if (is_busy(b))
     sb_fmt(t, "the machine was busy (load %.1f): the table is not reliable\n", b->load);
   if (b->profiled) put_idle(b, t);
-  if (b->relaxed.name)
+  if (b->fast_math.name)
     sb_fmt(
         t,
         "fast-math: output %s differs from the strict build by at most %.3g, %.3g of its value\n",
-        b->relaxed.name, b->relaxed.max_abs, b->relaxed.max_rel);
+        b->fast_math.name, b->fast_math.max_abs, b->fast_math.max_rel);
   if (command->n) sb_fmt(t, "again: %.*s\n", (int)command->n, command->at);
 }
 
@@ -160,10 +161,11 @@ static void put_json(ProductBuild *b, const StrBuf *command, StrBuf *t) {
     sb_json(t, b->idle.at[i], strlen(b->idle.at[i]));
   }
   if (b->profiled) sb_puts(t, "]}");
-  if (b->relaxed.name) {
-    sb_puts(t, ",\n \"relaxed\": {\"output\": ");
-    sb_json(t, b->relaxed.name, strlen(b->relaxed.name));
-    sb_fmt(t, ", \"max_abs\": %.9g, \"max_rel\": %.9g}", b->relaxed.max_abs, b->relaxed.max_rel);
+  if (b->fast_math.name) {
+    sb_puts(t, ",\n \"fast_math\": {\"output\": ");
+    sb_json(t, b->fast_math.name, strlen(b->fast_math.name));
+    sb_fmt(t, ", \"max_abs\": %.9g, \"max_rel\": %.9g}", b->fast_math.max_abs,
+           b->fast_math.max_rel);
   }
   if (command->n) {
     sb_puts(t, ",\n \"again\": ");

@@ -93,7 +93,7 @@ static void list_stored(Ingot *m, const u32 **out, u32 *nout) {
     const u32 *at = map_get(&vs.at, g->blk.at[1].ret.at[i]);
     if (at) stored[*at - 1] = true;
   }
-  api_run_passes(m, &(IngotPipe){.stop = "fuse"});
+  api_run_passes(m, &(IngotPassOptions){.stop = "fuse"});
   g = m->g;
   for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
     const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
@@ -247,6 +247,6 @@ static void extract(Ingot *m, u32 value, u32 depth) {
   api_describe(m);
 }
 
-IngotStatus ingot_cut(Ingot *m, uint32_t value, uint32_t depth) {
+IngotStatus ingot_extract_subgraph(Ingot *m, uint32_t value, uint32_t depth) {
   API_CALL(m, extract(m, value, depth));
 }

@@ -185,12 +185,12 @@ static Ingot *step_and_model(Ingot *m, const IngotTrain *o, bool recompute) {
   const char *spec = spec_of(m->c, o, recompute);
   Ingot *step = part_of(m, spec, TP_step, "step");
   *vec_push(&m->c->keep, &step->entries.also) = part_of(m, spec, TP_infer, "model");
-  step->entries.shares = true;
+  step->entries.share_state = true;
   step->compiled.more = more_text;
   return step;
 }
 
-static void emit_training(Ingot *m, const IngotTrain *o, const IngotC *ic, const char *source,
+static void emit_training(Ingot *m, const IngotTrain *o, const IngotCodegen *ic, const char *source,
                           const char *header, const char *weights, uint64_t *ram) {
   Ctx *c = m->c;
   api_need(c, o, "the training options");
@@ -211,7 +211,7 @@ static void emit_training(Ingot *m, const IngotTrain *o, const IngotC *ic, const
   ram[0] = ram_bytes(&facts);
 }
 
-IngotStatus ingot_train_c(Ingot *m, const IngotTrain *o, const IngotC *c, const char *source,
+IngotStatus ingot_train_c(Ingot *m, const IngotTrain *o, const IngotCodegen *c, const char *source,
                           const char *header, const char *weights, uint64_t ram[2]) {
   API_CALL(m, emit_training(m, o, c, source, header, weights, ram));
 }

@@ -141,7 +141,7 @@ static void choose_batch(Training *f) {
 
 /* One microbatch per rank, unless more are requested. */
 static void choose_microbatch(Training *f) {
-  u64 n = f->o->shares ? f->o->shares : f->ranks.size > 1 ? (u64)f->ranks.size : 0;
+  u64 n = f->o->accumulate ? f->o->accumulate : f->ranks.size > 1 ? (u64)f->ranks.size : 0;
   if (!n) return;
   if (f->batch % n)
     fail(f->c, ERR_usage, LOC_NONE,
@@ -159,7 +159,7 @@ static void prepare(Training *f) {
   const IngotTrain *o = f->o;
   f->rate = o->rate ? o->rate : DEFAULT_LR;
   f->epochs = o->epochs ? o->epochs : 1;
-  f->every = o->every < 0 ? USUAL_EVERY : o->every;
+  f->every = o->checkpoint_every < 0 ? USUAL_EVERY : o->checkpoint_every;
   f->engine = choose_engine(c, o->engine);
   f->spec = step_spec(f);
   f->yes = o->loss && !strncmp(o->loss, "bce", 3);
@@ -223,7 +223,8 @@ static void shuffle(Training *f) {
 static void report_progress(Training *f) {
   double now = time_ms(), spent = (now - f->began) / 1e3;
   u64 seen = f->at.epoch * f->data.n + f->at.row, all = f->epochs * f->data.n;
-  if (!f->o->said || f->ranks.rank || (now - f->shown < 100 && f->at.row < f->data.n)) return;
+  if (!f->o->on_progress || f->ranks.rank || (now - f->shown < 100 && f->at.row < f->data.n))
+    return;
   const Metrics *t = &f->tally;
   IngotProgress p = {.epoch = f->at.epoch + 1,
                      .epochs = f->epochs,
@@ -235,7 +236,7 @@ static void report_progress(Training *f) {
   p.rate = spent > 0 ? (double)(seen - f->began_at) / spent : 0;
   p.seconds_left = p.rate > 0 ? (double)(all - seen) / p.rate : 0;
   f->shown = now;
-  f->o->said(f->o->user, &p);
+  f->o->on_progress(f->o->user, &p);
 }
 
 static void whole_step(Training *f, u64 rows, double rate) {
@@ -306,7 +307,7 @@ static void measure(Training *f, IngotScore *to) {
 }
 
 static void report_epoch(const Training *f, u32 i) {
-  if (f->o->ended && !f->ranks.rank) f->o->ended(f->o->user, &f->row.at[i]);
+  if (f->o->on_epoch && !f->ranks.rank) f->o->on_epoch(f->o->user, &f->row.at[i]);
 }
 
 static void run_epoch(Training *f) {

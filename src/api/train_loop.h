@@ -146,7 +146,7 @@ void ranks_end(Ranks *r);
 /* All-gather of n bytes per rank. */
 void ranks_gather(Ctx *c, const Ranks *r, const void *mine, void *all, u64 n);
 
-/* checkpoint_save.c: checkpoints */
+/* train_checkpoint.c */
 void checkpoint_save(Training *f);
 bool checkpoint_load(Training *f); /* false: no checkpoint */
 void checkpoint_remove(Training *f);

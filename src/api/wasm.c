@@ -33,11 +33,11 @@ static void need_plain_options(Ctx *c, const IngotBuild *o) {
   const struct {
     const char *name;
     bool given;
-  } foreign[] = {{"--backend", o->via != NULL},    {"--triple", o->triple != NULL},
-                 {"--sanitize", o->sanitize},      {"--weights", o->c.weights != NULL},
-                 {"--preset", o->preset != NULL},  {"--lto", o->lto != 0},
-                 {"--pgo", o->pgo != NULL},        {"--bolt", o->bolt != 0},
-                 {"--fast-math", o->relaxed != 0}, {"--profile", o->c.profile != 0},
+  } foreign[] = {{"--backend", o->backend != NULL},  {"--triple", o->triple != NULL},
+                 {"--sanitize", o->sanitize},        {"--weights", o->c.weights != NULL},
+                 {"--preset", o->preset != NULL},    {"--lto", o->lto != 0},
+                 {"--pgo", o->pgo != NULL},          {"--bolt", o->bolt != 0},
+                 {"--fast-math", o->fast_math != 0}, {"--profile", o->c.profile != 0},
                  {"--debug", o->c.debug != 0}};
   for (u32 i = 0; i < sizeof foreign / sizeof *foreign; i++)
     if (foreign[i].given)
@@ -163,7 +163,7 @@ static void build(Ctx *c, void *arg) {
   const char *output = b->o->output, *slash = strrchr(output, '/');
   StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep), module = sb_new(&c->keep),
          types = sb_new(&c->keep);
-  IngotC ic = b->o->c;
+  IngotCodegen ic = b->o->c;
   ArgVec w = {0};
   tempdir_make(c, &b->folder);
   ic.name = b->name;
@@ -192,7 +192,7 @@ static void build(Ctx *c, void *arg) {
 CodeSize wasm_build(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   WasmBuild b = {.m = m, .o = o};
-  b.folder.said = o->said;
+  b.folder.on_command = o->on_command;
   b.folder.user = o->user;
   b.name = o->c.name ? o->c.name : build_stem(c, o->output, PD_wasm);
   if (api_entry_count(m) > 1)

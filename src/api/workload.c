@@ -83,7 +83,7 @@ static void add_prompt(Ctx *c, ProductBuild *b, const char *text, size_t n, StrB
   ArgVec *w = add_run(c, &b->work);
   add_pair(c, w, "--prompt", str_text(c, str_intern(c, text, n)));
   argv_add(c, w, "--max-tokens 32 --seed 1 --quiet");
-  if (!api_speech(b->m)->chat.open) argv_add(c, w, "--raw");
+  if (!api_chat_assets(b->m)->chat.open) argv_add(c, w, "--raw");
   sb_put(key, text, n);
   sb_puts(key, "\n");
 }
@@ -117,13 +117,13 @@ void workload_read(Ctx *c, ProductBuild *b) {
   StrBuf key = sb_new(&c->keep);
   ArgVec file = {0};
   workload_check(c, path);
-  if (!*path && b->speaks) {
+  if (!*path && b->chats) {
     for (u32 i = 0; i < sizeof usual_prompts / sizeof *usual_prompts; i++)
       add_prompt(c, b, usual_prompts[i], strlen(usual_prompts[i]), &key);
   } else if (!*path) {
     for (u32 i = 0; i < RANDOM_RUNS; i++)
       add_pair(c, add_run(c, &b->work), "--seed", str_text(c, str_fmt(c, "%u", i)));
-  } else if (b->speaks) {
+  } else if (b->chats) {
     add_prompts(c, b, path, &key);
   } else if (api_list_archives(c, path, &file)) {
     for (u32 i = 0; i < file.n; i++) add_file(c, b, file.at[i], &key);

@@ -9,7 +9,7 @@
 
 /* ---- penalties ---- */
 
-static void penalise(const TokenSampler *s, Candidate *work, u32 n, const u32 *past, size_t npast) {
+static void penalize(const TokenSampler *s, Candidate *work, u32 n, const u32 *past, size_t npast) {
   bool repeat = s->repeat > 0 && s->repeat != 1;
   if (!repeat && s->frequency == 0 && s->presence == 0) return;
   size_t from = s->window && npast > s->window ? npast - s->window : 0;
@@ -89,7 +89,7 @@ u32 sample_next(TokenSampler *s, const float *logit, u32 n, const u32 *past, siz
   const float lowest = -3.4028235e38f;
   Candidate best = {lowest, 0};
   for (u32 i = 0; i < n; i++) work[i] = (Candidate){logit[i] > lowest ? logit[i] : lowest, i};
-  penalise(s, work, n, past, npast);
+  penalize(s, work, n, past, npast);
   for (u32 i = 0; i < n; i++) {
     work[i].z = work[i].z > lowest ? work[i].z : lowest;
     if (i == 0 || better(work[i], best)) best = work[i];

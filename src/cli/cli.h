@@ -45,12 +45,12 @@ struct Args {
   int every_token;
   const char *cache;
   const char *keep_code; /* "": the default folder */
-  const char *via, *triple, *target, *project;
+  const char *backend, *triple, *target, *project;
   const char *preset, *pgo; /* pgo: "" for a generated workload */
-  int presets, lto, relaxed, bolt, verbose;
+  int presets, lto, fast_math, bolt, verbose;
   int explain, precise, choices, emit;
-  int json, check, time, quiet, help, help_all, side, selftest, no_selftest, per_node, bisect,
-      caller, debug;
+  int json, check, time, quiet, help, help_all, weights_file, selftest, no_selftest, per_node,
+      bisect, caller, debug;
   int profile, per_kernel, bench, cpp;
   const char *html;
   int special, bare;
@@ -59,12 +59,12 @@ struct Args {
   int recompute, in_place;
   const char *validate, *loss, *optimizer, *schedule, *checkpoint;
   double lr, clip, checkpoint_every; /* checkpoint_every below 0: not given */
-  unsigned long long batch, epochs, shares;
-  const char *to, *method, *holdout, *calibrate, *activations, *per, *budget, *label;
+  unsigned long long batch, epochs, accumulate;
+  const char *type, *method, *holdout, *calibrate, *activations, *granularity, *budget, *label;
   unsigned long long block;
   int symmetric, bias_correction, equalize;
-  const char *keep[256];
-  int nkeep;
+  const char *exclude[256];
+  int nexclude;
   const char *state[64];
   int nstate;
   const char *input[256], *freeze[64], *dim[256], *shape[64], *max_shape[64];
@@ -148,7 +148,7 @@ Ingot *new_model(void);            /* NULL: out of memory; a signal removes its 
 void watch_task(const char *what); /* task shown on a terminal when it takes long; NULL: done */
 /* SIGINT sets *flag instead of ending the process; NULL: restore. */
 void watch_interrupt(volatile int *flag);
-/* Prints "ingot: ", head and text to stderr; "warning: " is coloured on a terminal. */
+/* Prints "ingot: ", head and text to stderr; "warning: " is colored on a terminal. */
 void watch_line(const char *head, const char *text);
 /* A signal says whether this file keeps the training; NULL: none. */
 void watch_checkpoint(const char *path);
@@ -174,10 +174,10 @@ int verb_build(const Args *a);
 /* cli_export.c */
 int verb_export(const Args *a);
 
-/* tools/speak.h: the chat program, with the bytecode interpreter. Returns its exit code; below 0:
- * failed with messages in m. */
-int speak(Ingot *m, int argc, char **argv);
-char *speak_line(const char *prompt); /* reads a line from the user; NULL: end of input */
+/* tools/play_inside.h: the chat program, with the bytecode interpreter. Returns its exit code;
+ * below 0: failed with messages in m. */
+int play_model_here(Ingot *m, int argc, char **argv);
+char *play_read_line(const char *prompt); /* reads a line from the user; NULL: end of input */
 
 /* cli_play.c */
 int verb_play(const Args *a);
@@ -204,8 +204,8 @@ void json_text(const char *before, const char *s); /* quoted for JSON */
 void json_diff(const IngotDiff *d);
 IngotStatus json_memory(Ingot *m);            /* memory of the model as members of an object */
 void json_real(const char *before, double x); /* null for NaN and infinity */
-int wants_colour(FILE *to);                   /* a terminal, and NO_COLOR is not set */
-const char *verdict(int ok);                  /* "ok" or "DIFFERS", coloured on a terminal */
+int wants_color(FILE *to);                    /* a terminal, and NO_COLOR is not set */
+const char *verdict(int ok);                  /* "ok" or "DIFFERS", colored on a terminal */
 
 /* Prints text to standard output. More than 1 MB is refused on a terminal. */
 int fits_terminal(const Args *a, const char *what, size_t n); /* 0: after a message */

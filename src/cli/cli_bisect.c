@@ -44,7 +44,7 @@ static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int ex
   if (!*m) return INGOT_SYSTEM;
   IngotStatus s = prepare(*m, a);
   if (!s && expose) s = ingot_expose(*m);
-  if (!s && is_reference(engine)) s = ingot_round_blocks(*m);
+  if (!s && is_reference(engine)) s = ingot_round_activations(*m);
   return s ? s : run_steps(*m, a, engine);
 }
 
@@ -232,7 +232,7 @@ int verify_nodes(const Args *a) {
 
 /* The reproducer: text, large constants, inputs. */
 typedef struct SubgraphFiles {
-  char text[4096], side[4096], inputs[4096];
+  char text[4096], weights_path[4096], inputs[4096];
 } SubgraphFiles;
 
 typedef struct Bisect {
@@ -263,9 +263,9 @@ static IngotStatus run_part(const Bisect *h, Ingot **m, uint32_t value, uint32_t
   *m = new_model();
   if (!*m) return INGOT_SYSTEM;
   IngotStatus s = prepare(*m, h->a);
-  if (!s) s = ingot_cut(*m, value, depth);
+  if (!s) s = ingot_extract_subgraph(*m, value, depth);
   if (!s) s = feed(h, *m);
-  if (!s && is_reference(engine)) s = ingot_round_blocks(*m);
+  if (!s && is_reference(engine)) s = ingot_round_activations(*m);
   if (!s) s = run_steps(*m, h->a, engine);
   return s;
 }
@@ -362,18 +362,18 @@ static int name_files(SubgraphFiles *t, const char *path) {
   if (n + 16 > sizeof t->text) return 0;
   int stem = (int)(n > 4 && !strcmp(path + n - 4, ".ing") ? n - 4 : n);
   snprintf(t->text, sizeof t->text, "%s", path);
-  snprintf(t->side, sizeof t->side, "%s.bin", path);
+  snprintf(t->weights_path, sizeof t->weights_path, "%s.bin", path);
   snprintf(t->inputs, sizeof t->inputs, "%.*s.npz", stem, path);
   return 1;
 }
 
 static IngotStatus write_part(const Bisect *h) {
-  const char *text, *side = NULL;
-  size_t n, nside = 0;
+  const char *text, *weights = NULL;
+  size_t n, nweights = 0;
   Ingot *m = h->part.ref;
   const SubgraphFiles *t = h->files;
-  IngotStatus s = ingot_print(m, &text, &n, &side, &nside);
-  if (!s && nside) s = ingot_write_file(m, t->side, side, nside);
+  IngotStatus s = ingot_print(m, &text, &n, &weights, &nweights);
+  if (!s && nweights) s = ingot_write_file(m, t->weights_path, weights, nweights);
   if (!s) s = ingot_write_inputs(m, t->inputs);
   if (!s) s = ingot_write_file(m, t->text, text, n);
   if (s) {
@@ -437,7 +437,7 @@ int verify_bisect(const Args *a) {
   if (!name_files(&files, a->output ? a->output : "bisect.ing"))
     return refuse(a, "--output: the name is too long");
   all.writes[all.nwrites++] = files.text;
-  all.writes[all.nwrites++] = files.side;
+  all.writes[all.nwrites++] = files.weights_path;
   all.writes[all.nwrites++] = files.inputs;
   run_exposed(&h.all, &all);
   result = (int)h.all.ref_bad;

@@ -47,8 +47,8 @@ static int is_whole_script(const Args *a) {
 }
 
 static int build_script(const Args *a) {
-  if (has_model_options(a) || a->via || a->triple || a->march || a->preset || a->lto ||
-      a->relaxed || a->pgo || a->bolt || a->weights || a->profile || a->selftest || a->caller)
+  if (has_model_options(a) || a->backend || a->triple || a->march || a->preset || a->lto ||
+      a->fast_math || a->pgo || a->bolt || a->weights || a->profile || a->selftest || a->caller)
     return refuse(
         a, "for a whole program expected only --cc, -O and --sanitize; other options apply to "
            "models: --function selects one");
@@ -59,7 +59,7 @@ static int build_script(const Args *a) {
                   .optimize = a->optimize,
                   .sanitize = a->sanitize,
                   .no_files = forbids_files(a),
-                  .said = a->verbose ? print_command : NULL};
+                  .on_command = a->verbose ? print_command : NULL};
   return finish(m, a, ingot_script_build(m, a->model, &o));
 }
 
@@ -77,22 +77,22 @@ int verb_build(const Args *a) {
                   .march = a->march,
                   .optimize = a->optimize,
                   .sanitize = a->sanitize,
-                  .via = a->via,
+                  .backend = a->backend,
                   .triple = a->triple,
                   .target = a->target,
                   .preset = a->preset,
                   .lto = a->lto,
-                  .relaxed = a->relaxed,
+                  .fast_math = a->fast_math,
                   .pgo = a->pgo,
                   .bolt = a->bolt,
                   .seconds = a->seconds,
-                  .said = a->verbose ? print_command : NULL};
-  o.c = (IngotC){.name = a->name,
-                 .weights = a->weights,
-                 .selftest = a->no_selftest ? -1 : a->selftest,
-                 .caller = a->caller,
-                 .profile = a->profile,
-                 .debug = a->debug};
+                  .on_command = a->verbose ? print_command : NULL};
+  o.c = (IngotCodegen){.name = a->name,
+                       .weights = a->weights,
+                       .selftest = a->no_selftest ? -1 : a->selftest,
+                       .caller = a->caller,
+                       .profile = a->profile,
+                       .debug = a->debug};
   Args rest = *a;
   rest.march = NULL;                        /* passed to the compiler, which knows more CPUs */
   IngotStatus s = ingot_check_build(m, &o); /* early: --tune may take hours */

@@ -2,7 +2,7 @@
  *
  * In: the model and the test images in the binary (see tools/train_digits.py). Out, on stdout: the
  * first images with their predictions, all misclassified images, and the accuracy. Two pixels, one
- * above the other, share a character cell: half blocks with a UTF-8 locale, else ASCII. Colour adds
+ * above the other, share a character cell: half blocks with a UTF-8 locale, else ASCII. Color adds
  * grey levels and marks, never information. It is used only on a terminal without NO_COLOR. The
  * exit code is 1 if the accuracy is below that of the training script: then the engine is wrong.
  */
@@ -32,7 +32,7 @@ typedef struct Digits {
 } Digits;
 
 typedef struct Screen {
-  bool utf8, colour;
+  bool utf8, color;
 } Screen;
 
 static bool is_utf8(void) {
@@ -59,8 +59,8 @@ static void draw_cell(const Screen *s, const unsigned char *at) {
   static const char *const ascii[4] = {" ", "'", ".", "#"};
   static const char *const block[4] = {" ", "\u2580", "\u2584", "\u2588"};
   int top = at[0], low = at[SIDE];
-  /* 232..255 are the greys of the 256-colour palette, dark to light. */
-  if (s->colour && s->utf8)
+  /* 232..255 are the greys of the 256-color palette, dark to light. */
+  if (s->color && s->utf8)
     printf("\033[38;5;%d;48;5;%dm%s", 232 + top * 23 / INK, 232 + low * 23 / INK, block[1]);
   else
     fputs((s->utf8 ? block : ascii)[(top * 2 >= INK) + 2 * (low * 2 >= INK)], stdout);
@@ -74,7 +74,7 @@ static void draw_row(const Screen *s, const Digits *d, const int *which, int n) 
       const unsigned char *image = d->pixel + which[i] * PIXELS;
       fputs(i ? "  " : MARGIN, stdout);
       for (int x = 0; x < SIDE; x++) draw_cell(s, image + y * SIDE + x);
-      if (s->colour) fputs("\033[0m", stdout);
+      if (s->color) fputs("\033[0m", stdout);
     }
     putchar('\n');
   }
@@ -85,9 +85,9 @@ static void draw_row(const Screen *s, const Digits *d, const int *which, int n) 
     double percent = 100.0 * (double)d->probability[which[i] * CLASSES + digit];
     if (!right) wrong = i + 1;
     fputs(i ? "  " : MARGIN, stdout);
-    if (s->colour) fputs(right ? "\033[32m" : "\033[31m", stdout);
+    if (s->color) fputs(right ? "\033[32m" : "\033[31m", stdout);
     printf("%d %5.1f%%", digit, percent);
-    if (s->colour) fputs("\033[0m", stdout);
+    if (s->color) fputs("\033[0m", stdout);
   }
   for (int i = 0; i < wrong; i++) {
     int truth = d->label[which[i]];
@@ -147,7 +147,7 @@ static IngotStatus predict(Ingot *m, const char *engine, const float *image, Dig
   int64_t dim[4] = {d->n, 1, SIDE, SIDE};
   IngotTensor x = {.name = "image", .dtype = "f32", .rank = 4, .dim = dim, .data = image};
   x.bytes = (uint64_t)d->n * PIXELS * sizeof *image;
-  IngotPipe pipe = {0};
+  IngotPassOptions pipe = {0};
   double start = now();
   IngotStatus bad = ingot_open_bytes(m, digits_onnx, digits_onnx_size, "digits.onnx");
   if (!bad) bad = ingot_input(m, &x);
@@ -177,7 +177,7 @@ static IngotStatus figures(void) {
   size_t n = 0, nh, lines = 0;
   IngotStatus bad = ingot_open_bytes(m, digits_onnx, digits_onnx_size, "digits.onnx");
   if (!bad) bad = ingot_set_dim(m, "batch=1");
-  if (!bad) bad = ingot_emit_c(m, &(IngotC){.name = "digits"}, &source, &n, &header, &nh);
+  if (!bad) bad = ingot_emit_c(m, &(IngotCodegen){.name = "digits"}, &source, &n, &header, &nh);
   for (size_t i = 0; i < n; i++) lines += source[i] == '\n';
   if (!bad)
     printf("as C, one digit at a time: %zu lines, weights %lld bytes, arena %lld bytes, stack %lld "
@@ -195,7 +195,7 @@ static IngotStatus show(Ingot *m, const char *engine, Digits *d) {
   IngotStatus bad = predict(m, engine, image, d);
   free(image);
   if (bad) return bad;
-  Screen s = {is_utf8(), wants_colour(stdout)};
+  Screen s = {is_utf8(), wants_color(stdout)};
   int right = draw(&s, d);
   printf("\n%d of %d right: %.2f %%\n", right, d->n, 100.0 * right / d->n);
   if (ingot_find_engine(engine)->flags & INGOT_NATIVE) {

@@ -35,12 +35,12 @@ static IngotStatus give_opt_text(Ingot *m, const Args *a, const char *text, size
 }
 
 /* Writes the final text, with large constants next to it if --weights-file is given. */
-static IngotStatus write_opt(Ingot *m, const Args *a, const char *side_path) {
-  const char *text, *side = NULL;
-  size_t n, nside = 0;
-  IngotStatus s = ingot_print(m, &text, &n, a->side ? &side : NULL, &nside);
-  IngotFile f[] = {{side_path, side, nside}, {a->output, text, n}};
-  return s ? s : ingot_write_files(m, f + !nside, 2 - !nside);
+static IngotStatus write_opt(Ingot *m, const Args *a, const char *weights_path) {
+  const char *text, *weights = NULL;
+  size_t n, nweights = 0;
+  IngotStatus s = ingot_print(m, &text, &n, a->weights_file ? &weights : NULL, &nweights);
+  IngotFile f[] = {{weights_path, weights, nweights}, {a->output, text, n}};
+  return s ? s : ingot_write_files(m, f + !nweights, 2 - !nweights);
 }
 
 int verb_opt(const Args *a) {
@@ -54,22 +54,22 @@ int verb_opt(const Args *a) {
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   Dump dump = {.a = a};
-  IngotPipe pipe = {.start = a->start,
-                    .stop = a->stop,
-                    .skip = a->skip,
-                    .dump = a->dump,
-                    .check = a->check,
-                    .dumped = dumped,
-                    .timed = a->time ? timed : NULL,
-                    .user = &dump,
-                    .brief = !a->constants || brief};
+  IngotPassOptions pipe = {.start = a->start,
+                           .stop = a->stop,
+                           .skip = a->skip,
+                           .dump = a->dump,
+                           .check = a->check,
+                           .on_dump = dumped,
+                           .on_time = a->time ? timed : NULL,
+                           .user = &dump,
+                           .brief = !a->constants || brief};
   const char *text;
   size_t n;
-  char side_path[4096];
+  char weights_path[4096];
   Args all = *a;
   if (a->output) all.writes[all.nwrites++] = a->output;
-  if (a->output && a->side) all.writes[all.nwrites++] = side_path;
-  snprintf(side_path, sizeof side_path, "%.4000s.bin", a->output ? a->output : "");
+  if (a->output && a->weights_file) all.writes[all.nwrites++] = weights_path;
+  snprintf(weights_path, sizeof weights_path, "%.4000s.bin", a->output ? a->output : "");
   IngotStatus s = prepare(m, &all);
   int is_llvm = a->dump && !strcmp(a->dump, "llvm");
   if (!s && (a->explain || a->choices || is_llvm)) {
@@ -82,7 +82,7 @@ int verb_opt(const Args *a) {
   if (!s) s = ingot_passes(m, &pipe);
   if (!s && dump.full) s = INGOT_USAGE;
   if (!s && a->output) {
-    s = write_opt(m, a, side_path);
+    s = write_opt(m, a, weights_path);
   } else if (!s && !a->dump) {
     s = brief ? ingot_print_brief(m, &text, &n) : ingot_print(m, &text, &n, NULL, NULL);
     if (!s) s = print_result(a, "IR", text, n);

@@ -105,7 +105,7 @@ static unsigned long long default_threads(void) {
 
 /* Chats with the bytecode interpreter, without a compiler. */
 static int interpret(Ingot *m, const Args *a, const PlayArgs *p) {
-  int status = speak(m, p->n, (char **)p->word);
+  int status = play_model_here(m, p->n, (char **)p->word);
   if (status < 0) return finish(m, a, (IngotStatus)-status);
   ingot_free(m);
   return status;
@@ -166,7 +166,7 @@ int bench_player(const Args *a) {
   rest.march = NULL;
   if (!rest.threads) rest.threads = 1;
   if (a->json) p.word[p.n++] = "--json";
-  if (prepare(m, &rest) || !ingot_talks(m)) { /* the next step reports the error */
+  if (prepare(m, &rest) || !ingot_is_language_model(m)) { /* the next step reports the error */
     ingot_free(m);
     return -1;
   }

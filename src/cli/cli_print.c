@@ -1,4 +1,4 @@
-/* cli_print.c: JSON, tables of differences, shell quoting, colours.
+/* cli_print.c: JSON, tables of differences, shell quoting, colors.
  */
 #include "cli/cli.h"
 
@@ -7,15 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* https://no-color.org: any value disables colours. */
-int wants_colour(FILE *to) {
+/* https://no-color.org: any value disables colors. */
+int wants_color(FILE *to) {
   const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
   if (no && *no) return 0;
   return term && *term && strcmp(term, "dumb") != 0 && isatty(fileno(to));
 }
 
 const char *verdict(int ok) {
-  if (!wants_colour(stdout)) return ok ? "ok" : "DIFFERS";
+  if (!wants_color(stdout)) return ok ? "ok" : "DIFFERS";
   return ok ? "\033[32mok\033[0m" : "\033[31mDIFFERS\033[0m";
 }
 

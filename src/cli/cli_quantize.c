@@ -17,7 +17,7 @@ static void print_number(const char *form, double x, int columns) {
     printf(form, columns, x);
 }
 
-static void print_loss(const char *what, const IngotLoss *l) {
+static void print_loss(const char *what, const IngotQuantError *l) {
   if (!l->examples) return;
   printf("%s: %u example%s, SQNR ", what, l->examples, l->examples == 1 ? "" : "s");
   print_number("%*.1f", l->sqnr, 0);
@@ -25,7 +25,7 @@ static void print_loss(const char *what, const IngotLoss *l) {
   if (!isnan(l->accuracy)) printf(", accuracy %.2f %% (was %.2f %%)", l->accuracy, l->was);
   putchar('\n');
   for (uint32_t i = 0; i < l->noutput; i++) {
-    const IngotOutputLoss *o = &l->output[i];
+    const IngotOutputError *o = &l->output[i];
     if (!o->elements && (isnan(o->sqnr) || l->noutput == 1)) continue;
     printf("  ");
     print_name(o->name, 0);
@@ -75,7 +75,7 @@ static void print_table(const IngotQuantized *q, int tensors) {
            "(--holdout)\n");
 }
 
-static void json_loss(const char *before, const IngotLoss *l) {
+static void json_loss(const char *before, const IngotQuantError *l) {
   printf("%s{\"examples\":%u", before, l->examples);
   json_real(",\"sqnr_db\":", l->examples ? l->sqnr : (double)NAN);
   json_real(",\"mse\":", l->examples ? l->mse : (double)NAN);
@@ -84,7 +84,7 @@ static void json_loss(const char *before, const IngotLoss *l) {
   json_real(",\"float_accuracy\":", l->was);
   printf(",\"outputs\":[");
   for (uint32_t i = 0; i < l->noutput; i++) {
-    const IngotOutputLoss *o = &l->output[i];
+    const IngotOutputError *o = &l->output[i];
     json_text(i ? ",{\"name\":" : "{\"name\":", o->name);
     json_real(",\"sqnr_db\":", o->sqnr);
     json_real(",\"mse\":", o->mse);
@@ -148,18 +148,18 @@ static IngotStatus show_layers(const Args *a, const IngotQuantized *q) {
 int verb_quantize(const Args *a) {
   IngotQuantize o = {.output = a->output,
                      .method = a->method,
-                     .to = a->to,
+                     .type = a->type,
                      .data = a->data,
                      .holdout = a->holdout,
                      .calibrate = a->calibrate,
                      .activations = a->activations,
                      .symmetric = a->symmetric,
-                     .per = a->per,
+                     .granularity = a->granularity,
                      .block = (uint32_t)a->block,
                      .bias_correction = a->bias_correction,
                      .equalize = a->equalize,
-                     .keep = a->keep,
-                     .nkeep = (uint32_t)a->nkeep,
+                     .exclude = a->exclude,
+                     .nexclude = (uint32_t)a->nexclude,
                      .budget = a->budget,
                      .label = a->label};
   IngotQuantized q;
@@ -179,6 +179,6 @@ int verb_quantize(const Args *a) {
   if (!s && a->json)
     print_json(&q);
   else if (!s)
-    print_table(&q, a->to != NULL);
+    print_table(&q, a->type != NULL);
   return finish(m, a, s);
 }

@@ -46,7 +46,7 @@ int run_script(const Args *a) {
                    .seed = a->seed,
                    .write = write_out,
                    .user = stdout,
-                   .said = a->verbose ? print_loop : NULL,
+                   .on_loop = a->verbose ? print_loop : NULL,
                    .no_files = forbids_files(a)};
   IngotStatus s = ingot_script_run(m, a->model, &o);
   fflush(stdout); /* before messages on stderr */
@@ -76,7 +76,7 @@ int verb_repl(const Args *a) {
                    .no_files = forbids_files(a)};
   IngotRepl *r = m && text ? ingot_repl_new(m, &o) : NULL;
   size_t n = 0;
-  while (r && (line = speak_line(n ? "... " : "> "))) {
+  while (r && (line = play_read_line(n ? "... " : "> "))) {
     size_t length = strlen(line) + 1;
     const char *word = line + (*line == ':' || *line == '/');
     if (!n && (!strcmp(word, "quit") || !strcmp(word, "exit"))) break;

@@ -114,7 +114,7 @@ static int emit(const Args *a, const IngotTrain *o) {
   all.writes[all.nwrites++] = t.source;
   all.writes[all.nwrites++] = t.header;
   const char *slash = strrchr(t.weights, '/');
-  IngotC c = {.name = name, .weights_file = slash ? slash + 1 : t.weights};
+  IngotCodegen c = {.name = name, .weights_file = slash ? slash + 1 : t.weights};
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = prepare(m, &all);
@@ -143,16 +143,16 @@ int verb_train(const Args *a) {
                   .clip = a->clip,
                   .batch = a->batch,
                   .epochs = a->epochs,
-                  .shares = a->shares,
+                  .accumulate = a->accumulate,
                   .recompute = a->recompute,
                   .seed = a->seed,
                   .freeze = a->freeze,
                   .nfreeze = (uint32_t)a->nfreeze,
                   .engine = a->engine,
                   .checkpoint = a->checkpoint,
-                  .every = a->checkpoint_every,
-                  .said = show_progress,
-                  .ended = a->json ? NULL : print_epoch,
+                  .checkpoint_every = a->checkpoint_every,
+                  .on_progress = show_progress,
+                  .on_epoch = a->json ? NULL : print_epoch,
                   .user = &shown};
   watch_line_buffered();
   if (a->emit_c) return emit(a, &o);

@@ -35,7 +35,7 @@ static void print_target(const Args *a) {
   const char *portable[] = {"compile", "export", "inspect"}, *native = ingot_native();
   char line[200];
   int plain = 0,
-      other = a->target || a->via || (a->project && !strstr("cmake make rust", a->project));
+      other = a->target || a->backend || (a->project && !strstr("cmake make rust", a->project));
   for (int i = 0; i < 3; i++) plain = plain || !strcmp(a->verb, portable[i]);
   other = other || (a->output && (strstr(a->output, ".wasm") || strstr(a->output, ".igb")));
   if (a->march || a->quiet || other || !(isatty(STDERR_FILENO) || a->verbose)) return;
@@ -100,7 +100,7 @@ IngotStatus prepare_more_models(Ingot *m, const Args *a) {
   if (a->nmodels > 1 && a->tune)
     return (IngotStatus)refuse(a, "--tune accepts one model: tune each one, then use --tuned FILE");
   for (int k = 1; !s && k < a->nmodels; k++) {
-    s = ingot_also(m, a->models[k].path, &more);
+    s = ingot_open_also(m, a->models[k].path, &more);
     if (!s) s = set_dims(more, a, k);
     if (!s) s = set_inputs(more, a, k);
   }
@@ -267,7 +267,7 @@ IngotStatus tune(Ingot *m, const Args *a, const char *march) {
                                              .cc = a->cc,
                                              .march = march,
                                              .optimize = a->optimize,
-                                             .said = print_line,
+                                             .on_progress = print_line,
                                              .user = &own});
   watch_task(NULL);
   return s;
@@ -515,7 +515,7 @@ void c_files(OutputFiles *t, const char *output) {
 /* Above this size, weights should go to a file, but stdout has no folder for it. */
 enum { LARGE_TEXT = 32 << 20 };
 
-static IngotStatus print_c(Ingot *m, const Args *a, const IngotC *o) {
+static IngotStatus print_c(Ingot *m, const Args *a, const IngotCodegen *o) {
   const char *source, *header;
   size_t n, nh;
   IngotStatus s = ingot_emit_c(m, o, &source, &n, &header, &nh);
@@ -608,17 +608,17 @@ static int verb_compile(const Args *a) {
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   c_prefix(a, name, sizeof name);
-  IngotC o = {.name = name,
-              .weights = a->weights,
-              .weights_file = !output ? NULL
-                              : slash ? slash + 1
-                                      : t.weights,
-              .selftest = a->no_selftest ? -1 : a->selftest,
-              .caller = a->caller,
-              .profile = a->profile,
-              .debug = a->debug,
-              .split = (int)a->split,
-              .cpp = a->cpp ? t.cpp : NULL};
+  IngotCodegen o = {.name = name,
+                    .weights = a->weights,
+                    .weights_file = !output ? NULL
+                                    : slash ? slash + 1
+                                            : t.weights,
+                    .selftest = a->no_selftest ? -1 : a->selftest,
+                    .caller = a->caller,
+                    .profile = a->profile,
+                    .debug = a->debug,
+                    .split = (int)a->split,
+                    .cpp = a->cpp ? t.cpp : NULL};
   IngotStatus s = prepare(m, &all);
   if (!s) s = prepare_more_models(m, a);
   if (!s) s = tune(m, a, NULL);

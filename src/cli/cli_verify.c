@@ -7,7 +7,7 @@
  *
  * Unless --precise is given, programs quantize activations that they multiply with quantized
  * weights to int8. This is part of the program's semantics, so the reference does it too
- * (ingot_round_blocks).
+ * (ingot_round_activations).
  */
 #include "cli/cli.h"
 
@@ -100,7 +100,7 @@ static int verify_stored(const Args *a) {
 static void run_side(Side *s, const Args *a) {
   s->m = new_model();
   s->status = s->m ? prepare(s->m, a) : INGOT_SYSTEM;
-  if (!s->status && s->flags & INGOT_JUDGE) s->status = ingot_round_blocks(s->m);
+  if (!s->status && s->flags & INGOT_JUDGE) s->status = ingot_round_activations(s->m);
   if (!s->status) s->status = run_steps(s->m, a, s->engine);
 }
 

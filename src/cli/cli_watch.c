@@ -85,12 +85,12 @@ void watch_set_verbosity(int quiet, int verbose) {
   watch.verbose = verbose;
 }
 
-/* colour: ANSI code for `head`, or NULL. */
-static void say(const char *before, const char *head, const char *colour, const char *text) {
+/* color: ANSI code for `head`, or NULL. */
+static void say(const char *before, const char *head, const char *color, const char *text) {
   pthread_mutex_lock(&watch.lock);
   erase();
-  if (colour && wants_colour(stderr))
-    fprintf(stderr, "%s\033[%sm%s\033[0m%s\n", before, colour, head, text);
+  if (color && wants_color(stderr))
+    fprintf(stderr, "%s\033[%sm%s\033[0m%s\n", before, color, head, text);
   else
     fprintf(stderr, "%s%s%s\n", before, head, text);
   pthread_mutex_unlock(&watch.lock);

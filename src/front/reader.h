@@ -74,7 +74,7 @@ struct Model {
   u32 ninput;
   const DeclValue *output;
   u32 noutput;
-  bool is_decoder_lm; /* decoder language model: see Reader.speech */
+  bool is_decoder_lm; /* decoder language model: see Reader.chat_assets */
 };
 
 /* ---- import options ---- */
@@ -256,10 +256,10 @@ struct Reader {
   void (*attributes)(Ctx *c, const Model *m, const Loc *at, StrBuf *out);
   bool (*op)(u32 i, ReaderOp *out); /* rows that `ops` lists, false at the end; NULL: none */
   /* Tokenizer and chat format. NULL, or a NULL result: not a chat model. */
-  const LmAssets *(*speech)(Ctx *c, const Source *s, const Model *m);
+  const LmAssets *(*chat_assets)(Ctx *c, const Source *s, const Model *m);
   bool onnxruntime; /* engine onnxruntime runs its files */
   /* Plans a GGUF file with other weight types. NULL: not possible. */
-  RequantPlan *(*requantise)(Ctx *c, const Model *m, const RequantOptions *o);
+  RequantPlan *(*requantize)(Ctx *c, const Model *m, const RequantOptions *o);
   /* Writes the file to path with new elements for n weights, by name; the rest is unchanged. path
    * NULL: only checks that it is possible. NULL: weights cannot be written. */
   void (*rewrite)(Ctx *c, const Source *s, const Model *m, const Str *name, Tensor *const *t, u32 n,

@@ -50,7 +50,7 @@ u32 image_le(const ImageFile *p, size_t at, u32 n) {
 
 static Image read_bmp(const ImageFile *p) {
   u32 data = image_le(p, 10, 4), head = image_le(p, 14, 4), bits = image_le(p, 28, 2),
-      packed = image_le(p, 30, 4), colours = image_le(p, 46, 4);
+      packed = image_le(p, 30, 4), colors = image_le(p, 46, 4);
   i32 height = (i32)image_le(p, 22, 4);
   if (head < 40 || (packed && packed != 3))
     image_refuse(p, "compressed BMP, or BMP with an old header");
@@ -65,7 +65,7 @@ static Image read_bmp(const ImageFile *p) {
     for (u32 x = 0; x < m.width; x++, to += 3) {
       const u8 *bgr = from + (size_t)x * (bits / 8);
       if (bits == 8) {
-        if (*bgr >= (colours ? colours : 256)) image_bad(p, "a palette index is out of range");
+        if (*bgr >= (colors ? colors : 256)) image_bad(p, "a palette index is out of range");
         need(p, table + 4 * (size_t)*bgr, 4);
         bgr = p->at + table + 4 * (size_t)*bgr;
       }

@@ -13,7 +13,7 @@ typedef struct Png {
   const ImageFile *p;
   u32 width, height, bits, kind, planes;
   const u8 *palette;
-  u32 colours;
+  u32 colors;
   StrBuf body; /* of all IDAT chunks */
 } Png;
 
@@ -43,7 +43,7 @@ static void read_chunks(Png *g) {
     if (n > p->n - at) image_bad(p, "the image file is truncated");
     if (!memcmp(name, "IHDR", 4)) read_head(g, at);
     if (!memcmp(name, "IDAT", 4)) sb_put(&g->body, p->at + at, n);
-    if (!memcmp(name, "PLTE", 4)) g->palette = p->at + at, g->colours = n / 3;
+    if (!memcmp(name, "PLTE", 4)) g->palette = p->at + at, g->colors = n / 3;
     if (!memcmp(name, "IEND", 4)) break;
     at += (size_t)n + 4;
   }
@@ -79,7 +79,7 @@ static u32 sample(const Png *g, const u8 *row, size_t i) {
 static void put_pixel(const Png *g, const u8 *row, u32 x, u8 *rgb) {
   if (g->kind == 3) {
     u32 at = sample(g, row, x);
-    if (at >= g->colours) image_bad(g->p, "a palette index is out of range");
+    if (at >= g->colors) image_bad(g->p, "a palette index is out of range");
     memcpy(rgb, g->palette + 3 * (size_t)at, 3);
     return;
   }

@@ -4,7 +4,7 @@
  * dtype (see Scalar in ir.h). Out: a scalar that the result type can represent. Rules: f64 is
  * computed in double, f32 in float, elementary functions by mathlib*.h. Narrower floats are
  * computed as f32 and rounded again. Integers are computed modulo 2^64 and wrapped. Assumes the
- * default rounding mode. No bit pattern of an operand causes undefined behaviour. Does not handle
+ * default rounding mode. No bit pattern of an operand causes undefined behavior. Does not handle
  * complex numbers (they read as zero) or numbers in strings. */
 #include "ir/ir.h"
 #include "ir/math/mathlibd.h"

@@ -9,13 +9,13 @@
 
 enum { MAX_NUMBER = 400 };
 
-Lexer lex_new(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside) {
+Lexer lex_new(Ctx *c, const char *text, size_t n, Str file, const u8 *weights, size_t nweights) {
   Lexer s = {.c = c,
              .at = text,
              .end = text + n,
              .loc = LOC_NONE,
-             .side = side,
-             .nside = nside,
+             .weights = weights,
+             .nweights = nweights,
              .version = 1};
   s.loc.file = file;
   s.loc.line = 1;
@@ -321,9 +321,10 @@ u32 lex_dims(Lexer *s, Dim *dim) {
 
 /* ---- constants ---- */
 
-static const u8 *side(Lexer *s, DType dt, u64 count) {
+static const u8 *weights(Lexer *s, DType dt, u64 count) {
   u64 bytes, end;
-  lex_expect_word(s, "side");
+  /* version 1 has @side */
+  if (!lex_accept_word(s, "side")) lex_expect_word(s, "weights");
   lex_expect(s, '(');
   i64 at = lex_integer(s);
   lex_expect(s, ',');
@@ -331,15 +332,15 @@ static const u8 *side(Lexer *s, DType dt, u64 count) {
   lex_expect(s, ')');
   if (!size_mul(count, dtype_bytes(dt), &bytes) || n < 0 || (u64)n != bytes) {
     BAD(s,
-        "the constant has %llu elements of %u bytes, but the text names %lld bytes of the side "
-        "file",
+        "the constant has %llu elements of %u bytes, but the text names %lld bytes of the "
+        "weights file",
         (unsigned long long)count, dtype_bytes(dt), (long long)n);
   }
-  if (at < 0 || !size_add((u64)at, bytes, &end) || end > s->nside || dt == DT_str) {
-    BAD(s, "%lld bytes at %lld are outside of the side file of %zu bytes", (long long)n,
-        (long long)at, s->nside);
+  if (at < 0 || !size_add((u64)at, bytes, &end) || end > s->nweights || dt == DT_str) {
+    BAD(s, "%lld bytes at %lld are outside of the weights file of %zu bytes", (long long)n,
+        (long long)at, s->nweights);
   }
-  return s->side + at;
+  return s->weights + at;
 }
 
 #define SHORTENED "; if ingot opt shortened it, print it with --constants all or -o FILE"
@@ -349,7 +350,7 @@ Tensor *lex_tensor(Lexer *s, DType dt, const Dim *dim, u32 rank) {
     if (!dim_is_const(dim[i])) BAD(s, "the dimensions of a constant must be integers");
   }
   if (!shape_count(dim, rank, &count)) BAD(s, "the constant has more than 2^40 elements");
-  if (lex_accept(s, '@')) return tensor_wrap(&s->c->work, dt, dim, rank, side(s, dt, count));
+  if (lex_accept(s, '@')) return tensor_wrap(&s->c->work, dt, dim, rank, weights(s, dt, count));
   lex_expect(s, '{');
   if (count > (u64)(s->end - s->at)) {
     BAD(s, "the constant has %llu elements, but the text is too short for them" SHORTENED,

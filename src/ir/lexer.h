@@ -11,8 +11,8 @@ typedef struct Lexer {
   Dims *dims;
   const char *at, *end;
   Loc loc; /* file and current line */
-  const u8 *side;
-  size_t nside;
+  const u8 *weights;
+  size_t nweights;
   i64 version; /* version of the text form; 1 for a text without a version line */
 } Lexer;
 
@@ -23,7 +23,7 @@ enum { TEXT_VERSION = 2 };
 #define BAD(s, ...) fail((s)->c, ERR_input, (s)->loc, __VA_ARGS__)
 
 /* lexer.c: "accept" consumes the token if it is next; "expect" fails if it is not. */
-Lexer lex_new(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
+Lexer lex_new(Ctx *c, const char *text, size_t n, Str file, const u8 *weights, size_t nweights);
 void lex_skip(Lexer *s);         /* blanks and comments */
 char lex_peek(Lexer *s);         /* next character, 0 at the end */
 const char *lex_found(Lexer *s); /* the next token, for messages */
@@ -44,7 +44,7 @@ DType lex_dtype(Lexer *s);
 Dim lex_dim(Lexer *s);
 u32 lex_dims(Lexer *s, Dim *dim); /* "[" dim, ... "]" into MAX_RANK entries; returns the rank */
 void lex_element(Lexer *s, DType dt, u8 *to); /* one literal in its memory representation */
-/* "{" elements "}" or "@side(offset, bytes)"; the dimensions must be constant. */
+/* "{" elements "}" or "@weights(offset, bytes)"; the dimensions must be constant. */
 Tensor *lex_tensor(Lexer *s, DType dt, const Dim *dim, u32 rank);
 void lex_symbols(Lexer *s); /* any number of declarations */
 
@@ -53,8 +53,8 @@ void lit_header(StrBuf *t, const char *form); /* see lex_header */
 void lit_name(StrBuf *t, const Ctx *c, Str s);
 void lit_float(StrBuf *t, DType dt, const u8 *raw);
 void lit_element(StrBuf *t, const Ctx *c, DType dt, const u8 *raw);
-/* Tensors of more than `limit` elements go to side, unless it is NULL. */
-void lit_tensor(StrBuf *t, StrBuf *side, const Ctx *c, const Tensor *x, u64 limit);
+/* Tensors of more than `limit` elements go to weights, unless it is NULL. */
+void lit_tensor(StrBuf *t, StrBuf *weights, const Ctx *c, const Tensor *x, u64 limit);
 void dims_mark_used(Dims *ds, Dim d, bool *used); /* marks the symbols of d, by Sym */
 void lit_symbols(StrBuf *t, const Ctx *c, Dims *ds, const bool *used);
 

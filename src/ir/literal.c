@@ -1,7 +1,7 @@
 /* literal.c: writes the tokens that the text forms of Graph and Prog share; lexer.c reads them.
  *
  * A float is written in the fewest digits that read back as the same bits, or as bits(HEX) if there
- * are none, such as for a NaN with a payload. Large constants go, aligned, to a side file. In a
+ * are none, such as for a NaN with a payload. Large constants go, aligned, to a weights file. In a
  * brief text they end in "...", which the parser refuses. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,13 +68,13 @@ void lit_element(StrBuf *t, const Ctx *c, DType dt, const u8 *raw) {
   }
 }
 
-void lit_tensor(StrBuf *t, StrBuf *side, const Ctx *c, const Tensor *x, u64 limit) {
+void lit_tensor(StrBuf *t, StrBuf *weights, const Ctx *c, const Tensor *x, u64 limit) {
   u32 bytes = dtype_bytes(x->dt);
-  if (side && x->n > limit && x->dt != DT_str) {
+  if (weights && x->n > limit && x->dt != DT_str) {
     static const u8 zero[EXTERNAL_ALIGN];
-    sb_put(side, zero, (EXTERNAL_ALIGN - side->n % EXTERNAL_ALIGN) % EXTERNAL_ALIGN);
-    sb_fmt(t, "@side(%zu, %llu)", side->n, (unsigned long long)tensor_bytes(x));
-    sb_put(side, x->data, (size_t)tensor_bytes(x));
+    sb_put(weights, zero, (EXTERNAL_ALIGN - weights->n % EXTERNAL_ALIGN) % EXTERNAL_ALIGN);
+    sb_fmt(t, "@weights(%zu, %llu)", weights->n, (unsigned long long)tensor_bytes(x));
+    sb_put(weights, x->data, (size_t)tensor_bytes(x));
     return;
   }
   u64 shown = t->brief && x->n > BRIEF_MOST ? BRIEF_SHOWN : x->n;

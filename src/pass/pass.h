@@ -66,8 +66,8 @@ typedef struct PipeOptions {
   const char *dump;  /* comma-separated, or "all" */
   bool check;        /* verify after every pass */
   bool brief;        /* dumps use Text.brief */
-  void (*dumped)(void *user, const char *pass, const char *text, size_t n);
-  void (*timed)(void *user, const char *pass, double ms, u32 before, u32 after);
+  void (*on_dump)(void *user, const char *pass, const char *text, size_t n);
+  void (*on_time)(void *user, const char *pass, double ms, u32 before, u32 after);
   void *user;
   const Target *target; /* NULL: scalar */
   bool lacks_dot4;      /* the target machine lacks the instructions for Target.dot4 */

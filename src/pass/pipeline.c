@@ -141,7 +141,7 @@ static bool run(PassCtx *u, const Pass *pass, const PipeOptions *o, bool dump) {
   if (pass->unit) pass->unit(u);
   double ms = time_ms() - start;
   if (o->check) verify(u);
-  if (dump && o->dumped) {
+  if (dump && o->on_dump) {
     StrBuf t = sb_new(&c->scratch);
     t.brief = o->brief;
     if (u->p) {
@@ -150,10 +150,10 @@ static bool run(PassCtx *u, const Pass *pass, const PipeOptions *o, bool dump) {
       graph_print(u->g, &t, NULL);
       if (pass->graph == fuse) group_list(u->g, &t, "# ");
     }
-    o->dumped(o->user, pass->name, t.at, t.n);
+    o->on_dump(o->user, pass->name, t.at, t.n);
   }
   u32 after = size(u);
-  if (o->timed) o->timed(o->user, pass->name, ms, before, after);
+  if (o->on_time) o->on_time(o->user, pass->name, ms, before, after);
   arena_clear(&c->scratch);
   return after != before;
 }

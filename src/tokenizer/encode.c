@@ -78,7 +78,7 @@ static u32 next_added(const Encoding *e, const Trie *t, const u8 *p, size_t n, c
 /* ---- text between added tokens ---- */
 
 static void encode_words(Encoding *e, const u8 *at, size_t n, bool first, TokenizerMem room) {
-  if (!vocab_normalise(e->v, VP_prep, first, &at, &n, &room)) {
+  if (!vocab_normalize(e->v, VP_prep, first, &at, &n, &room)) {
     e->error = VOCAB_ROOM;
     return;
   }
@@ -92,7 +92,7 @@ static void encode_words(Encoding *e, const u8 *at, size_t n, bool first, Tokeni
 
 static void encode_stretch(Encoding *e, const u8 *at, size_t n, bool first) {
   TokenizerMem room = e->room;
-  if (!vocab_normalise(e->v, VP_norm, first, &at, &n, &room)) {
+  if (!vocab_normalize(e->v, VP_norm, first, &at, &n, &room)) {
     e->error = VOCAB_ROOM;
     return;
   }

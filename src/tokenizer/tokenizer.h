@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 
-/* static in generated C, which includes these files (see the Makefile) */
+/* static in generated C, which includes these files (tools/embed.txt) */
 #ifndef TEXT_FN
 #define TEXT_FN
 #endif
@@ -218,7 +218,7 @@ typedef struct TokenizerMem {
 } TokenizerMem;
 TEXT_FN void *tokenizer_alloc(TokenizerMem *r, size_t n); /* NULL: out of memory */
 /* Applies the steps of a section to the text. A changed text is in r. False: out of memory. */
-TEXT_FN bool vocab_normalise(const Vocab *v, VocabSection steps, bool first, const u8 **at,
+TEXT_FN bool vocab_normalize(const Vocab *v, VocabSection steps, bool first, const u8 **at,
                              size_t *n, TokenizerMem *r);
 
 /* ---- tokenizer_model.c ---- */

@@ -160,7 +160,7 @@ static void push_symbol(const Vocab *v, u32 id, bool *unknown, IdList *out) {
   }
 }
 
-/* Words above this are merged in pieces. */
+/* Words above this are merged in pieces if the memory does not suffice for the whole. */
 enum { WORD_PIECE = 1 << 16 };
 
 /* The merges as a bit for each pair of bytes, last and first of both parts. */
@@ -246,7 +246,8 @@ static bool bpe(const Vocab *v, const u8 *at, size_t n, IdList *out, TokenizerMe
       return true;
     }
   }
-  MergePairs pairs = {.bit = n > WORD_PIECE ? tokenizer_alloc(&r, (1 << 16) / 8) : NULL};
+  MergePairs pairs = {.bit = n > WORD_PIECE && r.n / 24 < n ? tokenizer_alloc(&r, (1 << 16) / 8)
+                                                            : NULL};
   if (pairs.bit) note_pairs(v, &pairs);
   bool unknown = false;
   for (size_t from = 0, to; from < n; from = to) {

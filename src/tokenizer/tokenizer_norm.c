@@ -448,7 +448,7 @@ static size_t read_chars(Chars *x, const u8 *p, size_t n, size_t least) {
 }
 
 /* Normalizes the text from c->from on. before: the edges of the chunk before it, or NULL. */
-static ChunkEnd normalise_chunk(const Normalizer *w, TextChunk *c, size_t least,
+static ChunkEnd normalize_chunk(const Normalizer *w, TextChunk *c, size_t least,
                                 const Edge *before) {
   size_t out = (c->out + 3) & ~(size_t)3;
   if (out > w->room.n) return CHUNK_full;
@@ -474,15 +474,15 @@ static ChunkEnd normalise_chunk(const Normalizer *w, TextChunk *c, size_t least,
 }
 
 /* CHUNK_seam: try again with larger chunks. *bytes: of the result. */
-static ChunkEnd normalise_chunks(const Normalizer *w, Edge *edge, size_t size, size_t *bytes) {
+static ChunkEnd normalize_chunks(const Normalizer *w, Edge *edge, size_t size, size_t *bytes) {
   TextChunk now = {.last = edge}, next;
-  Edge *before = NULL, *spare[2] = {edge + w->nstep, edge + 2 * w->nstep};
+  Edge *before = NULL, *spare[2] = {edge, edge};
+  if (edge) spare[0] += w->nstep, spare[1] += 2 * w->nstep;
   size_t want = size, tries = 0;
-  if (!edge) now.last = NULL;
-  ChunkEnd end = normalise_chunk(w, &now, want, NULL);
+  ChunkEnd end = normalize_chunk(w, &now, want, NULL);
   while (end == CHUNK_done && now.to < w->n) {
     next = (TextChunk){.from = now.to, .out = now.out + now.bytes, .last = spare[0]};
-    end = normalise_chunk(w, &next, size, now.last);
+    end = normalize_chunk(w, &next, size, now.last);
     if (end == CHUNK_done) {
       spare[0] = before ? before : spare[1];
       before = now.last;
@@ -491,25 +491,26 @@ static ChunkEnd normalise_chunks(const Normalizer *w, Edge *edge, size_t size, s
       tries = 0;
     } else if (end == CHUNK_seam) {
       if (++tries == SEAM_TRIES) tries = 0, want *= 2;
-      end = normalise_chunk(w, &now, want - tries * SEAM_MOVE, before);
+      end = normalize_chunk(w, &now, want - tries * SEAM_MOVE, before);
     }
   }
   *bytes = now.out + now.bytes;
   return end;
 }
 
-bool vocab_normalise(const Vocab *v, VocabSection steps, bool first, const u8 **at, size_t *n,
+bool vocab_normalize(const Vocab *v, VocabSection steps, bool first, const u8 **at, size_t *n,
                      TokenizerMem *r) {
   Normalizer w = {.v = v, .at = *at, .n = *n, .first = first};
   w.step = vocab_section(v, steps, &w.nstep, sizeof *w.step);
   if (!w.nstep || !*n) return true;
-  Edge *edge = NULL;
-  bool whole = *n <= CHUNK + EDGE;
-  if (!whole && !(edge = tokenizer_alloc(r, (size_t)3 * w.nstep * sizeof *edge))) return false;
   w.room = *r;
-  ChunkEnd end = CHUNK_seam;
-  for (size_t size = whole ? *n : CHUNK; end == CHUNK_seam; size *= 2)
-    end = normalise_chunks(&w, edge, size, n);
+  ChunkEnd end = normalize_chunks(&w, NULL, w.n, n); /* as a whole, if the memory suffices */
+  Edge *edge = end == CHUNK_full && w.n > CHUNK + EDGE
+                   ? tokenizer_alloc(r, (size_t)3 * w.nstep * sizeof *edge)
+                   : NULL;
+  w.room = *r;
+  if (edge) end = CHUNK_seam;
+  for (size_t size = CHUNK; end == CHUNK_seam; size *= 2) end = normalize_chunks(&w, edge, size, n);
   *at = end == CHUNK_done ? tokenizer_alloc(r, *n) : NULL;
   return *at != NULL;
 }

@@ -23,7 +23,7 @@ struct VocabToken {
 struct AddedToken {
   const u8 *at;
   u32 n, id;
-  bool normalised; /* found in normalized text; never for special tokens */
+  bool normalized; /* found in normalized text; never for special tokens */
 };
 
 struct VocabSpec {

@@ -90,8 +90,8 @@ static void put_tries(VocabOut *o) {
   }
   for (u32 i = 0; i < s->added.n; i++) {
     const AddedToken *t = &s->added.at[i];
-    bool normalised = t->normalised && !(s->token.at[t->id].flags & TF_special);
-    if (t->n) *vec_push(s->a, normalised ? &norm : &raw) = (TrieKey){t->at, t->n, t->id + 1};
+    bool normalized = t->normalized && !(s->token.at[t->id].flags & TF_special);
+    if (t->n) *vec_push(s->a, normalized ? &norm : &raw) = (TrieKey){t->at, t->n, t->id + 1};
   }
   put_trie(o, VP_trie_first, &token);
   put_trie(o, VP_raw_first, &raw);

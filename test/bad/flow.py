@@ -60,7 +60,7 @@ def causes(b):
     b.model("cast_left_at_f32", model(half, [val("x", T.FLOAT16)], [val("y", T.FLOAT16, None)], [const("k", np.float16(2))]), 4,
             "the model mixes precisions: the result of node 0 'left_over' (Cast) has another type", "graph")
     tuned = h.make_node("ReorderInput", ["x"], ["y"], "culprit", domain="com.microsoft.nchwc")
-    b.model("optimised_before", model([tuned], [x], [val("y", F, None)], imports=[h.make_opsetid("", 17), h.make_opsetid("com.microsoft.nchwc", 1)]),
+    b.model("optimized_before", model([tuned], [x], [val("y", F, None)], imports=[h.make_opsetid("", 17), h.make_opsetid("com.microsoft.nchwc", 1)]),
             3, "use the model as it was exported, before optimization", "any")
 
 

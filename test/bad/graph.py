@@ -107,7 +107,7 @@ def attributes(b):
     m = one("Softmax", {"x": (F, (2, 3))}, axis=1)
     raw = m.SerializeToString().replace(b"\xa0\x01\x02", b"\xa0\x01\x4d")  # AttributeProto.type = 77
     b.raw("attr_type_77", raw, code=(3, 4), level="graph", inputs=["x"])
-    b.op("attr_unknown", "Relu", {"x": (F, (2, 3))}, level="any", colour=3)
+    b.op("attr_unknown", "Relu", {"x": (F, (2, 3))}, level="any", color=3)
     b.op("attr_int_max", "Softmax", {"x": (F, (2, 3))}, axis=(1 << 63) - 1)
     b.op("attr_int_min", "Softmax", {"x": (F, (2, 3))}, axis=-(1 << 63))
 

@@ -3,7 +3,7 @@
 A case states the exit code of `ingot run` (one, or a tuple where more than one is right), what stderr must mention, and its
 level: `file` (inspect must refuse it with the same code), `graph` (inspect may also describe it and end with 0), or
 `any` (valid or not: both verbs must end with 0, 3 or 4, and must not crash).
-Faulty nodes are called `culprit`, so that a message which names the node can be recognised.
+Faulty nodes are called `culprit`, so that a message which names the node can be recognized.
 """
 import json
 import os

@@ -1,5 +1,5 @@
 /* Mutations that keep a file a well-formed protobuf message: a field somewhere in the tree of
- * messages is removed, doubled, swapped with a neighbour, taken from another input, or gets another
+ * messages is removed, doubled, swapped with a neighbor, taken from another input, or gets another
  * number or other bytes; the lengths of all messages around it follow. What a payload means is
  * guessed: bytes that parse as a message are one. Bytes mutated blindly almost never get past the
  * reader. */
@@ -176,7 +176,7 @@ static void mu_field(Mutation *m, const Field *all, int n, int i) {
   } else if (how == 1) {
     mu_splice(m, o->at, o->at, copy + f->at, f->end - f->at); /* doubled, at another place */
   } else if (how == 2 && o->tag == f->tag) {
-    mu_splice(m, f->at, f->end, copy + o->at, o->end - o->at); /* the same as a neighbour */
+    mu_splice(m, f->at, f->end, copy + o->at, o->end - o->at); /* the same as a neighbor */
   } else if (f->wire == 0) {
     mu_number(m, f);
   } else {

@@ -229,7 +229,7 @@ def graph_words():
     for table in ("ops.def", "attrs.def", "dtypes.def"):
         with open(os.path.join(ROOT, "src", "ir", table), encoding="ascii") as f:
             yield from (w.encode() for w in re.findall(r"\b(?:SC|OP|AT|DT)\((\w+)", f.read()))
-    yield from (b"graph", b"sym", b"data", b"in", b"return", b"else", b"true", b"nan", b"bits(", b"@side(", b"seq(", b"opt(",
+    yield from (b"graph", b"sym", b"data", b"in", b"return", b"else", b"true", b"nan", b"bits(", b"@side(", b"@weights(", b"seq(", b"opt(",
                 b"min(", b"max(", b"%1", b"%2", b"n+1", b"2*n", b"n/2", b"n%3", b"[]", b"1099511627776")
 
 

@@ -59,7 +59,7 @@ struct Wish {
   const char *only; /* comma-separated names of operators or kinds; NULL: all */
   u32 nodes;        /* at most; 0: the generator's choice */
   int mode;         /* -1: any */
-  bool large;       /* extents at which lowering begins to block and vectorise */
+  bool large;       /* extents at which lowering begins to block and vectorize */
 };
 
 struct Verdict {

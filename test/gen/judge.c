@@ -66,7 +66,7 @@ static Run run(const Case *k, u32 bind, const char *skip, const char *engine, co
   Run r = start(k, bind);
   if (!r.status && skip && !lower_rounds(k)) r.status = ingot_set_precise(r.m);
   if (!r.status && strncmp(engine, "ref", 3)) {
-    IngotPipe pipe = {.skip = skip, .check = 1};
+    IngotPassOptions pipe = {.skip = skip, .check = 1};
     r.status = ingot_passes(r.m, &pipe);
   }
   if (!r.status && library) r.status = ingot_set_library(r.m, library, name);
@@ -259,7 +259,7 @@ bool judge_emit(const Case *k, const char *name, const char *path, Verdict *v) {
   Run r = start(k, 0);
   const char *source, *header;
   size_t n, nh;
-  IngotC o = {.name = name, .selftest = -1, .caller = 1, .literal_bytes = 4096};
+  IngotCodegen o = {.name = name, .selftest = -1, .caller = 1, .literal_bytes = 4096};
   if (!r.status) r.status = ingot_emit_c(r.m, &o, &source, &n, &header, &nh);
   if (!r.status) r.status = ingot_write_file(r.m, path, source, n);
   bool ok = !r.status;

@@ -9,7 +9,7 @@ static Grain wider(Grain a, Grain b) {
 
 /* ---- views ---- */
 
-/* Neighbours are merged and extents split; a part of a shape that is constant is cut up anew. */
+/* Neighbors are merged and extents split; a part of a shape that is constant is cut up anew. */
 static u32 other_shape(Gen *G, const Type *t, Dim *d) {
   u32 n = 0;
   Dims *ds = G->g->dims;

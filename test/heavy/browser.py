@@ -1,4 +1,4 @@
-"""What other tests of pages rely on: a click and a key arrive, errors and requests are seen, colours and sizes are as asked for."""
+"""What other tests of pages rely on: a click and a key arrive, errors and requests are seen, colors and sizes are as asked for."""
 import os
 from lib.browser import Browser, Serve
 from lib.core import Fail, Test, want
@@ -34,7 +34,7 @@ def pages(env):
             p.type("é <b>")
             p.key("Enter")
             want(p.eval("document.title") == "é <b>", f"the title is {p.eval('document.title')}")
-            want(p.eval("[innerWidth, getComputedStyle(document.body).color]") == [321, "rgb(4, 5, 6)"], "size or colours")
+            want(p.eval("[innerWidth, getComputedStyle(document.body).color]") == [321, "rgb(4, 5, 6)"], "size or colors")
             p.shot(os.path.join(folder, "shot.png"))
             want(open(os.path.join(folder, "shot.png"), "rb").read(8) == b"\x89PNG\r\n\x1a\n", "no screenshot")
             if base.startswith("file:"):

@@ -367,7 +367,7 @@ def attention(n):
     return g
 
 
-def quantised(n):
+def quantized(n):
     g = Graph()
     x = g.input([4, 8])
     scale, zero = g.const([], [0.05]), g.node("Cast", [g.const([], [3.0])], to=2)

@@ -106,9 +106,9 @@ def operators(dtype, lanes):
         for to, moved in (("u8", 0), ("u8", 100), ("u8", 255), ("i8", 0), ("i8", -128), ("i8", 127)):
             y = f"round({part[0]} * {part[2]})"
             byte = f"cast.{to}.sat({y} + splat.{lanes}({moved}.0))" if moved else f"cast.{to}.sat({y})"
-            w.add(to, byte, "quantise")
+            w.add(to, byte, "quantize")
             less = f"cast.i32({byte}) - splat.{lanes}({moved}:i32)" if moved else f"cast.i32({byte})"
-            w.add("f32", f"cast.f32({less})", "quantise and back")
+            w.add("f32", f"cast.f32({less})", "quantize and back")
     if cls in "IU":
         for k in (0, 1, bits - 1, bits):
             w.add(dtype, f"shr({part[0]}, splat.{lanes}({k}:{dtype}))" if k < bits or cls == "U" else part[0], "shift")

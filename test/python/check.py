@@ -524,6 +524,7 @@ def background():
 def language():
     """Answers are those of `ingot play`, vectors those of `ingot run --text`."""
     import glob
+    import logging
     build = os.path.dirname(os.path.abspath(FOLDER))
     command, tiny = os.path.join(build, "ingot"), os.path.join(build, "play", "tiny.gguf")
     found = {name: glob.glob(os.path.join(build, "lm", "lib", "python3*", "site-packages", *where)) for name, where in
@@ -531,7 +532,18 @@ def language():
     if "c" not in ENGINES or not os.path.exists(tiny):
         return
     os.environ["XDG_CACHE_HOME"] = os.path.join(build, "python", "cache")
-    llm = ingot.LLM(tiny, context=64, march="scalar", threads=1)
+    for path in glob.glob(os.path.join(build, "python", "cache", "ingot", "lm-*")):
+        os.remove(path)
+    log, said = logging.getLogger("ingot"), []
+    handler, level = logging.Handler(), log.level
+    handler.emit = lambda record: said.append(record.getMessage())
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    for _ in range(2):  # the second one is in the cache
+        llm = ingot.LLM(tiny, context=64, march="scalar", threads=1)
+        assert said == [f"{tiny}: compiling, which takes a while the first time"], said
+    log.removeHandler(handler)
+    log.setLevel(level)
 
     def play(*words, stdin=None):
         return subprocess.run([command, "play", tiny, "--quiet", "--context", "64", "--march", "scalar", "--threads", "1", *words], input=stdin, capture_output=True,

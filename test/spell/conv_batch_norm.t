@@ -1,4 +1,4 @@
-# batch normalisation, or a scale and a bias, behind a convolution are part of its weights
+# batch normalization, or a scale and a bias, behind a convolution are part of its weights
 # groups: 1
 # spelling: operator
 (float[1,2,5,5] x, float[3,2,3,3] w_k, float[3] p_s, float[3] w_b, float[3] w_m, float[3] p_v) => (float[1,3,3,3] y) {

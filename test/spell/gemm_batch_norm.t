@@ -1,4 +1,4 @@
-# batch normalisation, or a scale and a bias, behind a product with constants are part of them
+# batch normalization, or a scale and a bias, behind a product with constants are part of them
 # groups: 1
 # spelling: operator
 (float[4,6] x, float[6,3] w_k, float[3] w_c, float[3] p_s, float[3] w_b, float[3] w_m, float[3] p_v) => (float[4,3] y) {

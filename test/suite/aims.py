@@ -6,14 +6,14 @@ import re
 
 from lib import cpu
 from lib.core import ROOT, Fail, Test, explain, must, run, tail
-from suite import bytes as quantised
+from suite import bytes as quantized
 from suite import targets
 
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
 MODELS = {  # model; whether ram and size must save something
     "dense32": (lambda env: [targets.prepare(env, "dense32")[0]], True, True),
     "mobile21": (lambda env: [targets.prepare(env, "mobile21")[0]], False, True),
-    "bytes": (lambda env: [os.path.join(quantised.folder_of(env), "windows3.onnx")], False, True),
+    "bytes": (lambda env: [os.path.join(quantized.folder_of(env), "windows3.onnx")], False, True),
 }
 VECTORS = {"mobile21"}  # plain loops, many times slower, save too little of its arena
 

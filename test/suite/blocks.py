@@ -183,7 +183,7 @@ def vectors(env, march):
     near(p.run(*options, "--precise"), p.run("--precise"), 1e-5)
 
 
-def without_dot4(env):
+def without_dot_i8x4(env):
     """A machine that is known to lack an instruction for products of four bytes multiplies by pairs, to the same bits; where it is not known, as in a text, by dot_i8x4."""
     p, texts = Products(env, "pairs", WAYS), {}
     want = p.run("--march", "avx512", "--engine", "vm")
@@ -198,9 +198,9 @@ def without_dot4(env):
         raise Fail("bytes are multiplied by dot_i8x4 where that is slow, or not where it may be fast")
 
 
-def onwards(env, march):
+def prefetched(env, march):
     """One row of x reads the weights in the order in which they lie: memory is fetched ahead only so."""
-    folder = env.scratch("blocks", "onwards-" + march)
+    folder = env.scratch("blocks", "prefetched-" + march)
     graph = products(random.Random(0), WAYS[:3], 64).replace("sym t in 0..16\n", "").replace("[t,", "[1,")
     made = os.path.join(folder, "m.c")
     ingot(env, "compile", write(os.path.join(folder, "m.ing"), graph), "--march", march, "--quiet", "--output", made)
@@ -271,10 +271,10 @@ def near(got, want, by):
 
 
 def tests(env):
-    return [Test(f"blocks/product/onwards/{march}", lambda m=march: onwards(env, m), 1) for march in ("avx2", "avx512")] + \
+    return [Test(f"blocks/product/prefetched/{march}", lambda m=march: prefetched(env, m), 1) for march in ("avx2", "avx512")] + \
         [Test(f"blocks/decode/{kind}", lambda k=kind: decode(env, k), 0.5) for kind in ["BF16", *KINDS]] + \
         [Test(f"blocks/apart/{kind}", lambda k=kind: apart(env, k), 1) for kind in [*PLAIN, *KINDS]] + \
         [Test(f"blocks/product/careful/{march}", lambda m=march: careful(env, m), 20) for march in ("scalar", "avx2", "avx512")] + \
-        [Test("blocks/product/without_dot4", lambda: without_dot4(env), 5)] + \
+        [Test("blocks/product/without_dot_i8x4", lambda: without_dot_i8x4(env), 5)] + \
         [Test("blocks/product/exact", lambda: exact(env), 4), Test("blocks/product/tiles", lambda: tiles(env), 1), Test("blocks/product/parts", lambda: parts(env), 3)] + \
         [Test(f"blocks/product/{march}", lambda m=march: vectors(env, m), 5) for march in ("sse2", "avx2", "avx512")]

@@ -8,6 +8,8 @@ import zipfile
 from lib import npy, pick
 from lib.core import ROOT, Fail, Skip, Test, run, tail
 
+CHECK = "* !build/clang"
+
 NEVER = {"exit", "_exit", "abort", "printf", "fprintf", "puts", "putchar", "perror", "system", "popen", "__assert_fail", "gets",
          "stdout", "stderr", "rand", "strtok", "setlocale", "signal"}
 WRITABLE = (".data", ".bss", ".tdata", ".tbss")

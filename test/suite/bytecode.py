@@ -377,7 +377,7 @@ int main(int argc, char **argv) {
 """
 
 
-# What programs of exec do not reach: products and sums of f64, of bytes, requantisation.
+# What programs of exec do not reach: products and sums of f64, of bytes, requantization.
 LAYERS = {
     "f64": """graph (%a "a": f64[9,17], %b "b": f64[17,24], %v "v": f64[200]) {
   %y: f64[9,24] = contract(%a, %b) {spec = "mk,kn->mn"}

@@ -1,4 +1,4 @@
-"""Quantised networks (test/make/mkbytes.py) for each target: C, vm and ref equal to the bit, ONNX Runtime within one step.
+"""Quantized networks (test/make/mkbytes.py) for each target: C, vm and ref equal to the bit, ONNX Runtime within one step.
 
 What stands between DequantizeLinear and QuantizeLinear is made of integers by the pass quant: there `ref` runs the graph behind that pass,
 and where floats are left in it, sums may have another order.

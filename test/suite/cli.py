@@ -9,6 +9,8 @@ import struct
 from lib import npy
 from lib.core import ENGINES, ROOT, Fail, Test, explain, run, tail, want
 
+CHECK = "* !cli/engines !cli/little_memory"
+
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
 VERBS = ("run", "verify", "inspect", "ops", "opt")
 
@@ -91,7 +93,7 @@ def texts(c):
         c.run("run", MODEL, "-d", "batch=1", *flag, code=2, text="not a language model")
 
 
-FAMILIES = re.findall(r'^FAMILY\(\w+, "([^"]+)", -?\d+,\s+"([^"]+)"\)', open(os.path.join(ROOT, "src/pass/kernel/families.def")).read(), re.M)
+FAMILIES = re.findall(r'^FAMILY\(\w+, "([^"]+)", -?\d+,\s+"([^"]+)"\)', open(os.path.join(ROOT, "src/ir/prog/families.def")).read(), re.M)
 
 
 def families(c):

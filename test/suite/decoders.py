@@ -15,7 +15,7 @@ FAST = {"CC": "tcc"} if shutil.which("tcc") else None
 # SmolLM2-135M in floats: best logits behind "The capital of France is", mean -log p of the text of test/decode.py
 BEST = [(7042, 17.371), (260, 14.889), (4528, 13.245), (2250, 13.010), (1315, 12.952)]
 NLL = 3.63014
-WRONG_PAIRS = 5.065  # what halves instead of neighbours give
+WRONG_PAIRS = 5.065  # what halves instead of neighbors give
 
 
 def load(env):

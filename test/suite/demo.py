@@ -3,6 +3,8 @@ the drawing is ASCII unless the locale is UTF-8, and without escapes when it doe
 import os
 from lib.core import ENGINES, ROOT, Fail, Test, explain, run
 
+CHECK = "*"
+
 LIMIT = 120
 SIZES = {"digits.onnx": 200 * 1024, "digits_test.bin": 200 * 1024}
 

@@ -15,6 +15,8 @@ import shutil
 from lib import npy
 from lib.core import ROOT, Fail, Test, explain, must, run, tail
 
+CHECK = "* !docs/table"
+
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 PROGRAM = re.compile(r"^```c\n(/\* (\w+\.c)\b.*?)^```$", re.M | re.S)
 SCRIPT = re.compile(r"^```(?:charl|js)\n(// (\w+\.(?:ch|mjs))\b.*?)^```$", re.M | re.S)

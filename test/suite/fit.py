@@ -299,6 +299,8 @@ def killed(env):
 def interrupted(env):
     """Ctrl-C says what is kept; the same command says first that it resumes. Without a checkpoint nothing is kept."""
     folder = env.scratch("fit", "interrupted")
+    for name in os.listdir(folder):
+        os.remove(os.path.join(folder, name))
     cmd = [env.ingot, "train", *WORDS, "-o", "x.onnx", "--epochs", "2000", "--checkpoint-every"]
     for every, said in (("1000", "before the first checkpoint: nothing is kept"), ("0", "x.onnx.checkpoint keeps the training"), ("0", "keeps the training")):
         resumes = os.path.exists(os.path.join(folder, "x.onnx.checkpoint"))

@@ -8,6 +8,8 @@ from lib import onnxfile as onnx
 from lib.core import Skip, Test, run, want
 from suite.cli import MODEL, Cli
 
+CHECK = "*"
+
 KINDS = (("f", onnx.FLOAT), ("h", onnx.FLOAT16), ("i", onnx.INT32), ("l", onnx.INT64), ("u", onnx.UINT8), ("b", onnx.BOOL))
 
 

@@ -138,7 +138,7 @@ def no_cliff(env):
         raise Fail(f"loops for avx2 take {took['avx2'] / took['scalar']:.1f} times as long as those of scalar")
 
 
-def said(env):
+def messages(env):
     """What every file says of its target, and a flag that is still worth a word."""
     env.need_ingot()
     model = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
@@ -149,9 +149,9 @@ def said(env):
             raise Fail(f"--march={march} does not say what it is for")
         if march != "scalar" and ("im_fmaf" not in text or "__FMA__" in text):
             raise Fail(f"--march={march}: a function asks the flags for what it was told it may use")
-    quantised = multi.quantised_net(env)
+    quantized = multi.quantized_net(env)
     for march, flag in (("avx512", "-mavx512vnni"), ("avx2", "-mavxvnni"), ("multi", ""), ("sse2", "")):
-        got = run([env.ingot, "compile", *quantised, "--march", march], 60)
+        got = run([env.ingot, "compile", *quantized, "--march", march], 60)
         if got.rc or (flag in got.err.decode()) != bool(flag) and flag or ("int8 kernels are faster" in got.err.decode()) != bool(flag):
             raise Fail(f"--march={march}: {got.err.decode()}")
 
@@ -159,4 +159,4 @@ def said(env):
 def tests(env):
     return [*[Test(f"gate/{t}", lambda t=t: flagless(env, t), cost=8) for t in ("avx2", "avx512")],
             Test("gate/programs", lambda: programs(env), cost=6), Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
-            Test("gate/said", lambda: said(env), cost=3)]
+            Test("gate/messages", lambda: messages(env), cost=3)]

@@ -9,7 +9,7 @@ from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
 PIECES, COUNT = 3, 100  # graphs of all kinds
-LINEAR = "CONTRACT,WINDOW,MAP,VIEW,pad"  # what models spend their time on; gcc -O2 may vectorise it
+LINEAR = "CONTRACT,WINDOW,MAP,VIEW,pad"  # what models spend their time on; gcc -O2 may vectorize it
 
 
 def program(env):

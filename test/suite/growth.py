@@ -25,7 +25,7 @@ CASES = {
     200: {"conv_relu": BOTH, "depthwise": BOTH + THREADS, "softmax": BOTH, "residual": VECTORS, "ifs": VECTORS,
           "matmul_softmax": BOTH, "turned": VECTORS + THREADS, "pointwise": VECTORS, "layer_norm": BOTH},
     400: {"joined_convs": BOTH, "wide_ifs": VECTORS, "concat_chain": VECTORS, "attention": VECTORS, "ifs": ("scalar",), "turned": ("scalar",)},
-    1000: {"gemm": BOTH, "batch_norm": BOTH, "reduce_mean": VECTORS, "top_k": ("scalar",), "nonzero": ("scalar",), "quantised": VECTORS,
+    1000: {"gemm": BOTH, "batch_norm": BOTH, "reduce_mean": VECTORS, "top_k": ("scalar",), "nonzero": ("scalar",), "quantized": VECTORS,
            "cells": VECTORS, "gather": VECTORS, "one_split": ("scalar",), "many_outputs": ("scalar",), "loops": ("scalar",)},
     2000: {"embeddings": ("scalar",), "fan_out": ("scalar",), "many_inputs": ("scalar",), "one_sum": ("scalar",), "slice_pad": ("scalar",),
            "elementwise": ("scalar",), "diamonds": ("scalar",), "transposes": ("scalar",), "cum_sum": ("scalar",)},

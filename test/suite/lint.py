@@ -12,6 +12,8 @@ from lib import creation
 from lib import layering as rule
 from lib.core import ROOT, Fail, Test, need, run, tail
 
+CHECK = "lint/layering* lint/types lint/prose* lint/format"
+
 NODES = 10000  # where the analyzer gives up on a function: early, which is thirteen times faster than by default, with the same findings here
 
 

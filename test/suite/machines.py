@@ -7,7 +7,7 @@ import os
 
 from lib import npy
 from lib.core import ROOT, Fail, Skip, Test, explain, must, need, run, tail
-from suite import bytes as quantised
+from suite import bytes as quantized
 from suite import targets
 
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
@@ -26,7 +26,7 @@ def outputs(cmd, path, what, env=None):
 
 
 def models(env):
-    return {"digits": DIGITS, "bytes": [os.path.join(quantised.folder_of(env), "windows3.onnx")], "attention": [targets.prepare(env, "attention")[0]]}
+    return {"digits": DIGITS, "bytes": [os.path.join(quantized.folder_of(env), "windows3.onnx")], "attention": [targets.prepare(env, "attention")[0]]}
 
 
 def found(env, target):

@@ -1,4 +1,4 @@
-"""Habits that are the same at every verb: --quiet, --verbose and --json, colours on a terminal only and not where NO_COLOR is set, proposals
+"""Habits that are the same at every verb: --quiet, --verbose and --json, colors on a terminal only and not where NO_COLOR is set, proposals
 for misspelt words, no progress where nobody reads it."""
 import json
 import re
@@ -8,6 +8,8 @@ from lib.core import Test, want
 from lib.onnxfile import chunk
 from suite.cli import MODEL, Cli
 from suite.safety import on_terminal
+
+CHECK = "*"
 
 ESCAPE = b"\x1b["
 
@@ -58,7 +60,7 @@ def verbose(c):
         want(re.search(rf"^ingot: {task}: \d+\.\d\d s$", c.run(verb, MODEL, *args, "--verbose").text(), re.M), verb)
 
 
-ELSEWHERE = {"train": None, "tokenize": None, "perplexity": None, "doctor": None}  # suites train, tokens and tuned
+ELSEWHERE = {"train": None, "tokenize": None, "perplexity": None, "doctor": None}  # suites train, tokens and pgo
 
 
 def data(c):
@@ -102,16 +104,16 @@ def texts(c):
         want(name in strings(told["verify"]), f"verify: {told['verify']}")
 
 
-def colours(c):
+def colors(c):
     """Warnings and verdicts on a terminal; not with NO_COLOR, not in a dumb terminal, never elsewhere."""
     warning, table = [c.env.ingot, "run", MODEL, "--seed", "1"], [c.env.ingot, "verify", MODEL, "-d", "batch=1", "--engine", "interp", "--quiet"]
     for args, stream, mark in ((warning, "stderr", b"\x1b[33mwarning: \x1b[0m"), (table, "stdout", b"\x1b[32mok\x1b[0m")):
-        want(mark in on_terminal(args, c.dir, stream, TERM="xterm", NO_COLOR=""), f"{args}: no colour")
+        want(mark in on_terminal(args, c.dir, stream, TERM="xterm", NO_COLOR=""), f"{args}: no color")
         for env in ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb", "NO_COLOR": ""}):
             said = on_terminal(args, c.dir, stream, **env)
             want(ESCAPE not in said.replace(b"\r\x1b[K", b""), f"{args} {env}: {said}")
         got = c.run(*args[1:])
-        want(ESCAPE not in got.out + got.err, f"{args}: colours in a file")
+        want(ESCAPE not in got.out + got.err, f"{args}: colors in a file")
 
 
 def passes(c):
@@ -134,7 +136,7 @@ def chosen(c):
         want("target " not in c.run(*args, "--verbose").text(), f"{args}: a target that nobody chose")
 
 
-CASES = (everywhere, groups, chosen, quiet, verbose, data, texts, colours, passes)
+CASES = (everywhere, groups, chosen, quiet, verbose, data, texts, colors, passes)
 
 
 def tests(env):

@@ -7,7 +7,7 @@ import re
 
 from lib import cfile, cpu, npy
 from lib.core import ROOT, Fail, Test, explain, must, need, run, tail
-from suite import bytes as quantised
+from suite import bytes as quantized
 from suite import promises, targets
 
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
@@ -19,15 +19,15 @@ def net(env, name):
     return [targets.prepare(env, name)[0]]
 
 
-def quantised_net(env):
-    return [os.path.join(quantised.folder_of(env), "windows3.onnx")]
+def quantized_net(env):
+    return [os.path.join(quantized.folder_of(env), "windows3.onnx")]
 
 
 MODELS = {  # model, options, compiler, bodies
     "mobile": (lambda env: net(env, "mobile21"), ["--weights", "text"], "clang", ("sse2", "avx2", "avx512")),
     "attention": (lambda env: net(env, "attention"), ["--weights", "file", "--threads", "2", "--threads-grain", "1"], "gcc", ("avx2",)),
     "openmp": (lambda env: DIGITS, ["--threads", "2", "--threads-grain", "1", "--threads-api", "openmp"], "gcc", ("avx512",)),
-    "bytes": (quantised_net, [], "gcc", ("avx2", "avx512vnni")),
+    "bytes": (quantized_net, [], "gcc", ("avx2", "avx512vnni")),
     "debug": (lambda env: DIGITS, ["--debug", "--precise"], "clang", ("sse2",)),
 }
 
@@ -39,10 +39,10 @@ def bodies(env, name):
 
 
 def instruction(env, body):
-    """Where the CPU has the instruction for sums of products of bytes: quantised networks of all families."""
+    """Where the CPU has the instruction for sums of products of bytes: quantized networks of all families."""
     cpu.need(body)
     for net in ("pointwise27", "pointwise-signed", "windows32", "matmul-row", "qgemm", "convinteger"):
-        compare(env, f"{body}-{net}", [os.path.join(quantised.folder_of(env), net + ".onnx")], [], "gcc", [body])
+        compare(env, f"{body}-{net}", [os.path.join(quantized.folder_of(env), net + ".onnx")], [], "gcc", [body])
 
 
 def compare(env, name, model, options, cc, some):
@@ -124,7 +124,7 @@ def keeps_promises(env):
     """Compilers that get no flags, or know no vectors: no warnings, no data, no heap; the stack within its bound; the self-test."""
     folder = env.scratch("multi", "promises")
     models = []
-    for i, args in enumerate((DIGITS, quantised_net(env), [*net(env, "mobile21"), "--weights", "text"])):
+    for i, args in enumerate((DIGITS, quantized_net(env), [*net(env, "mobile21"), "--weights", "text"])):
         m = promises.Model(f"m{i}", os.path.basename(args[0]), [*args, "--march", "multi", "--selftest"])
         env.need_ingot()
         m.source, m.header = promises.emit(env, m.args, m.name, folder)

@@ -5,6 +5,8 @@ from lib import onnxfile as onnx
 from lib.core import Test, want
 from suite.cli import MODEL, Cli
 
+CHECK = "*"
+
 
 def words(c):
     for args, text in ((["comple", MODEL], "did you mean 'compile'?"), (["inpsect", MODEL], "did you mean 'inspect'?"),

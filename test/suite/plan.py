@@ -10,6 +10,8 @@ import os
 from lib import npy, tfile
 from lib.core import ROOT, Fail, Test, explain, run, tail
 
+CHECK = "*"
+
 LIMIT = 20
 
 

@@ -1,4 +1,4 @@
-"""`ingot play` and programs of `ingot build` around language models: a tiny one with a tokeniser of bytes and a template (test/make/mkplay.py), and
+"""`ingot play` and programs of `ingot build` around language models: a tiny one with a tokenizer of bytes and a template (test/make/mkplay.py), and
 SmolLM2. The answer alone is on stdout; seeds and greedy answers repeat, in any chunks and with any number of threads; what is said is no special token; stop texts, the end
 of the context, refusals, conversations with :save and :load. Skipped without the packages of test/requirements-lm.txt."""
 from datetime import datetime
@@ -239,7 +239,7 @@ def signals(env):
 
 
 def padded(env):
-    """Rows of the embedding behind the last token, and fewer than there are tokens; a tokeniser beside safetensors is not needed for C."""
+    """Rows of the embedding behind the last token, and fewer than there are tokens; a tokenizer beside safetensors is not needed for C."""
     folder = os.path.dirname(made(env))
     if not play(env, os.path.join(folder, "padded.gguf"), "-p", "ab", "--raw", "--max-tokens", "3", "--temperature", "0").out:
         raise Fail("no answer of a model with padding behind its tokens")

@@ -8,6 +8,8 @@ import zipfile
 from lib import cpu, npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail, want
 
+CHECK = "product/libraries product/one_reader product/plain product/refusals"
+
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
 CALLER = """#include "net.h"
 #include <stdio.h>

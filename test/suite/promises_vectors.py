@@ -12,7 +12,7 @@ from suite import promises
 
 TARGETS = ("avx2", "avx512", "sse2", *cpu.OTHER)
 NETS = ("mobile21", "dense32", "grouped", "bytes19", "attention")
-# Where the stack is measured without optimisation, every value has a place in the frame.
+# Where the stack is measured without optimization, every value has a place in the frame.
 # bare: no flags tell of the target, the file does by itself.
 BUILDS = {  # name: compiler, flags, and of how many models one is taken
     "gcc-O0": ("gcc", ["-O0"], 2), "gcc-O0-bare": ("gcc", ["-O0"], 6), "clang-O0-bare": ("clang", ["-O0"], 4), "gcc-O3": ("gcc", ["-O3", "-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual"], 4),

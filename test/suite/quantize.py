@@ -1,5 +1,5 @@
-"""`ingot quantize`: models of test/make/mkquantize.py, quantised from examples, in ONNX Runtime and as C: results equal up to a step, and at least as near to the float model as those
-of ONNX Runtime's own quantiser. Accuracy of the digits, sizes, what is refused."""
+"""`ingot quantize`: models of test/make/mkquantize.py, quantized from examples, in ONNX Runtime and as C: results equal up to a step, and at least as near to the float model as those
+of ONNX Runtime's own quantizer. Accuracy of the digits, sizes, what is refused."""
 import json
 import math
 import os
@@ -45,11 +45,11 @@ def against_ort(env, name, method="static"):
     told = quantize(env, model, small, "--data", model[:-5] + ".npz", "--holdout", held, "--method", method)
     others = {"ours": small, "theirs": model[:-5] + "_ort.onnx"}
     got = in_ort(env, {"model": model, "others": others, "held": held}, where)
-    want(got["ours"]["sqnr"] >= got["theirs"]["sqnr"], f"{got['ours']['sqnr']:.2f} dB, ONNX Runtime's quantiser has {got['theirs']['sqnr']:.2f}")
+    want(got["ours"]["sqnr"] >= got["theirs"]["sqnr"], f"{got['ours']['sqnr']:.2f} dB, ONNX Runtime's quantizer has {got['theirs']['sqnr']:.2f}")
     want(abs(told["holdout"]["sqnr_db"] - got["ours"]["sqnr"]) < 1, f"told {told['holdout']['sqnr_db']:.2f} dB, {got['ours']['sqnr']:.2f} in ONNX Runtime")
     inputs = os.path.join(where, "in.npz")
     without_label(held, inputs)
-    # What ONNX Runtime's quantiser makes of bert has bytes between all steps of softmax and normalisation, where the runtime with and without its own optimisations differs as much.
+    # What ONNX Runtime's quantizer makes of bert has bytes between all steps of softmax and normalization, where the runtime with and without its own optimizations differs as much.
     for whose, path in others.items() if name != "bert" else [("ours", small)]:
         equal_up_to_a_step(env, path, inputs, list(npy.load_npz(os.path.join(where, "ort.npz"))[whose].data), where, ENGINES[name])
 
@@ -263,7 +263,7 @@ def judged(env):
 
 
 def constants(env):
-    """Weights in Constant nodes are replaced too, and those that layers share are stored once, as long as no layer is equalised with its neighbours."""
+    """Weights in Constant nodes are replaced too, and those that layers share are stored once, as long as no layer is equalized with its neighbors."""
     folder, where = made(env), env.scratch("quantize", "constants")
     model, out = os.path.join(folder, "shared.onnx"), os.path.join(where, "x.onnx")
     for method, once, apart in (("static", 0.5, 0.9), ("weights8", 0.45, 0.8), ("f16", 0.6, 1.3)):
@@ -286,7 +286,7 @@ def layers(env):
     biased = [quantize(env, bert, out, "--data", bert[:-5] + ".npz", "--calibrate", "mse", *how)["holdout"]["sqnr_db"] for how in ((), ("--bias-correction",))]
     want(biased[1] > biased[0], f"bias correction does not help: {biased} dB")
     alike = quantize(env, model, out, *data, "--granularity", "tensor"), quantize(env, model, out, *data, "--granularity", "tensor", "--equalize")
-    want(alike[1]["holdout"]["sqnr_db"] > alike[0]["holdout"]["sqnr_db"], "equalisation does not help where a layer has one scale")
+    want(alike[1]["holdout"]["sqnr_db"] > alike[0]["holdout"]["sqnr_db"], "equalization does not help where a layer has one scale")
     budget = plain["data"]["sqnr_db"] + 2
     held = quantize(env, model, out, *data, "--budget", str(budget))
     stay, every = (sum(layer["bytes_before"] for layer in held["layers"] if layer["kept"] or all_of_them) for all_of_them in (False, True))
@@ -335,7 +335,7 @@ def refused(env):
 
 
 def odd(env):
-    """Models and examples with numbers or shapes that cannot be quantised are refused or told, whatever the data; see test/make/mkquantodd.py."""
+    """Models and examples with numbers or shapes that cannot be quantized are refused or told, whatever the data; see test/make/mkquantodd.py."""
     folder, where = os.path.join(env.build, "quantodd"), env.scratch("quantize", "odd")
     env.generated(folder, ["make/mkquantodd.py", "requirements.txt"], lambda: env.script("mkquantodd.py", folder))
     at, out, weights = (lambda name: os.path.join(folder, name)), os.path.join(where, "x.onnx"), ("--method", "weights8")
@@ -371,7 +371,7 @@ def odd(env):
 
 
 def told(env):
-    """Every one of several outputs has its line, integers are compared too; what is quantised already, or tested on nothing else, is told; nobody is advised to quantise it once more."""
+    """Every one of several outputs has its line, integers are compared too; what is quantized already, or tested on nothing else, is told; nobody is advised to quantize it once more."""
     folder, where = os.path.join(env.build, "quantodd"), env.scratch("quantize", "told")
     env.generated(folder, ["make/mkquantodd.py", "requirements.txt"], lambda: env.script("mkquantodd.py", folder))
     at, out, twice = (lambda name: os.path.join(folder, name)), os.path.join(where, "out.onnx"), os.path.join(where, "twice.onnx")

@@ -72,8 +72,8 @@ BYTES = b"""graph (%x "x": u8[64]) {
 
 
 def families(c):
-    """Names and colours are those of families.def, and every kernel has the families that opt --explain tells of it."""
-    with open(os.path.join(ROOT, "src/pass/kernel/families.def")) as f:
+    """Names and colors are those of families.def, and every kernel has the families that opt --explain tells of it."""
+    with open(os.path.join(ROOT, "src/ir/prog/families.def")) as f:
         rows = [(title, int(hue)) for title, hue in re.findall(r'^FAMILY\(\w+, "([^"]+)", (-?\d+),', f.read(), re.M)]
     c.save("bytes.ing", BYTES)
     seen = set()

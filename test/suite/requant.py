@@ -1,4 +1,4 @@
-"""Language models quantised to GGUF: types, keys and bytes against the gguf package (test/make/mkquant.py); safetensors folders as GGUF, with
+"""Language models quantized to GGUF: types, keys and bytes against the gguf package (test/make/mkquant.py); safetensors folders as GGUF, with
 their logits and tokens; what cannot be done is refused, and leaves no file."""
 import json
 import os
@@ -115,7 +115,7 @@ def folder_case(env, name):
     folder, _ = decoders(env)
     out = os.path.join(env.scratch("requant", name), name + ".gguf")
     got = ingot(env, "quantize", os.path.join(folder, name), "--type", "F32", "-o", out)
-    want("no tokenizer" in got.text(), "a folder without a tokeniser, and no word of it")
+    want("no tokenizer" in got.text(), "a folder without a tokenizer, and no word of it")
     expected = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["logits"])
     ids = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["ids"])
     y = os.path.join(os.path.dirname(out), "y.npz")
@@ -126,24 +126,24 @@ def folder_case(env, name):
 
 
 # kinds of test/make/mktokens.py, and whether GGUF can say them
-TOKENISERS = {"gpt2": 0, "llama3": 0, "qwen2": 0, "smollm": 0, "gpt4o": 0, "added": 3, "spm-bpe": 0, "spm-user": 0, "gpt2-prefix": 3, "llama2": 3, "unigram": 3, "bert": 3,
+TOKENIZERS = {"gpt2": 0, "llama3": 0, "qwen2": 0, "smollm": 0, "gpt4o": 0, "added": 3, "spm-bpe": 0, "spm-user": 0, "gpt2-prefix": 3, "llama2": 3, "unigram": 3, "bert": 3,
               "spm-unigram": 3}
 TEXTS = ("", " Hello  world", "don't 1234567 x", "naïve 北京 \U0001f642\n\n  x", "HELLO\tWorld's <s> <|end|>")
 
 
 def verified(env, path):
-    """Engines agree on quantised weights, which are products of bytes, and on floats."""
+    """Engines agree on quantized weights, which are products of bytes, and on floats."""
     for how in ([], ["--precise"]):
         rows = json.loads(ingot(env, "verify", path, "--input", "ids=[1,2,3,4,5]", "--engine", "interp", "--json", *how).out)["rows"]
         want(rows and rows[0]["output"]["max_abs"] < 1e-3, f"{how}: {rows}")
 
 
-def tokenisers(env):
+def tokenizers(env):
     """A folder and the GGUF file made of it give the same ids; what GGUF cannot say is refused."""
     from suite.tokens import cases
     made, table = cases(env)
     out, words = env.scratch("requant", "tokens"), []
-    for kind in TOKENISERS:
+    for kind in TOKENIZERS:
         path = os.path.join(made, table[kind]["file"])
         most = max((i for row in table[kind]["rows"] for i in row[1]), default=0)
         if path.endswith(".json"):
@@ -156,7 +156,7 @@ def tokenisers(env):
         os.makedirs(os.path.join(out, kind), exist_ok=True)
         words += [os.path.join(out, kind), str(max(most + 3, 4096 if kind == "smollm" else 0)), path]
     env.lm_script("mkquant.py", "folder", *words)
-    for kind, rc in TOKENISERS.items():
+    for kind, rc in TOKENIZERS.items():
         folder = os.path.join(out, kind)
         got = ingot(env, "quantize", folder, "--type", "Q8_0", "-o", folder + ".gguf", rc=rc)
         if rc:
@@ -221,7 +221,7 @@ def tests(env):
             Test("requant/parts", lambda: parts(env), 1),
             Test("requant/table", lambda: table(env), 1),
             Test("requant/broken", lambda: broken_folder(env), 0.5),
-            Test("requant/tokenisers", lambda: tokenisers(env), 2),
+            Test("requant/tokenizers", lambda: tokenizers(env), 2),
             *(Test(f"requant/refused/{r[0]}", lambda r=r: refused(env, r), 0.05) for r in REFUSED),
             *(Test(f"requant/folder/{n}", lambda n=n: folder_case(env, n), 0.2)
               for n in ("llama", "llama_tied_bias", "llama_head", "llama_linear", "llama_llama3", "llama_yarn", "mistral", "qwen2", "qwen3", "gemma", "gemma2",

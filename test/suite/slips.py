@@ -32,7 +32,7 @@ def nothing_compared(c):
 
 
 def endings(c):
-    """Files do not get names that promise something else, be they built from a program of the language or quantised."""
+    """Files do not get names that promise something else, be they built from a program of the language or quantized."""
     with open(c.path("two.ch"), "w") as f:
         f.write("fn twice(x: int64) -> int64 { x * 2 }\nprint(twice(2))\n")
     for name, code in (("p.onnx", 2), ("p.js", 2), ("p.wasm", 4)):
@@ -94,7 +94,7 @@ def folders(c):
 
 
 def bytes_already(c):
-    """What is in bytes is not to be quantised; some floats may be in it."""
+    """What is in bytes is not to be quantized; some floats may be in it."""
     for net in (BYTES, BOXES):
         got = c.run("compile", net, "--ram", "64", "-o", "n.c", code=3, text="more than the 64 of --ram")
         want("quantization to int8" not in got.text(), got.text())

@@ -91,10 +91,10 @@ def scales(env):
     """What bytes of inputs and outputs stand for: inspect, the header, and what to do with floats."""
     c = Cli(env, "tflite-scales")
     got = json.loads(c.run("inspect", "--json", kept("add")).out)
-    told = [x["quantised"] for x in got["inputs"] + got["outputs"]]
+    told = [x["quantized"] for x in got["inputs"] + got["outputs"]]
     want([x["zero"] for x in told] == [-5, 12, 3] and [round(x["scale"], 6) for x in told] == [0.05, 0.03, 0.08], f"inspect --json: {told}")
-    want("x0: i8[2,3,40], quantised: (x + 5) * 0.0500000007\n" in c.run("inspect", kept("add")).out.decode(), "inspect says no scale")
-    want("quantised" not in c.run("inspect", kept("sparse")).out.decode(), "a scale of floats")
+    want("x0: i8[2,3,40], quantized: (x + 5) * 0.0500000007\n" in c.run("inspect", kept("add")).out.decode(), "inspect says no scale")
+    want("quantized" not in c.run("inspect", kept("sparse")).out.decode(), "a scale of floats")
     c.run("compile", kept("add"), "-o", "net.c")
     with open(c.path("net.h")) as f:
         header = f.read()

@@ -328,7 +328,7 @@ def marks(env):
     """A text with marks on loops that the pass would not leave them on is C that compiles, and shares nothing."""
     folder = env.scratch("threads", "marks")
     source = os.path.join(folder, "marks.c")
-    got = run([env.need_ingot(), "compile", os.path.join(ROOT, "test", "exec", "prog", "marks_beside.t"), "-o", source], 60)
+    got = run([env.need_ingot(), "compile", os.path.join(ROOT, "test", "exec", "prog", "parallel_part_of_kernel.t"), "-o", source], 60)
     if got.rc:
         raise Fail(f"{explain(got)}: {tail(got.text())}")
     cfile.cc(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-c", "-o", os.path.join(folder, "marks.o"), source], "marks")

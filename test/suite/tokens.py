@@ -1,4 +1,4 @@
-"""Tokenisers: ids and texts equal to the packages tokenizers and sentencepiece (test/make/mktokens.py); SmolLM2; the verb tokenize."""
+"""Tokenizers: ids and texts equal to the packages tokenizers and sentencepiece (test/make/mktokens.py); SmolLM2; the verb tokenize."""
 import glob
 import hashlib
 import json

@@ -109,7 +109,7 @@ def figures(w):
         for flags in ([], ["--march", "avx2"], ["--march", "sse2", "--threads", "2"], ["--optimize-for", "ram"], ["--optimize-for", "size"], ["--ram", "64K"], ["--precise"], ["--max-shapes", "batch=4"]):
             w.run("compile", model, "-o", "net.c", *flags)
             with open(w.path("net.h")) as f:
-                macros = dict(reversed(re.findall(r"#define NET_(\w+_BYTES) (\d+)", f.read())))  # the first of two, that of optimised code
+                macros = dict(reversed(re.findall(r"#define NET_(\w+_BYTES) (\d+)", f.read())))  # the first of two, that of optimized code
             told = json.loads(w.run("inspect", model, "--json", *flags))["memory"]
             found = {k: told[k] for k in ("arena", "stack", "weights", "ram")}
             expected = {k: int(macros[v + "_BYTES"]) for k, v in (("arena", "ARENA"), ("stack", "STACK"), ("weights", "WEIGHT"), ("ram", "RAM"))}
@@ -155,8 +155,8 @@ def tolerances(w):
     want(abs(plain["scaled"]["atol"] - 3e-3) < 1e-6 and plain["scaled"]["rtol"] == 1e-4 and plain["scaled"]["ok"], f"floats: {plain}")
     want(not rows("plain.ing", *given, "--atol", "0", "--rtol", "1e-5", code=1, env=small)["scaled"]["ok"], "tolerances that are given are not taken")
     steps = rows("steps.ing", *given, env=small)
-    want(steps["q"]["max_abs"] == 1 and steps["q"]["atol"] == 1, f"a step of a quantised model: {steps}")
-    want(not rows("steps.ing", *given, code=1, env=large)["q"]["ok"], "a model that quantises is not judged")
+    want(steps["q"]["max_abs"] == 1 and steps["q"]["atol"] == 1, f"a step of a quantized model: {steps}")
+    want(not rows("steps.ing", *given, code=1, env=large)["q"]["ok"], "a model that quantizes is not judged")
     want("no node departs" in w.run("verify", "steps.ing", *given, "--bisect", env=small), "a node is blamed for a step")
     text = w.run("verify", "steps.ing", *given, "--bisect", "-o", "it's.ing", "--march", "scalar", "--precise", code=1, env=large)
     want("'scaled#0', mul" in text and "--march scalar --precise" in text, f"the wrong place or command: {text}")
@@ -168,7 +168,7 @@ def tolerances(w):
     want(all(judged["c", "ref", name]["ok"] for name in ("q", "scaled")), f"a step against ref: {both}")
     for name in ("q", "scaled"):
         o = judged["c", "vm", name]
-        want(o["rtol"] == 0 and o["atol"] == 0 and not o["ok"], f"C and bytecode may differ where a model quantises: {o}")
+        want(o["rtol"] == 0 and o["atol"] == 0 and not o["ok"], f"C and bytecode may differ where a model quantizes: {o}")
 
 
 def outliers(w):

@@ -4,6 +4,8 @@ import os
 import re
 from lib.core import ROOT, Fail, Test, run, tail
 
+CHECK = "tour/passes tour/glossary"
+
 FILES = ("tour.onnx", "tour.npy")
 
 

@@ -3,6 +3,8 @@ import os
 import re
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
+CHECK = "* !*-asan"
+
 LIMIT = 120
 
 

@@ -1,4 +1,4 @@
-"""Convolutions, fully connected layers, products of matrices, pools, softmax, normalisations, sums over axes."""
+"""Convolutions, fully connected layers, products of matrices, pools, softmax, normalizations, sums over axes."""
 import numpy as np
 from tflitefile import NONE, RELU, RELU6, SAME, VALID, Net, Q
 from .maths import FUNCTION, TABLE, WIDE, floats, ints, single
@@ -187,7 +187,7 @@ def folds(Case, rng):
                 if kind in ("i8", "i16"):
                     qx, qy = act_q(kind, 0.05), act_q(kind, {"MEAN": 0.03, "SUM": 0.6}.get(op, 0.05))
                 net.result(net.op(op, [net.input(kind, shape, qx), net.shape_of(axes)], [(kind, qy)], "Reducer", keep_dims=keep))
-                # The reference kernel of a quantised sum reads beyond its numbers.
+                # The reference kernel of a quantized sum reads beyond its numbers.
                 how = {"kernels": "builtin", "steps": 1, "share": 0.25, "why": "sums are multiplied and moved in f32 there, in another order"} if op == "SUM" and qx else {}
                 yield Case(f"{op.lower()}_{tag}_{kind}", net, [[x]], compiled=op == "MEAN" and tag == "middle", **how)
     net = Net()

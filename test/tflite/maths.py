@@ -46,7 +46,7 @@ def unary_float(Case, rng):
 
 
 def unary_int(Case, rng):
-    """Quantised; the table of each is computed by the reference with double or float functions, or in fixed point."""
+    """Quantized; the table of each is computed by the reference with double or float functions, or in fixed point."""
     fixed = {"LOGISTIC": {"i8": Q(1 / 256, -128), "i16": Q(1 / 32768), "u8": Q(1 / 256, 0)},
              "TANH": {"i8": Q(1 / 128), "i16": Q(1 / 32768), "u8": Q(1 / 128, 128)}}
     for kind in ("i8", "i16", "u8"):

@@ -80,8 +80,8 @@ static IngotTensor some_tensor(void) {
   return t;
 }
 
-static IngotC some_c(void) {
-  IngotC c = {.name = draw(4) ? "net" : word(), .selftest = (int)draw(3) - 1};
+static IngotCodegen some_c(void) {
+  IngotCodegen c = {.name = draw(4) ? "net" : word(), .selftest = (int)draw(3) - 1};
   if (!draw(3)) c.weights = word();
   if (!draw(4)) c.weights_file = word();
   c.debug = !draw(4);
@@ -136,7 +136,7 @@ static IngotStatus write_out(Ingot *m, int p) {
 static IngotStatus ask_text(Ingot *m, int p) {
   const char *text = "", *more = "";
   size_t n = 0, nmore = 0;
-  IngotC c = some_c();
+  IngotCodegen c = some_c();
   IngotStatus s = INGOT_OK;
   const void *blob = NULL;
   switch (draw(9)) {
@@ -150,7 +150,7 @@ static IngotStatus ask_text(Ingot *m, int p) {
   case 5: s = ingot_choices(m, &text, p ? NULL : &n); break;
   case 6: s = ingot_emit_weights(m, p ? NULL : &blob, &n), n = 0; break;
   case 7: s = ingot_emit_c(m, &c, p ? NULL : &text, &n, &more, &nmore); break;
-  default: s = ingot_emit_c(m, p ? NULL : &(IngotC){0}, &text, &n, &more, &nmore); break;
+  default: s = ingot_emit_c(m, p ? NULL : &(IngotCodegen){0}, &text, &n, &more, &nmore); break;
   }
   look(text, n);
   look(more, nmore);
@@ -160,8 +160,9 @@ static IngotStatus ask_text(Ingot *m, int p) {
 static IngotStatus work(Ingot *m, int p) {
   static const char *const engines[] = {NULL, "interp", "ref", "ref64", "watch", "steam"};
   IngotBuild b = {.c = some_c(), .output = word(), .cc = "no-such-compiler", .optimize = word()};
-  IngotPipe pipe = {.start = word(), .stop = word(), .skip = word(), .dump = word(), .check = 1};
-  IngotTune tune = {.file = "/dev/null", .cc = "no-such-compiler", .said = say_nothing};
+  IngotPassOptions pipe = {
+      .start = word(), .stop = word(), .skip = word(), .dump = word(), .check = 1};
+  IngotTune tune = {.file = "/dev/null", .cc = "no-such-compiler", .on_progress = say_nothing};
   IngotBench bench;
   IngotMemory memory;
   IngotTensor t = some_tensor(), u = some_tensor();
@@ -183,7 +184,7 @@ static IngotStatus work(Ingot *m, int p) {
   case 9: return ingot_expose(m);
   case 10: return ingot_expose_some(m, p ? NULL : some, draw(3));
   case 11: return ingot_stored(m, p ? NULL : &value, &n);
-  case 12: return ingot_cut(m, draw(4), draw(3));
+  case 12: return ingot_extract_subgraph(m, draw(4), draw(3));
   default: return ingot_run(m, engines[draw(6)], draw(3));
   }
 }
@@ -194,7 +195,7 @@ static IngotStatus call_net(Ingot *m, int p) {
   static float out[6]; /* ingot_output tells of it behind the call, too */
   const char *engine = engines[draw(5)];
   IngotTensor in[2] = {some_tensor(), some_tensor()};
-  IngotRoom room[2] = {{draw(3) ? out : NULL, draw(3) ? sizeof out : 5}, {NULL, 0}};
+  IngotOutBuffer room[2] = {{draw(3) ? out : NULL, draw(3) ? sizeof out : 5}, {NULL, 0}};
   IngotCall o = {engine, 1, p ? NULL : in, draw(8) ? 1 : draw(3), p ? NULL : room, draw(3)};
   IngotStatus s = draw(4) ? ingot_call(m, draw(9) ? &o : NULL) : ingot_ready(m, engine);
   return m && s && !ingot_import(m, 0) ? INGOT_MISMATCH : s;
@@ -236,10 +237,10 @@ static IngotStatus good(Ingot *m) {
   IngotStatus s = INGOT_OK;
   switch (draw(18)) {
   case 0: s = ingot_import(m, (int)draw(2)); break;
-  case 1: s = ingot_passes(m, &(IngotPipe){.stop = stops[draw(6)]}); break;
+  case 1: s = ingot_passes(m, &(IngotPassOptions){.stop = stops[draw(6)]}); break;
   case 2: s = ingot_expose(m); break;
-  case 3: s = ingot_cut(m, draw(2), draw(2)); break;
-  case 4: s = ingot_emit_c(m, &(IngotC){.name = "n"}, &text, &n, &more, &nmore); break;
+  case 3: s = ingot_extract_subgraph(m, draw(2), draw(2)); break;
+  case 4: s = ingot_emit_c(m, &(IngotCodegen){.name = "n"}, &text, &n, &more, &nmore); break;
   case 5: s = ingot_memory(m, &memory); break;
   case 6: s = ingot_print(m, &text, &n, &more, &nmore); break;
   case 7: s = ingot_inspect(m, (int)draw(2), &text, &n); break;
@@ -263,7 +264,7 @@ static IngotStatus call(Ingot *m) {
   int p = !draw(3);
   switch (draw(8)) {
   case 6: return call_net(m, p);
-  case 7: return ingot_declared(m, draw(2), draw(3), p ? NULL : &(IngotDeclared){0});
+  case 7: return ingot_declared(m, draw(2), draw(3), p ? NULL : &(IngotPortInfo){0});
   case 0: return set_up(m, p);
   case 1: return write_out(m, p);
   case 2: return ask_text(m, p);
@@ -317,7 +318,8 @@ static void known(void) {
         !ingot_run(m, "ref", 0));
   CHECK(!memcmp(ingot_used_input(m, 0).data, x, sizeof x) && !ingot_used_input(m, 1).data);
   CHECK(ingot_output(m, 1).data && !ingot_output(m, 2).data);
-  CHECK(!ingot_cut(m, 0, 1) && !ingot_output(m, 1).data && !ingot_used_input(m, 0).data);
+  CHECK(!ingot_extract_subgraph(m, 0, 1) && !ingot_output(m, 1).data &&
+        !ingot_used_input(m, 0).data);
   IngotBench bench;
   CHECK(!ingot_bench(m, "interp", NULL, 1e-3, 0, &bench) && !ingot_output(m, 0).data);
   CHECK(ingot_input(m, &(IngotTensor){"x", "f32", 2, dim, NULL, sizeof x}) == INGOT_USAGE);
@@ -331,7 +333,7 @@ static void calls(const char *engine) {
   float x[7] = {0, 1, 2, 3, 4, 5, 6}, y[6], *first = &x[1];
   const int64_t dim[2] = {2, 3}, wrong[2] = {3, 2};
   IngotTensor in = {"", "f32", 2, dim, first, 6 * sizeof *x};
-  IngotRoom room[2] = {{y, sizeof y}, {NULL, 0}};
+  IngotOutBuffer room[2] = {{y, sizeof y}, {NULL, 0}};
   IngotCall o = {engine, 0, &in, 1, room, 2};
   if (!CHECK(m && !ingot_open_bytes(m, graph, sizeof graph - 1, "net"))) return;
   CHECK(!ingot_ready(m, engine));
@@ -348,13 +350,13 @@ static void calls(const char *engine) {
   room[0].bytes = 5;
   CHECK(ingot_call(m, &o) == INGOT_USAGE);
   CHECK(strstr(ingot_message(m, 3, NULL), "output 'y' needs 24 bytes, found memory for 5"));
-  room[0] = (IngotRoom){(char *)first + 20, 24};
+  room[0] = (IngotOutBuffer){(char *)first + 20, 24};
   CHECK(ingot_call(m, &o) == INGOT_USAGE);
   CHECK(strstr(ingot_message(m, 4, NULL), "the memory for output 'y' overlaps input 'x'"));
-  room[0] = room[1] = (IngotRoom){y, sizeof y};
+  room[0] = room[1] = (IngotOutBuffer){y, sizeof y};
   CHECK(ingot_call(m, &o) == INGOT_USAGE);
   CHECK(strstr(ingot_message(m, 5, NULL), "overlaps that for output 'y'"));
-  room[1] = (IngotRoom){NULL, 0};
+  room[1] = (IngotOutBuffer){NULL, 0};
   first[0] = 2;
   CHECK(!ingot_call(m, &o) && y[0] == 9);
   ingot_free(m);

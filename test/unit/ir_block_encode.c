@@ -1,5 +1,5 @@
-/* Quantisers: blocks of numbers that can be said exactly come back, and what has no quantiser is
- * told. With the name of a kind it reads floats and writes blocks: test/suite/quantisers.py
+/* Quantizers: blocks of numbers that can be said exactly come back, and what has no quantizer is
+ * told. With the name of a kind it reads floats and writes blocks: test/suite/quantizers.py
  * compares them with another writer's. */
 #include "check.h"
 #include "ir/quant/qblock.h"

@@ -114,7 +114,7 @@ static void casts(void) {
   CHECK(scalar_wrap(DT_i64, INT64_MIN) == INT64_MIN && scalar_wrap(DT_bool, 1) == 1);
 }
 
-/* Whatever lies in memory: no undefined behaviour, and results are values of the result's type. */
+/* Whatever lies in memory: no undefined behavior, and results are values of the result's type. */
 static void hostile(void) {
   static const u64 some[] = {0,
                              1,

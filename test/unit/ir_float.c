@@ -47,7 +47,7 @@ static void codes(DType d) {
       CHECK(same(x, -of_code(d, code - n / 2)));
       continue;
     }
-    CHECK(x > last); /* codes are in order, so neighbours are consecutive */
+    CHECK(x > last); /* codes are in order, so neighbors are consecutive */
     if (code > 0 && !isinf(x)) {
       double mid = (last + x) / 2, even = code & 1 ? last : x;
       CHECK(scalar_round(d, mid) == even && scalar_round(d, -mid) == -even);

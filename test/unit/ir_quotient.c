@@ -1,5 +1,5 @@
 /* ir_quotient.c: the products that stand for a division round to the same whole numbers: around
- * every change of these, far beyond, and for scales as quantisers make them. */
+ * every change of these, far beyond, and for scales as quantizers make them. */
 #include "check.h"
 #include "ir/prog/prog.h"
 

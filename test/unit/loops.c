@@ -376,7 +376,7 @@ static void said(void *user, const char *what) {
 
 static void run(const char *path, const char *engine, Heard *h) {
   Ingot *m = ingot_new(NULL);
-  IngotScript o = {.engine = engine, .write = hear, .user = h, .said = said, .eager = 1};
+  IngotScript o = {.engine = engine, .write = hear, .user = h, .on_loop = said, .eager = 1};
   IngotStatus s = ingot_script_run(m, path, &o);
   char end[32];
   hear(h, end, (size_t)snprintf(end, sizeof end, "status %d\n", (int)s));

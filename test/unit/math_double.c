@@ -1,6 +1,6 @@
 /* The double functions of mathlib.h against the long double ones of libm, which have 64 bits and
  * are good to about one unit of them: random arguments of every size where the function does
- * something, the neighbours of its special points, and the special values of C99 Annex F. With an
+ * something, the neighbors of its special points, and the special values of C99 Annex F. With an
  * argument N, N times as many, and the largest error of each is printed. */
 #include "check.h"
 #include "ir/math/mathlibd.h"

@@ -28,17 +28,17 @@ static void dumped(void *user, const char *pass, const char *text, size_t n) {
 }
 
 static IngotStatus text_steps(Ingot *m, size_t *sum) {
-  const char *text, *side;
-  size_t n, nside;
-  IngotPipe pipe = {.dump = "all", .check = 1, .dumped = dumped, .user = sum};
-  IngotC o = {.name = "net"};
-  IngotStatus s = ingot_print(m, &text, &n, &side, &nside);
+  const char *text, *weights;
+  size_t n, nweights;
+  IngotPassOptions pipe = {.dump = "all", .check = 1, .on_dump = dumped, .user = sum};
+  IngotCodegen o = {.name = "net"};
+  IngotStatus s = ingot_print(m, &text, &n, &weights, &nweights);
   if (!s) s = ingot_inspect(m, 0, &text, &n);
   if (!s) s = ingot_inspect(m, 1, &text, &n);
   if (!s) s = ingot_run(m, "ref", 1);
   if (!s) s = ingot_passes(m, &pipe);
   if (!s) s = ingot_print(m, &text, &n, NULL, NULL);
-  if (!s) s = ingot_emit_c(m, &o, &text, &n, &side, &nside);
+  if (!s) s = ingot_emit_c(m, &o, &text, &n, &weights, &nweights);
   if (!s) s = ingot_ops(m, 1, &text, &n);
   return s;
 }

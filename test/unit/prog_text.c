@@ -120,13 +120,13 @@ static Prog *parsed;
 typedef struct Source {
   const char *at;
   size_t n;
-  const u8 *side;
-  size_t nside;
+  const u8 *weights;
+  size_t nweights;
 } Source;
 
 static void parse(Ctx *c, void *arg) {
   Source *s = arg;
-  parsed = prog_parse(c, s->at, s->n, str_of(c, "test.prog"), s->side, s->nside);
+  parsed = prog_parse(c, s->at, s->n, str_of(c, "test.prog"), s->weights, s->nweights);
 }
 
 static Err attempt(Ctx *c, const char *at, size_t n) {
@@ -181,23 +181,23 @@ static void deep(const char *open, const char *close, const char *mid, const cha
   ctx_free(c);
 }
 
-static void side_file(void) {
+static void weights_file(void) {
   Ctx *c = ctx_new(NULL, NULL);
-  StrBuf src = sb_new(&c->work), out = sb_new(&c->work), side = sb_new(&c->work);
-  StrBuf again = sb_new(&c->work), side2 = sb_new(&c->work);
+  StrBuf src = sb_new(&c->work), out = sb_new(&c->work), weights = sb_new(&c->work);
+  StrBuf again = sb_new(&c->work), weights2 = sb_new(&c->work);
   sb_puts(&src, "prog s\nbuf a: const i32[2] = {1, 2}\nbuf w: const f32[10,10] = {0.5");
   for (int i = 1; i < 100; i++) sb_fmt(&src, ", %d.25", i);
   sb_puts(&src, "}\nbuf y: out f32[1]\ny[0] = w[9, 9]\n");
   CHECK(attempt(c, src.at, src.n) == ERR_ok);
-  prog_print(parsed, &out, &side);
-  CHECK(side.n == 400);
-  CHECK(strstr(sb_cstr(&out), "w: const f32[10,10] = @side(0, 400)\n") != NULL);
-  Source s = {out.at, out.n, (const u8 *)side.at, side.n};
+  prog_print(parsed, &out, &weights);
+  CHECK(weights.n == 400);
+  CHECK(strstr(sb_cstr(&out), "w: const f32[10,10] = @weights(0, 400)\n") != NULL);
+  Source s = {out.at, out.n, (const u8 *)weights.at, weights.n};
   CHECK(ctx_protect(c, parse, &s) == ERR_ok);
-  prog_print(parsed, &again, &side2);
+  prog_print(parsed, &again, &weights2);
   CHECK(strcmp(sb_cstr(&again), sb_cstr(&out)) == 0);
-  CHECK(side2.n == side.n && memcmp(side2.at, side.at, side.n) == 0);
-  s.nside = 399;
+  CHECK(weights2.n == weights.n && memcmp(weights2.at, weights.at, weights.n) == 0);
+  s.nweights = 399;
   CHECK(ctx_protect(c, parse, &s) == ERR_input);
   ctx_free(c);
 }
@@ -225,7 +225,7 @@ int main(void) {
   deep("neg(", ")", "1", "prog p\nlet a: i64 = ");
   deep("1 + ", "", "1", "prog p\nlet a: i64 = ");
   deep("x[", "]", "0", "prog p\nbuf x: temp i64[4]\nlet a: i64 = ");
-  side_file();
+  weights_file();
   lines();
   return check_end();
 }

@@ -34,8 +34,8 @@ static uint64_t compile(const char *path) {
   const char *text, *header;
   size_t n, nheader;
   uint64_t h = 14695981039346656037u;
-  IngotPipe pipe = {.check = 1};
-  IngotC o = {.name = "net"};
+  IngotPassOptions pipe = {.check = 1};
+  IngotCodegen o = {.name = "net"};
   Ingot *m = ingot_new(NULL);
   IngotStatus s = ingot_open(m, path);
   if (!s) s = ingot_set_dim(m, "batch=2");

@@ -147,7 +147,7 @@ static const char *type_or_function(Emit *e, const char *name, DType k) {
               {"select", "select", k},
               {"select_f32", "select", DT_f32},
               {"narrow", "narrow", DT_i32},
-              {"quantise", "quantise", k},
+              {"quantize", "quantize", k},
               {"whole", "whole", k}};
   for (const struct RowVar *v = vars; v < vars + sizeof vars / sizeof *vars; v++)
     if (!strcmp(v->name, name))

@@ -97,9 +97,9 @@ static bool put_bytes(Emit *e, const Expr *x) {
   bool in_parts, joined = ex_joins(e->p, of, &in_parts);
   const char *f = in_parts          ? "pack"
                   : joined          ? "join"
-                  : x->dt == DT_i16 ? "quantise_i16"
-                  : x->dt == DT_f32 ? "requantise"
-                                    : "quantise";
+                  : x->dt == DT_i16 ? "quantize_i16"
+                  : x->dt == DT_f32 ? "requantize"
+                                    : "quantize";
   e->b.frame += e->b.w * 64;
   if (joined) e->b.w /= BYTES_JOINED;
   const char *name = NULL;
@@ -107,7 +107,7 @@ static bool put_bytes(Emit *e, const Expr *x) {
     name = need_vector(e,
                        in_parts ? "pack_small"
                        : joined ? "join_small"
-                                : "quantise_small",
+                                : "quantize_small",
                        as, NULL);
   sb_fmt(e->t, "%s(", name ? name : need_vector(e, f, as, NULL));
   for (u32 i = 0; i < (joined ? of->narg : 1); i++) {

@@ -153,7 +153,7 @@ static bool gather_scatter(const Vm *m, const u32 *operand, DType dt, u64 *reg, 
 }
 
 /* quant; quant_f if y is NULL. */
-static void quantise(vm_w *o, const vm_w *x, const vm_w *y, const vm_f *by, float zero, u32 type,
+static void quantize(vm_w *o, const vm_w *x, const vm_w *y, const vm_f *by, float zero, u32 type,
                      u32 n) {
   float lo, hi;
   quant_range(type, &lo, &hi);

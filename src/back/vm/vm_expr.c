@@ -397,7 +397,7 @@ static VmVal apply_convert(VmBuild *b, const Expr *e, DType of, VmVal x) {
 
 static VmVal compile_op(VmBuild *b, const Expr *e) {
   VmVal x[3] = {{0}};
-  if (vm_quantise(b, e, x)) return *x;
+  if (vm_quantize(b, e, x)) return *x;
   DType of = prog_expr(b->p, e->arg[e->narg - 1])->dt;
   u32 lanes = 1;
   for (u32 i = 0; i < e->narg; i++) {

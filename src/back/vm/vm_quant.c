@@ -41,7 +41,7 @@ static VmVal zero(VmBuild *b, DType dt) {
   return constant(b, dt, (Scalar){.i = 0});
 }
 
-static bool dequantise(VmBuild *b, const Expr *e, VmVal *out) {
+static bool dequantize(VmBuild *b, const Expr *e, VmVal *out) {
   ExprId whole, scale;
   if (!is_scaled(b, e, &whole, &scale) || !is_uniform(b, scale)) return false;
   if (is_uniform(b, whole)) return false;
@@ -55,7 +55,7 @@ static bool dequantise(VmBuild *b, const Expr *e, VmVal *out) {
 }
 
 /* round(float(sum) * scale) + z */
-static bool quantise_sum(VmBuild *b, ExprId value, VmVal z, DType to, VmVal *out) {
+static bool quantize_sum(VmBuild *b, ExprId value, VmVal z, DType to, VmVal *out) {
   const Expr *mul = op_of(b, value, OP_mul, DT_f32);
   ExprId whole, scale;
   if (!mul || !is_scaled(b, mul, &whole, &scale)) return false;
@@ -71,7 +71,7 @@ static bool quantise_sum(VmBuild *b, ExprId value, VmVal z, DType to, VmVal *out
   return true;
 }
 
-static bool quantise(VmBuild *b, const Expr *e, VmVal *out) {
+static bool quantize(VmBuild *b, const Expr *e, VmVal *out) {
   if (!vm_is_narrow(e->dt) || !e->sat) return false;
   const Expr *add = op_of(b, e->arg[0], OP_add, DT_f32);
   u32 side = add && op_of(b, add->arg[1], OP_round, DT_f32) ? 1 : 0;
@@ -79,14 +79,14 @@ static bool quantise(VmBuild *b, const Expr *e, VmVal *out) {
   const Expr *round = op_of(b, add ? add->arg[side] : e->arg[0], OP_round, DT_f32);
   if (!round) return false;
   VmVal z = add ? compile(b, add->arg[1 - side]) : zero(b, DT_f32);
-  if (quantise_sum(b, round->arg[0], z, e->dt, out)) return true;
+  if (quantize_sum(b, round->arg[0], z, e->dt, out)) return true;
   VmVal x = compile(b, round->arg[0]);
   u32 avail = latest(x.avail, z.avail);
   *out = emit_pure(b, VM_quant_f, x.lanes, VC_w, avail, (u32[]){x.reg, z.reg, e->dt}, 3);
   return true;
 }
 
-bool vm_quantise(VmBuild *b, const Expr *e, VmVal *out) {
-  if (e->op == OP_mul && e->dt == DT_f32) return dequantise(b, e, out);
-  return e->op == OP_cast && prog_expr(b->p, e->arg[0])->dt == DT_f32 && quantise(b, e, out);
+bool vm_quantize(VmBuild *b, const Expr *e, VmVal *out) {
+  if (e->op == OP_mul && e->dt == DT_f32) return dequantize(b, e, out);
+  return e->op == OP_cast && prog_expr(b->p, e->arg[0])->dt == DT_f32 && quantize(b, e, out);
 }

@@ -184,7 +184,7 @@ Val attn_sink_softmax(Graph *g, Val s, Val sink);
  * all. past [batch, 1, 1, 1] i64: entries in the cache. */
 Val attn_append_kv(Graph *g, Val old, Val past, Val x, Dim length);
 /* RoPE. cos, sin: [batch or 1, length, half]; elements beyond 2 * half are unchanged. interleaved:
- * rotates neighbours, else element i with i + half. */
+ * rotates neighbors, else element i with i + half. */
 Val attn_rope(Graph *g, Val x, Val cos, Val sin, bool interleaved);
 
 /* window.c: convolutions and pools. in: extents of the axes that the window slides over. Padding

@@ -86,7 +86,7 @@ static double kernel(const Resize *r, double d) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-/* Taps of output o: 2 or 4 neighbours, more if an antialiased kernel is stretched. */
+/* Taps of output o: 2 or 4 neighbors, more if an antialiased kernel is stretched. */
 static void fill_taps(const Resize *r, const ResizeAxis *x, ResizeTaps *t, i64 o, double squeeze) {
   double s = source(r, x, (double)o);
   i64 *at = t->at + o * t->n;

@@ -80,7 +80,7 @@ const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m); /* NULL: not
  * with the scales. name: the full name, "blk.0.attn_q.weight". */
 Val lm_weight(Graph *g, const LmFile *f, const char *name);
 /* Refuses quantization schemes of config.json that are not read. */
-void lm_check_quantised(LmFile *f);
+void lm_check_quantized(LmFile *f);
 
 /* lm_input.c: the input of all language models. most: default tokens per run; limit: largest value
  * that the user may request. */

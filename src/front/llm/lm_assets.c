@@ -107,7 +107,7 @@ const char *lm_folder(Ctx *c, const char *path) {
   return str_text(c, str_intern(c, path, slash == path ? 1 : (size_t)(slash - path)));
 }
 
-static bool has_tokeniser(Ctx *c, LmFile *f, const char *path) {
+static bool has_tokenizer(Ctx *c, LmFile *f, const char *path) {
   static const char *const names[] = {"tokenizer.json", "tokenizer.model", "spiece.model"};
   struct stat st;
   if (f->gguf) return gguf_key(c, f->gguf, "tokenizer.ggml.tokens") != NULL;
@@ -128,7 +128,7 @@ const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m) {
   LmFile *f = (LmFile *)m->own;
   Vocab v;
   ModelInfo facts = {0};
-  if (!s->path || !has_tokeniser(c, f, s->path)) return NULL;
+  if (!s->path || !has_tokenizer(c, f, s->path)) return NULL;
   VocabBlob tables = vocab_file(c, f->gguf ? s->path : lm_folder(c, s->path), &c->keep);
   LmAssets *out = NEW(&c->keep, LmAssets);
   if (!vocab_open(&v, tables.at, tables.n)) bug(c, f->loc, "the vocabulary cannot be opened");

@@ -17,7 +17,7 @@ typedef struct LmLayer LmLayer;
 enum {
   LA_rope_interleaved =
       1
-      << 0, /* RoPE rotates neighbours in GGUF files; else, and in safetensors, it rotates halves */
+      << 0, /* RoPE rotates neighbors in GGUF files; else, and in safetensors, it rotates halves */
   LA_bias = 1 << 1,      /* queries, keys and values have a bias */
   LA_qk_norm = 1 << 2,   /* queries and keys are normalized per head before RoPE */
   LA_post_norm = 1 << 3, /* outputs of attention and feed-forward layers are normalized */

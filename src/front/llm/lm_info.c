@@ -20,7 +20,7 @@ Model *lm_read(Ctx *c, const Source *s) {
 Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
   LmFile *f = (LmFile *)m->own;
   (void)s;
-  lm_check_quantised(f);
+  lm_check_quantized(f);
   if (lm_is_encoder(f)) return lm_encoder(f, o);
   if (lm_arch(f)) return lm_decoder(f, o);
   fail(c, ERR_unsupported, f->loc, "architecture '%s' is not supported%s", show(c, f->arch),

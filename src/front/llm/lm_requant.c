@@ -28,8 +28,8 @@ typedef struct Requant {
 
 /* ---- one tensor ---- */
 
-/* Row of the old tensor that becomes row i. Rows i and i + half of each head become neighbours,
- * because RoPE rotates neighbours in GGUF and halves in safetensors. */
+/* Row of the old tensor that becomes row i. Rows i and i + half of each head become neighbors,
+ * because RoPE rotates neighbors in GGUF and halves in safetensors. */
 static i64 source_row(const Requant *r, i64 i) {
   if (!r->t.heads) return i;
   i64 size = r->rows / r->t.heads, head = i / size, in = i % size;
@@ -134,7 +134,7 @@ static void warn_lossy(LmFile *f, const LmTensorOuts *all) {
 static void copy_keys(const LmFile *f, GgufOut *o, const LmQuantMix *m) {
   static const char *const dropped[] = {"split.no", "split.count", "split.tensors.count"};
   static const char type[] = "general.file_type", version[] = "general.quantization_version";
-  bool has_type = false, has_version = false, quantised = !qblock_is_plain(m->kind);
+  bool has_type = false, has_version = false, quantized = !qblock_is_plain(m->kind);
   for (u32 i = 0; f->gguf && i < f->gguf->key.n; i++) {
     const GgufKey *k = &f->gguf->key.at[i];
     const char *name = str_text(f->c, k->name);
@@ -151,7 +151,7 @@ static void copy_keys(const LmFile *f, GgufOut *o, const LmQuantMix *m) {
     }
   }
   if (!has_type) gguf_put_int(o, type, GT_u32, m->number);
-  if (!has_version && quantised) gguf_put_int(o, version, GT_u32, 2);
+  if (!has_version && quantized) gguf_put_int(o, version, GT_u32, 2);
 }
 
 static LmTensorOuts tensors_of_gguf(LmFile *f, LmSizes *z) {
@@ -204,7 +204,7 @@ static EncodeBuffers alloc_buffers(Ctx *c, const LmTensorOuts *all) {
                          arena_array(&c->work, most, sizeof(double))};
 }
 
-RequantPlan *lm_requantise(Ctx *c, const Model *m, const RequantOptions *o) {
+RequantPlan *lm_requantize(Ctx *c, const Model *m, const RequantOptions *o) {
   LmFile *f = (LmFile *)m->own; /* not const: other files of the model are opened on demand */
   RequantPlan *plan = NEW(&c->work, RequantPlan);
   const LmQuantMix *mix = lm_quant_mix(c, o->to);

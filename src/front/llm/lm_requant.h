@@ -37,7 +37,7 @@ QBlockKind lm_quant_mix_type(const LmQuantMix *m, const char *name, const Stored
                              const LmSizes *z);
 
 /* lm_requant.c: callback of the reader table. */
-RequantPlan *lm_requantise(Ctx *c, const Model *m, const RequantOptions *o);
+RequantPlan *lm_requantize(Ctx *c, const Model *m, const RequantOptions *o);
 
 /* to_gguf.c: writes config.json etc. as GGUF keys; returns tensors under their GGUF names. */
 LmTensorOuts lm_to_gguf(LmFile *f, GgufOut *o, LmSizes *z);

@@ -176,7 +176,7 @@ static void read_added(VocabSpec *s, const JsonDoc *d) {
     *vec_push(s->a, &s->added) = (AddedToken){.at = t->at,
                                               .n = t->n,
                                               .id = (u32)(t - s->token.at),
-                                              .normalised = json_bool(d, j, "normalized", false)};
+                                              .normalized = json_bool(d, j, "normalized", false)};
     if ((t->flags & TF_single_word) && s->head.word_scanner == VOCAB_NONE) {
       s->head.word_scanner = s->scanner_at.n;
       *vec_push(s->a, &s->scanner_at) = s->scanner.n;
@@ -186,9 +186,9 @@ static void read_added(VocabSpec *s, const JsonDoc *d) {
 }
 
 /* Tokens matched in normalized text are normalized too. */
-static void normalise_added(VocabSpec *s) {
+static void normalize_added(VocabSpec *s) {
   bool any = false;
-  for (u32 i = 0; i < s->added.n; i++) any = any || s->added.at[i].normalised;
+  for (u32 i = 0; i < s->added.n; i++) any = any || s->added.at[i].normalized;
   if (!any || !s->norm.n) return;
   size_t n;
   Vocab v;
@@ -196,12 +196,12 @@ static void normalise_added(VocabSpec *s) {
   if (!vocab_open(&v, block, n)) return;
   for (u32 i = 0; i < s->added.n; i++) {
     AddedToken *t = &s->added.at[i];
-    if (!t->normalised || t->n > VOCAB_TOKEN_BYTES) continue;
+    if (!t->normalized || t->n > VOCAB_TOKEN_BYTES) continue;
     TokenizerMem room = {.n = 8 * ((size_t)t->n * v.head->grow + v.head->more)};
     Mark mark = arena_mark(&s->c->scratch);
     room.at = arena_alloc(&s->c->scratch, room.n);
     size_t length = t->n;
-    if (!vocab_normalise(&v, VP_norm, true, &t->at, &length, &room))
+    if (!vocab_normalize(&v, VP_norm, true, &t->at, &length, &room))
       bug(s->c, s->loc, "the table of added tokens is full");
     t->at = arena_copy(s->a, t->at, length);
     t->n = (u32)length;
@@ -256,6 +256,6 @@ VocabSpec *vocab_from_json(const JsonDoc *d, const JsonDoc *config, Arena *a) {
   }
   if (config) read_config(s, config);
   spec_stop_names(s);
-  normalise_added(s);
+  normalize_added(s);
   return s;
 }

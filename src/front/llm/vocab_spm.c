@@ -69,7 +69,7 @@ static void read_piece(VocabSpec *s, Wire k) {
   }
   if (type == SPM_control || type == SPM_user)
     *vec_push(s->a, &s->added) =
-        (AddedToken){.at = t.at, .n = t.n, .id = s->token.n, .normalised = type == SPM_user};
+        (AddedToken){.at = t.at, .n = t.n, .id = s->token.n, .normalized = type == SPM_user};
   *vec_push(s->a, &s->token) = t;
 }
 
@@ -160,9 +160,9 @@ VocabSpec *vocab_from_spm(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a) {
   for (u32 i = 0; i < s->added.n; i++) { /* its form in normalized text */
     AddedToken *t = &s->added.at[i];
     StrBuf text = sb_new(a);
-    for (u32 j = 0; t->normalised && j < t->n; j++)
+    for (u32 j = 0; t->normalized && j < t->n; j++)
       sb_put(&text, t->at[j] == ' ' ? SPM_SPACE : (const char *)&t->at[j], t->at[j] == ' ' ? 3 : 1);
-    if (t->normalised) t->at = (const u8 *)text.at, t->n = (u32)text.n;
+    if (t->normalized) t->at = (const u8 *)text.at, t->n = (u32)text.n;
   }
   s->head.ntoken = s->token.n;
   if (x.kind == 1) {

@@ -193,7 +193,7 @@ void vocab_json_normalizer(VocabSpec *s, const JsonDoc *d, const Json *j) {
 
 /* ---- pre_tokenizer ---- */
 
-static SplitKind behaviour(const StepReader *r, const Json *j) {
+static SplitKind behavior(const StepReader *r, const Json *j) {
   static const char *const name[] = {"Isolated",           "Removed",        "",
                                      "MergedWithPrevious", "MergedWithNext", "Contiguous"};
   const Json *b = json_require(r->d, j, "behavior", JS_string);
@@ -228,7 +228,7 @@ static Str quoted(const StepReader *r, const Json *j) {
 static void split_split(StepReader *r, const Json *j) {
   const Json *pattern = json_require(r->d, j, "pattern", JS_object);
   const Json *regex = json_member(r->d, pattern, "Regex", JS_string);
-  SplitKind kind = behaviour(r, j);
+  SplitKind kind = behavior(r, j);
   Str text = regex ? json_str(r->d->c, regex)
                    : quoted(r, json_require(r->d, pattern, "String", JS_string));
   if (json_bool(r->d, j, "invert", false)) {
@@ -261,7 +261,7 @@ static void split_space(StepReader *r, const Json *j) {
 }
 
 static void split_punctuation(StepReader *r, const Json *j) {
-  spec_split(r->s, pattern_punctuation, strlen(pattern_punctuation), behaviour(r, j));
+  spec_split(r->s, pattern_punctuation, strlen(pattern_punctuation), behavior(r, j));
 }
 
 static void split_delimiter(StepReader *r, const Json *j) {

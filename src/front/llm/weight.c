@@ -24,7 +24,7 @@ static bool is(FileSpan s, const char *text) {
   return s.n == strlen(text) && !memcmp(s.at, text, s.n);
 }
 
-void lm_check_quantised(LmFile *f) {
+void lm_check_quantized(LmFile *f) {
   FileSpan s;
   LmList l;
   bool known = false;

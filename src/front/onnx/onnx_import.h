@@ -90,7 +90,7 @@ extern const u32 op_row_count;
 /* Names of the attributes of all versions of the operator, each between spaces. */
 const char *op_attrs(const OpRow *row);
 const char *domain_key(Ctx *c, Str domain);   /* "ai", "ml", "ms"..., NULL for others */
-bool op_quantises(Ctx *c, const OnnxNode *n); /* see OpRow.quant */
+bool op_quantizes(Ctx *c, const OnnxNode *n); /* see OpRow.quant */
 
 /* onnx_import.c */
 void import_nodes(Import *im, const OnnxNode *node, u32 n);

@@ -55,7 +55,7 @@ const char *domain_key(Ctx *c, Str domain) {
   return NULL;
 }
 
-bool op_quantises(Ctx *c, const OnnxNode *n) {
+bool op_quantizes(Ctx *c, const OnnxNode *n) {
   const char *domain = domain_key(c, n->domain);
   for (u32 i = 0; domain && i < op_row_count; i++) {
     const OpRow *r = &op_rows[i];

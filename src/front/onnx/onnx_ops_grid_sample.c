@@ -1,7 +1,7 @@
 /* onnx_ops_grid_sample.c: interpolation at real-valued positions: GridSample, AffineGrid,
  * DeformConv.
  *
- * One method for any number of axes: a position gives a few neighbours ("taps") and weights along
+ * One method for any number of axes: a position gives a few neighbors ("taps") and weights along
  * each axis. The taps of all axes are read by one gather and contracted with the product of the
  * weights.
  */
@@ -63,7 +63,7 @@ static Val apply_padding_mode(const Sampler *s, Val x, Dim d) {
   return mk_select(g, out, near, x);
 }
 
-/* Weight of neighbour i of position x; f = x - floor(x). */
+/* Weight of neighbor i of position x; f = x - floor(x). */
 static Val tap_weight(Build *b, Kind kind, Val f, i32 i) {
   if (kind == SAMPLE_linear) return i ? f : mk_sub(b->g, mk_like(b->g, f, 1), f);
   const double a = -0.75;

@@ -163,7 +163,7 @@ static bool always_in_range(Build *b, Val base, i64 from, i64 k, Dim d) {
   return dim_is_const(d) && lo >= -from && hi <= d - k - from;
 }
 
-/* Slice(x, i, i + k) with a run-time i: gathers k neighbours. If the axis may end before, see
+/* Slice(x, i, i + k) with a run-time i: gathers k neighbors. If the axis may end before, see
  * SliceMode; the run fails if there are fewer than k. */
 static bool slice_running(Build *b) {
   Graph *g = b->g;

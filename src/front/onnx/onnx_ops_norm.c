@@ -75,7 +75,7 @@ void build_batchnorm(Build *b) {
   }
 }
 
-/* ---- other normalisations ---- */
+/* ---- other normalizations ---- */
 
 void build_instancenorm(Build *b) {
   Val x = on_wide(b, 0);
@@ -130,7 +130,7 @@ void build_groupnorm(Build *b) {
   on_set_output(b, y);
 }
 
-/* The sum of squares over neighbouring channels is a pool along the channel axis. */
+/* The sum of squares over neighboring channels is a pool along the channel axis. */
 void build_lrn(Build *b) {
   Val x = on_wide(b, 0);
   u32 rank = on_rank(b, x), n = rank - 1;

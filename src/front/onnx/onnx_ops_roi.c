@@ -24,7 +24,7 @@ typedef struct Align {
   bool max;
 } Align;
 
-/* Low neighbour of [regions, pooled] positions, weight of the high one; in: inside the image. */
+/* Low neighbor of [regions, pooled] positions, weight of the high one; in: inside the image. */
 typedef struct LerpTap {
   Val low, high, part, in;
 } LerpTap;
@@ -82,7 +82,7 @@ static Val over_x(Build *b, Val v) {
   return mk_unsqueeze(b->g, v, 1);
 } /* [regions, 1, pooled x] */
 
-/* The four neighbours times their weights, each [regions, pooled y, pooled x, channels]. */
+/* The four neighbors times their weights, each [regions, pooled y, pooled x, channels]. */
 static void corners(const Align *a, const LerpTap *y, const LerpTap *x, Val *out) {
   Build *b = a->b;
   Graph *g = b->g;

@@ -159,8 +159,8 @@ static void split_at(StringSplit *s, const char *text, i64 d) {
 
 /* Begins (d = -1) or ends (d = 1) of runs of ones; word: i64[n, k], 0 or 1 */
 static Val run_edge(Build *b, Val word, i64 d) {
-  Val neighbour = shifted_rows(b, word, d);
-  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), neighbour));
+  Val neighbor = shifted_rows(b, word, d);
+  return mk_mul(b->g, word, mk_sub(b->g, mk_like(b->g, word, 1), neighbor));
 }
 
 /* Splits at runs of whitespace, without empty pieces at the ends. */
@@ -229,7 +229,7 @@ void build_string_split(Build *b) {
 /* ---- StringNormalizer ---- */
 
 /* Letters U+0080 to U+07FF with two bytes in both cases. step 1: first to last shift by `by`; step
- * 2: pairs of neighbours, upper case first. */
+ * 2: pairs of neighbors, upper case first. */
 static const struct {
   u16 first, last;
   i16 by;

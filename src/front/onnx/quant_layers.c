@@ -178,7 +178,7 @@ u32 quant_count_quantized(const QuantJob *j, Str *op) {
   u32 n = 0;
   *op = 0;
   for (u32 i = 0; i < g->nodes.n; i++) {
-    if (!op_quantises(j->c, &g->nodes.at[i])) continue;
+    if (!op_quantizes(j->c, &g->nodes.at[i])) continue;
     if (!n++) *op = g->nodes.at[i].op;
   }
   return n;

@@ -169,7 +169,7 @@ static double divergence(const u64 *bin, u32 first, u32 last) {
   return sum;
 }
 
-/* Zeros, frequent after Relu, are exact in any range: their bin gets the mean of its neighbours. */
+/* Zeros, frequent after Relu, are exact in any range: their bin gets the mean of its neighbors. */
 static u64 *without_zeros(QuantJob *j, const QuantObserver *p) {
   u64 *bin = arena_copy(&j->c->scratch, p->bin, QUANT_BINS * sizeof *bin);
   u32 at = (u32)(-p->lo / (p->hi - p->lo) * QUANT_BINS);

@@ -217,7 +217,7 @@ static Val round_half_up(LiteNode *b, Val x) {
   return mk_floor(b->g, mk_addk(b->g, x, 0.5));
 }
 
-Val lite_quantised(LiteNode *b, Val x, const LiteTensor *t) {
+Val lite_quantized(LiteNode *b, Val x, const LiteTensor *t) {
   Val v = div_scale(b, x, t), less = mk_lt(b->g, x, mk_like(b->g, x, 0));
   double below = 0x1.fffffep-2; /* largest float below 0.5, so values below a half stay below */
   Val half = mk_like(b->g, v, below);

@@ -117,7 +117,7 @@ u32 lite_axis(LiteNode *b, i64 axis, u32 rank);           /* negative axes count
 void lite_set_real(LiteNode *b, u32 k, Val x);
 void lite_set_stored(LiteNode *b, u32 k, Val x); /* as stored; checks the type */
 /* Rounds x / scale to nearest, halves away from zero, adds the zero point and saturates. */
-Val lite_quantised(LiteNode *b, Val x, const LiteTensor *t);
+Val lite_quantized(LiteNode *b, Val x, const LiteTensor *t);
 /* Integers times k (one factor, or n along an axis) as integers in f32, like
  * MultiplyByQuantizedMultiplier of TensorFlow Lite. below: tells if x is negative, if that is
  * cheaper than using x twice; else 0. */

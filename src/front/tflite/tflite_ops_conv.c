@@ -152,7 +152,7 @@ static Val product(LiteNode *b, const LiteProduct *p, SumFn *sum, const void *ho
   if (ints && lite_is_quant(out)) return integer_product(b, p, sum, how);
   if (is_hybrid(b, p)) return hybrid_product(b, p, sum, how);
   Val y = float_product(b, p, sum, how);
-  return lite_is_quant(out) ? lite_quantised(b, y, out) : mk_cast(b->g, y, out->dt);
+  return lite_is_quant(out) ? lite_quantized(b, y, out) : mk_cast(b->g, y, out->dt);
 }
 
 /* ---- windows ---- */

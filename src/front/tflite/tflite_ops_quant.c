@@ -19,7 +19,7 @@ void lite_quantize(LiteNode *b) {
     if (x->q.scale[0] != out->q.scale[0]) q = lite_mul_quantized1(b, q, lite_ratio(b, 0));
     lite_set_stored(b, 0, lite_stored(b, mk_cast(b->g, q, DT_f32), out, LA_none));
   } else {
-    lite_set_stored(b, 0, lite_quantised(b, number_of(b), out));
+    lite_set_stored(b, 0, lite_quantized(b, number_of(b), out));
   }
 }
 

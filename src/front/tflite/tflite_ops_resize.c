@@ -52,7 +52,7 @@ void lite_resize_nearest(LiteNode *b) {
   lite_set_stored(b, 0, x);
 }
 
-/* Both neighbours along an axis, and the weight of the second in units of 2^-10. */
+/* Both neighbors along an axis, and the weight of the second in units of 2^-10. */
 typedef struct LiteTaps {
   Val at[2], weight[2];
 } LiteTaps;

@@ -381,11 +381,12 @@ Rebind rebind_new(Graph *g); /* in c->scratch */
 void rebind_result(Rebind *r, const Node *n, u32 i, const Type *now);
 void graph_refine(Graph *g, Rebind *r);
 
-/* graph_text.c, graph_parse.c: exact inverses. Constants above GRAPH_INLINE elements go to `side`,
- * if given (a blob whose offsets the text names), else they are printed in full. */
+/* graph_text.c, graph_parse.c: exact inverses. Constants above GRAPH_INLINE elements go to
+ * `weights`, if given (a blob whose offsets the text names), else they are printed in full. */
 enum { GRAPH_INLINE = 64, GRAPH_DEPTH = 64 }; /* maximum nesting of regions */
-void graph_print(Graph *g, StrBuf *out, StrBuf *side);
-Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
+void graph_print(Graph *g, StrBuf *out, StrBuf *weights);
+Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weights,
+                   size_t nweights);
 
 /* graph_check.c: verifier; reports through bug(), which names the pass. */
 void graph_check(Graph *g);

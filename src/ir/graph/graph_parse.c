@@ -362,8 +362,9 @@ static void block(GraphParse *p, RegionId b) {
   p->depth--;
 }
 
-Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside) {
-  GraphParse p = {.c = c, .s = lex_new(c, text, n, file, side, nside)};
+Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weights,
+                   size_t nweights) {
+  GraphParse p = {.c = c, .s = lex_new(c, text, n, file, weights, nweights)};
   p.g = graph_new(c);
   p.s.dims = p.g->dims;
   p.ids = map_new(&c->scratch);

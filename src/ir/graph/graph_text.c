@@ -20,7 +20,7 @@
  *            | [attrs]                                            others
  *   attrs    = "{" key "=" attr {"," key "=" attr} "}"
  *   attr     = integer | float | dtype | quoted | "[" [dim {"," dim}] "]"
- *   constant = "{" [element {"," element}] "}" | "@side(" offset "," bytes ")"
+ *   constant = "{" [element {"," element}] "}" | "@weights(" offset "," bytes ")"
  *   sets     = "sym(" name {"," name} ")"                         symbols set by the node's data
  *   loc      = "@(" quoted "," quoted "," integer ")"             operator, name, index of a node
  *
@@ -34,7 +34,7 @@
 
 typedef struct GraphPrint {
   Graph *g;
-  StrBuf *t, *side;
+  StrBuf *t, *weights;
   u32 *num; /* by value; 0: not yet defined */
   u32 next;
   bool *used; /* by symbol */
@@ -139,7 +139,7 @@ static void put_attr(GraphPrint *p, const Attr *a) {
 static void put_attrs(GraphPrint *p, const Node *n) {
   if (n->op == OP_const) {
     sb_puts(p->t, " ");
-    lit_tensor(p->t, p->side, p->g->c, node_attr(n, AT_value)->u.t, GRAPH_INLINE);
+    lit_tensor(p->t, p->weights, p->g->c, node_attr(n, AT_value)->u.t, GRAPH_INLINE);
   } else if (n->nattr) {
     for (u32 i = 0; i < n->nattr; i++) {
       sb_puts(p->t, i ? ", " : " {");
@@ -158,7 +158,7 @@ static void put_params(GraphPrint *p, RegionId b) {
     const Tensor *pin = graph_pin(p->g, blk->param.at[i]);
     if (!pin) continue;
     sb_puts(p->t, " pin ");
-    lit_tensor(p->t, p->side, p->g->c, pin, GRAPH_INLINE);
+    lit_tensor(p->t, p->weights, p->g->c, pin, GRAPH_INLINE);
   }
   sb_puts(p->t, ")");
 }
@@ -230,7 +230,7 @@ static void put_region(GraphPrint *p, RegionId b, u32 depth) {
       if (g->state.at[k].window) sb_fmt(p->t, " window %lld", (long long)g->state.at[k].window);
       if (!g->state.at[k].start) continue;
       sb_puts(p->t, " from ");
-      lit_tensor(p->t, p->side, g->c, g->state.at[k].start, GRAPH_INLINE);
+      lit_tensor(p->t, p->weights, g->c, g->state.at[k].start, GRAPH_INLINE);
     }
   }
   sb_puts(p->t, "\n");
@@ -238,11 +238,11 @@ static void put_region(GraphPrint *p, RegionId b, u32 depth) {
   sb_puts(p->t, "}");
 }
 
-void graph_print(Graph *g, StrBuf *out, StrBuf *side) {
+void graph_print(Graph *g, StrBuf *out, StrBuf *weights) {
   Ctx *c = g->c;
   u32 nsyms = dim_nsyms(g->dims);
   GraphPrint p = {
-      g, out, side, NEWS(&c->scratch, u32, g->val.n), 1, NEWS(&c->scratch, bool, nsyms + 1)};
+      g, out, weights, NEWS(&c->scratch, u32, g->val.n), 1, NEWS(&c->scratch, bool, nsyms + 1)};
   use_region(&p, 1);
   lit_header(out, "graph");
   if (g->name) {

@@ -9,7 +9,7 @@
  * Needs: IEEE float and double with subnormals, evaluated in their own type (FLT_EVAL_METHOD 0),
  * round to nearest, no -ffast-math. Bits are the same everywhere if products are not contracted
  * into fma (-ffp-contract=off, or -std=c99 with gcc). With contraction the stated errors hold, but
- * the bits may differ. Nothing here has writable data, tables over 2 KB, or undefined behaviour.
+ * the bits may differ. Nothing here has writable data, tables over 2 KB, or undefined behavior.
  *
  * A part stands between a line "@ NAME needs: NAMES" and a line "@ end", both comments. It is one
  * function or table and uses the parts it names, which come before it. Part NAME is the function

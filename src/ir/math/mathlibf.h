@@ -2,7 +2,7 @@
  *
  * They are short and, except for sine, cosine and tangent, branch-free, so that gcc -O3 and clang
  * vectorize loops over them. Not proven to be correctly rounded, but nearly so: the error before
- * rounding is below 2^-43, and at most one result in a million is the other neighbour of the true
+ * rounding is below 2^-43, and at most one result in a million is the other neighbor of the true
  * value. "error" is the largest measured on every 97th float, for exp and tanh on all floats. */
 #ifndef INGOT_MATHLIBF_H
 #define INGOT_MATHLIBF_H

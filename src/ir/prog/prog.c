@@ -23,6 +23,7 @@ Prog *prog_new(Ctx *c, Dims *dims) {
   (void)vec_push(&c->work, &p->var);
   (void)push_expr(p);
   (void)vec_push(&c->work, &p->stmt);
+  (void)vec_push(&c->work, &p->record);
   return p;
 }
 
@@ -34,6 +35,7 @@ Prog *prog_extend(const Prog *p) {
   OWN(buf, Buf); /* a growing array may free its old storage */
   OWN(var, Var);
   OWN(stmt, Stmt);
+  OWN(record, KernelRecord);
 #undef OWN
   q->page.at = NEWS(a, Expr *, p->page.n);
   memcpy(q->page.at, p->page.at, p->page.n * sizeof *q->page.at);

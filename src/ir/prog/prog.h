@@ -15,10 +15,10 @@
 #define INGOT_PROG_H
 
 #include "ir/ir.h"
+#include "ir/prog/record.h"
 #include "ir/target.h"
 
 typedef struct Prog Prog;
-typedef struct KernelNote KernelNote;
 typedef u32 BufId;
 typedef u32 VarId;
 typedef u32 ExprId;
@@ -142,13 +142,6 @@ typedef enum KernelFlag { KF_noinline = 1, KF_tree_walk = 2 } KernelFlag;
  * computes. Node names follow after a space. */
 enum { KERNEL_LABEL_MAX = 40 };
 
-/* How a kernel, or a part of it, is written; for reports. */
-struct KernelNote {
-  u32 family;       /* row of families.def */
-  Str size, reason; /* 0: empty */
-  const KernelNote *before;
-};
-
 struct Stmt {
   StmtKind kind;
   StmtId next;
@@ -162,8 +155,10 @@ struct Stmt {
   BufId buf; /* store, fence, prefetch */
   u32 nidx;
   ExprId *idx;
-  Str label;             /* kernel, require */
-  const KernelNote *how; /* kernel: the last of its families; NULL: unknown */
+  Str label;       /* kernel, require */
+  RecordId record; /* kernel: its first record; for: the one that it belongs to; 0: none,
+                      or several */
+  u8 role;         /* for: LoopRole */
   StmtId into; /* kernel: the kernel that loop_fuse merged it into, or the original of this copy; 0:
                   none */
   Loc loc;
@@ -178,7 +173,8 @@ struct Prog {
   VEC(Expr *) page; /* pages of EXPR_PAGE expressions */
   u32 nexpr;
   VEC(Stmt) stmt;
-  VEC(BufId) in, out; /* parameters in order */
+  VEC(KernelRecord) record; /* at[0] is unused */
+  VEC(BufId) in, out;       /* parameters in order */
   StmtId body;
   VarId *sym_var; /* variable of each symbol, 0 if not used */
   u32 nsym_var;
@@ -218,6 +214,9 @@ static inline Stmt *prog_stmt(const Prog *p, StmtId s) {
 }
 static inline Var *prog_var(const Prog *p, VarId v) {
   return &p->var.at[v];
+}
+static inline KernelRecord *prog_record(const Prog *p, RecordId r) {
+  return &p->record.at[r];
 }
 /* Does it have an offset in the arena of a planned program? */
 static inline bool prog_is_planned(const Buf *b) {
@@ -290,8 +289,8 @@ void prog_names(Prog *p);
 /* longest constant printed inline, in elements; deepest nesting of statements or operands */
 enum { PROG_INLINE = 64, PROG_DEPTH = 400 };
 extern const char *const buf_space_name[BS_COUNT];
-void prog_print(Prog *p, StrBuf *out, StrBuf *side);
-Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside);
+void prog_print(Prog *p, StrBuf *out, StrBuf *weights);
+Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weights, size_t nweights);
 
 /* prog_bind.c: values of symbols, from the shapes of inputs. Fails with ERR_input if shapes do not
  * match. Result in a. */
@@ -302,6 +301,25 @@ bool prog_has_state(const Prog *p);
 bool prog_is_state_size(const Prog *p, StmtId id, Sym *sym, u64 *at);
 /* Does the caller know s between runs, from the shape of an input or kept with the state? */
 bool prog_caller_knows(const Prog *p, Sym s);
+
+/* record.c */
+/* Appends a record to those of a kernel. */
+RecordId record_add(Prog *p, StmtId kernel, const KernelRecord *r);
+/* Position in the list of the kernel, from 1; 0: the record belongs to another kernel. */
+u32 record_number(const Prog *p, StmtId kernel, RecordId r);
+RecordId record_at(const Prog *p, StmtId kernel, u32 number); /* 0: there are fewer */
+/* Appends the records of kernel `from` to those of `to`, which got its loops. */
+void record_move(Prog *p, StmtId from, StmtId to);
+/* Gives a new kernel copies of the records of its loops, which belonged to kernel `from`. */
+void record_split(Prog *p, StmtId from, StmtId to);
+/* Corrects the records of a kernel whose accumulators were split or named. */
+void record_fit(Prog *p, StmtId kernel);
+void record_rename(Prog *p, StmtId kernel, BufId was, BufId buf); /* replaces a buffer */
+void record_estimate(Prog *p); /* sets the times of all records */
+/* A message if the records or the roles of a kernel contradict its loops, else NULL. */
+const char *record_mismatch(Prog *p, StmtId kernel);
+/* Examples: 6x2 of 8 lanes; of 8 lanes; F(4x4). Empty: no size */
+Str record_size(const Prog *p, const KernelRecord *r);
 
 /* prog_range.c: values an integer variable or expression can take; unknown: all of i64. */
 typedef struct Range {
@@ -459,6 +477,11 @@ void prog_check_input(Prog *p); /* for a program parsed from text: fails with ER
 /* prog_unroll.c: a copy of the list with its unrolled loops expanded; operands in a. 0: too long, a
  * bound is unknown, or the list contains kernels. */
 StmtId prog_unroll(Prog *p, StmtId first, Arena *a);
+/* The same, but loops with the role reduce stay as they are, with all loops inside. 0: also if the
+ * bound of an unrolled loop is not a constant. */
+StmtId prog_unroll_tiles(Prog *p, StmtId first, Arena *a);
+/* Expands such a loop, except for those inside of it. */
+StmtId prog_unroll_loop(Prog *p, StmtId loop, Arena *a);
 StmtId prog_copy(Prog *p, StmtId first, Arena *a); /* keeps loops, skips kernels */
 /* Does the list contain vectors, register buffers or unrolled loops? */
 bool prog_is_special(Prog *p, StmtId first);

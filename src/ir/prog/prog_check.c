@@ -7,6 +7,7 @@
  * - types, lanes and ranks match,
  * - only writable memory is written,
  * - register indices are constant, and indices of a text can be flattened,
+ * - the records of kernels and the roles of loops fit the loops (record.c),
  * - no index that is certainly evaluated is certainly out of range.
  * Engines rely on all but the last, which they check at run time. */
 #include "ir/prog/affine.h"
@@ -32,7 +33,8 @@ typedef struct ProgCheck {
   u32 nmark;   /* number of the current index expression */
   const Range *range;
   u32 depth;
-  bool sure; /* the current code runs at least once */
+  bool sure;      /* the current code runs at least once */
+  bool in_kernel; /* the current code belongs to a kernel */
 } ProgCheck;
 
 #define WRONG(o, ...)                                                                              \
@@ -373,6 +375,7 @@ static void check_for(ProgCheck *o, const Stmt *s) {
   check_scalar(o, s->a, DT_i64, "the lower bound of a loop");
   check_scalar(o, s->b, DT_i64, "the upper bound of a loop");
   if (s->step < 1) WRONG(o, "a loop has step %lld, expected at least 1", (long long)s->step);
+  if (s->role && !o->in_kernel) WRONG(o, "a loop outside of kernels has a role");
   declare(o, s->var, s->flags & LF_unroll ? VS_unroll : VS_loop);
   const Var *v = prog_var(p, s->var);
   if (v->dt != DT_i64 || v->lanes != 1)
@@ -430,7 +433,27 @@ static void check_prefetch(ProgCheck *o, const Stmt *s) {
   check_scalar(o, s->a, DT_i64, "the offset of a prefetch");
 }
 
-static void check_stmt(ProgCheck *o, const Stmt *s) {
+static void check_record(ProgCheck *o, const KernelRecord *r) {
+  bool ok = r->family < FA_COUNT && !r->tile.rows == !r->tile.panels && r->out < o->p->buf.n;
+  ok = ok && r->tile.lanes <= MAX_LANES && r->sum < DT_COUNT;
+  for (u32 i = 0; i < RECORD_IN; i++) ok = ok && r->in[i] < DT_COUNT && r->packed[i] < o->p->buf.n;
+  if (!ok) WRONG(o, "a record is malformed");
+}
+
+static void check_kernel(ProgCheck *o, StmtId id) {
+  Prog *p = o->p;
+  bool around = o->in_kernel;
+  o->in_kernel = true;
+  check_list(o, prog_stmt(p, id)->body);
+  o->in_kernel = around;
+  for (RecordId r = prog_stmt(p, id)->record; r; r = prog_record(p, r)->next)
+    check_record(o, prog_record(p, r));
+  const char *wrong = record_mismatch(p, id);
+  if (wrong) WRONG(o, "%s", wrong);
+}
+
+static void check_stmt(ProgCheck *o, StmtId id) {
+  const Stmt *s = prog_stmt(o->p, id);
   bool sure = o->sure;
   switch (s->kind) {
   case ST_for: check_for(o, s); return;
@@ -445,7 +468,7 @@ static void check_stmt(ProgCheck *o, const Stmt *s) {
   case ST_let:
   case ST_set: check_assign(o, s); return;
   case ST_store: check_store(o, s); return;
-  case ST_kernel: check_list(o, s->body); return;
+  case ST_kernel: check_kernel(o, id); return;
   case ST_require: check_scalar(o, s->a, DT_bool, "a condition"); return;
   case ST_fence: check_fence(o, s); return;
   case ST_prefetch: check_prefetch(o, s); return;
@@ -464,7 +487,7 @@ static void check_list(ProgCheck *o, StmtId first) {
     o->stmt[id] = true;
     const Stmt *s = prog_stmt(p, id);
     if (s->loc.line || s->loc.index >= 0 || s->loc.node) o->loc = s->loc;
-    check_stmt(o, s);
+    check_stmt(o, id);
   }
   for (StmtId id = first; id; id = prog_stmt(p, id)->next)
     if (prog_stmt(p, id)->kind == ST_let) o->var[prog_stmt(p, id)->var] = VS_seen;

@@ -140,6 +140,11 @@ void mem_sweep(Prog *p) {
   for (ExprId e = 1; e < p->nexpr; e++)
     if (prog_expr(p, e)->kind == EX_load) prog_expr(p, e)->ref = to[prog_expr(p, e)->ref];
   for (StmtId s = 1; s < p->stmt.n; s++) prog_stmt(p, s)->buf = to[prog_stmt(p, s)->buf];
+  for (RecordId r = 1; r < p->record.n; r++) {
+    KernelRecord *x = prog_record(p, r);
+    x->out = to[x->out];
+    for (u32 i = 0; i < RECORD_IN; i++) x->packed[i] = to[x->packed[i]];
+  }
   for (u32 i = 0; i < p->in.n; i++) p->in.at[i] = to[p->in.at[i]];
   for (u32 i = 0; i < p->out.n; i++) p->out.at[i] = to[p->out.at[i]];
 }

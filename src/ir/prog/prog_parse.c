@@ -16,6 +16,7 @@ typedef struct ProgParse {
   Map sym;         /* name -> Sym + 1 */
   VEC(Str) scope;  /* visible variable names, in order */
   VEC(u16) height; /* by expression */
+  StmtId kernel;   /* the one being read; 0: none */
   u32 depth;
 } ProgParse;
 
@@ -341,6 +342,59 @@ static void leave(ProgParse *o, u32 visible) {
   while (o->scope.n > visible) *map_put(&o->var, o->scope.at[--o->scope.n]) = 0;
 }
 
+/* role [number of the record; 0: several] */
+static void role(ProgParse *o, Stmt *st) {
+  Lexer *s = &o->s;
+  for (u32 r = RO_none + 1; r < RO_COUNT; r++)
+    if (lex_accept_word(s, role_name[r])) st->role = (u8)r;
+  if (!st->role) BAD(s, "expected the role of a loop, found %s", lex_found(s));
+  i64 n = is_digit(lex_peek(s)) ? lex_integer(s) : 1;
+  st->record = o->kernel && n > 0 && n < UINT32_MAX ? record_at(o->p, o->kernel, (u32)n) : 0;
+  if (n && !st->record)
+    BAD(s, "the kernel of the loop has no record %lld, to which the role belongs", (long long)n);
+}
+
+static u32 positive(ProgParse *o, i64 max) {
+  i64 n = lex_integer(&o->s);
+  if (n < 1 || n > max) BAD(&o->s, "expected 1 to %lld, found %lld", (long long)max, (long long)n);
+  return (u32)n;
+}
+
+enum { RECORD_TILE = 1 << 14 }; /* limit of the rows and panels of a tile */
+
+static void record(ProgParse *o, StmtId kernel) {
+  Lexer *s = &o->s;
+  KernelRecord r = {.family = FA_COUNT};
+  size_t n = lex_word(s);
+  for (u32 f = 0; f < FA_COUNT; f++)
+    if (strlen(family_info[f].name) == n && !memcmp(family_info[f].name, s->at, n)) r.family = f;
+  if (r.family == FA_COUNT) BAD(s, "expected the family of a kernel, found %s", lex_found(s));
+  s->at += n;
+  if (lex_accept_word(s, "rows")) {
+    r.tile.rows = positive(o, RECORD_TILE);
+    lex_expect_word(s, "panels");
+    r.tile.panels = positive(o, RECORD_TILE);
+  }
+  if (lex_accept_word(s, "lanes")) r.tile.lanes = lanes(o);
+  if (lex_accept_word(s, "sum")) r.sum = lex_dtype(s);
+  bool more = r.sum && lex_accept_word(s, "of");
+  for (u32 i = 0; more; i++) {
+    if (i == RECORD_IN) BAD(s, "more than %d operands", RECORD_IN);
+    r.in[i] = lex_dtype(s);
+    if (lex_accept_word(s, "packed")) r.packed[i] = find_buf(o, lex_name(s));
+    more = lex_accept(s, ',');
+  }
+  if (lex_accept_word(s, "out")) r.out = find_buf(o, lex_name(s));
+  if (lex_accept_word(s, "ns")) {
+    i64 ns = lex_integer(s);
+    if (ns < 1) BAD(s, "expected a time above 0, found %lld", (long long)ns);
+    r.ns = (u64)ns;
+  }
+  if (lex_accept_word(s, "size")) r.size = lex_quoted(s);
+  if (lex_accept_word(s, "reason")) r.reason = lex_quoted(s);
+  record_add(o->p, kernel, &r);
+}
+
 static void loop(ProgParse *o, StmtId id) {
   Lexer *s = &o->s;
   Str name = lex_name(s);
@@ -351,7 +405,9 @@ static void loop(ProgParse *o, StmtId id) {
   lex_expect(s, '.');
   st.b = sum(o);
   for (;;) {
-    if (lex_accept_word(s, "step")) {
+    if (lex_accept_word(s, "as")) {
+      role(o, &st);
+    } else if (lex_accept_word(s, "step")) {
       st.step = lex_integer(s);
     } else if (lex_accept_word(s, "parallel")) {
       st.flags |= LF_parallel;
@@ -485,7 +541,11 @@ static void stmt(ProgParse *o, Cursor *at) {
     if (lex_accept_word(s, "tree_walk")) flags |= KF_tree_walk;
     prog_stmt(o->p, id)->label = label;
     prog_stmt(o->p, id)->flags = flags;
+    while (lex_accept_word(s, "as")) record(o, id);
+    StmtId around = o->kernel;
+    o->kernel = id;
     list(o, prog_inside(id));
+    o->kernel = around;
   } else {
     u8 flags = lex_accept_word(s, "pin") ? SF_pin : 0;
     i64 ahead = 0;
@@ -548,8 +608,8 @@ static void buffer(ProgParse *o) {
   prog_buf(o->p, b)->data = data;
 }
 
-Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *side, size_t nside) {
-  ProgParse o = {.s = lex_new(c, text, n, file, side, nside)};
+Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weights, size_t nweights) {
+  ProgParse o = {.s = lex_new(c, text, n, file, weights, nweights)};
   Lexer *s = &o.s;
   o.p = prog_new(c, dims_new(c));
   s->dims = o.p->dims;

@@ -13,14 +13,19 @@
  *           | {mark} "let" name ":" type "=" expr
  *           | {mark} "set" name "=" expr
  *           | {mark} name "[" [index] "]" "=" expr
- *           | "kernel" quoted ["noinline"] ["tree_walk"] list
+ *           | "kernel" quoted ["noinline"] ["tree_walk"] {record} list
  *           | "require" expr "else" quoted
  *           | "fence" name ["spills"]
  *           | "prefetch" name "at" expr
  *   mark    = "pin" | "prefetch" bytes
  *   list    = "{" {stmt} "}"
- *   flag    = "step" integer | "parallel" ["chunk" integer] | "unroll" | "nounroll"
- *           | "dot16_loop"
+ *   flag    = "as" role [integer] | "step" integer | "parallel" ["chunk" integer] | "unroll"
+ *           | "nounroll" | "dot16_loop"
+ *   role    = "batch" | "panel" | "row" | "lane" | "reduce"
+ *   record  = "as" family ["rows" integer "panels" integer] ["lanes" integer]
+ *             ["sum" dtype ["of" operand {"," operand}]] ["out" name] ["ns" integer]
+ *             ["size" quoted] ["reason" quoted]
+ *   operand = dtype ["packed" name]
  *   index   = expr {"," expr} [":" lanes]
  *   expr    = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
  *   sum     = term {("+" | "-") term}
@@ -47,7 +52,8 @@ const char *const buf_space_name[BS_COUNT] = {"in",    "out",   "const", "temp",
 
 typedef struct ProgPrint {
   Prog *p;
-  StrBuf *t, *side;
+  StrBuf *t, *weights;
+  StmtId kernel; /* the one being printed; 0: none */
 } ProgPrint;
 
 static void put_name(ProgPrint *o, Str s) {
@@ -175,6 +181,43 @@ static void put_body(ProgPrint *o, StmtId first, u32 depth) {
   sb_puts(o->t, "}");
 }
 
+/* "as row 2": of the second record of the kernel; 0: of several */
+static void put_role(ProgPrint *o, const Stmt *s) {
+  if (!s->role) return;
+  sb_fmt(o->t, " as %s", role_name[s->role]);
+  u32 n = record_number(o->p, o->kernel, s->record);
+  if (n != 1) sb_fmt(o->t, " %u", n);
+}
+
+static void put_record(ProgPrint *o, const KernelRecord *r, u32 depth) {
+  StrBuf *t = o->t;
+  sb_puts(t, "\n");
+  put_indent(o, depth + 2);
+  sb_fmt(t, "as %s", family_info[r->family].name);
+  if (r->tile.rows) sb_fmt(t, " rows %u panels %u", r->tile.rows, r->tile.panels);
+  if (r->tile.lanes) sb_fmt(t, " lanes %u", r->tile.lanes);
+  if (r->sum) sb_fmt(t, " sum %s", dtype_info[r->sum].name);
+  for (u32 i = 0; i < RECORD_IN && r->in[i]; i++) {
+    sb_fmt(t, "%s %s", i ? "," : " of", dtype_info[r->in[i]].name);
+    if (!r->packed[i]) continue;
+    sb_puts(t, " packed ");
+    put_name(o, prog_buf(o->p, r->packed[i])->name);
+  }
+  if (r->out) {
+    sb_puts(t, " out ");
+    put_name(o, prog_buf(o->p, r->out)->name);
+  }
+  if (r->ns) sb_fmt(t, " ns %llu", (unsigned long long)r->ns);
+  if (r->size) {
+    sb_puts(t, " size ");
+    sb_quote(t, str_text(o->p->c, r->size), str_len(o->p->c, r->size));
+  }
+  if (r->reason) {
+    sb_puts(t, " reason ");
+    sb_quote(t, str_text(o->p->c, r->reason), str_len(o->p->c, r->reason));
+  }
+}
+
 static void put_for(ProgPrint *o, const Stmt *s) {
   StrBuf *t = o->t;
   sb_puts(t, "for ");
@@ -183,6 +226,7 @@ static void put_for(ProgPrint *o, const Stmt *s) {
   put_expr(o, s->a, AT_sum);
   sb_puts(t, "..");
   put_expr(o, s->b, AT_sum);
+  put_role(o, s);
   if (s->step != 1) sb_fmt(t, " step %lld", (long long)s->step);
   if (s->flags & LF_parallel) sb_puts(t, " parallel");
   if (s->flags & LF_parallel && s->chunk) sb_fmt(t, " chunk %u", s->chunk);
@@ -220,6 +264,8 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
     sb_quote(t, str_text(o->p->c, s->label), str_len(o->p->c, s->label));
     if (s->flags & KF_noinline) sb_puts(t, " noinline");
     if (s->flags & KF_tree_walk) sb_puts(t, " tree_walk");
+    for (RecordId r = s->record; r; r = prog_record(o->p, r)->next)
+      put_record(o, prog_record(o->p, r), depth);
     break;
   case ST_require:
     sb_puts(t, "require ");
@@ -254,7 +300,12 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
 }
 
 static void put_stmts(ProgPrint *o, StmtId first, u32 depth) {
-  for (StmtId s = first; s; s = prog_stmt(o->p, s)->next) put_stmt(o, prog_stmt(o->p, s), depth);
+  for (StmtId s = first; s; s = prog_stmt(o->p, s)->next) {
+    StmtId around = o->kernel;
+    if (prog_stmt(o->p, s)->kind == ST_kernel) o->kernel = s;
+    put_stmt(o, prog_stmt(o->p, s), depth);
+    o->kernel = around;
+  }
 }
 
 /* ---- declarations ---- */
@@ -277,13 +328,13 @@ static void put_buf(ProgPrint *o, const Buf *b) {
   if (o->p->planned && prog_is_planned(b)) sb_fmt(o->t, " at %llu", (unsigned long long)b->offset);
   if (b->data) {
     sb_puts(o->t, " = ");
-    lit_tensor(o->t, o->side, o->p->c, b->data, PROG_INLINE);
+    lit_tensor(o->t, o->weights, o->p->c, b->data, PROG_INLINE);
   }
   sb_puts(o->t, "\n");
 }
 
-void prog_print(Prog *p, StrBuf *out, StrBuf *side) {
-  ProgPrint o = {p, out, side};
+void prog_print(Prog *p, StrBuf *out, StrBuf *weights) {
+  ProgPrint o = {p, out, weights, 0};
   bool *used = NEWS(&p->c->scratch, bool, dim_nsyms(p->dims) + 1);
   prog_names(p);
   for (BufId b = 1; b < p->buf.n; b++)

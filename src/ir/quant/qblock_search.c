@@ -6,7 +6,7 @@
  * 1. Each group: try grids of several widths over its range. A grid gives integers, these the best
  * s and o (linear least squares), and these a new grid, until the error stops decreasing.
  * 2. The block: d and m from the largest s and o, sc and mn rounded. Then alternate: for each group
- * try the neighbours of sc and mn; fit d and m to all integers by least squares.
+ * try the neighbors of sc and mn; fit d and m to all integers by least squares.
  *
  * Sums are over residuals, not elements, to keep precision. Eight groups are stored side by side
  * and summed as vectors in a fixed order, so the bytes do not depend on the machine. */
@@ -192,8 +192,8 @@ static void first_factors(SearchedBlock *b) {
     }
 }
 
-/* Tries the neighbours of each sc and mn; returns the error of all groups. */
-static double try_neighbours(SearchedBlock *b) {
+/* Tries the neighbors of each sc and mn; returns the error of all groups. */
+static double try_neighbors(SearchedBlock *b) {
   const SearchedKind *k = b->k;
   double all = 0;
   for (u32 i = 0; i < b->nset; i++) {
@@ -257,11 +257,11 @@ static void fit_factors(SearchedBlock *b) {
 static void search_block(SearchedBlock *b) {
   SearchedBlock best;
   first_factors(b);
-  double min_err = try_neighbours(b);
+  double min_err = try_neighbors(b);
   best = *b;
   for (u32 t = 0; t < TURNS; t++) {
     fit_factors(b);
-    double err = try_neighbours(b);
+    double err = try_neighbors(b);
     if (!(err < min_err) || b->m < 0) break;
     min_err = err;
     best = *b;

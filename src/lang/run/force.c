@@ -211,7 +211,7 @@ static void run(Ctx *c, void *arg) {
   m->compiled.stays = true;
   if (!graph && !m->p) {
     if (e->info.flags & INGOT_NATIVE) api_native_flags(m);
-    api_run_passes(m, &(IngotPipe){.skip = "canon"}); /* canon may change last bits */
+    api_run_passes(m, &(IngotPassOptions){.skip = "canon"}); /* canon may change last bits */
   }
   if (once && !graph) e = api_engine(c, "interp", 0); /* same bits, without generating code */
   e->run(m, 0);

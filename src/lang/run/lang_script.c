@@ -209,7 +209,7 @@ static void build(Ingot *m, const char *path, const IngotBuild *o) {
   Script *s = read_script(c, path);
   script_load(s);
   NativeBuild b = {.o = o, .text = sb_new(&c->keep)};
-  b.folder.said = o->said;
+  b.folder.on_command = o->on_command;
   b.folder.user = o->user;
   script_native(m, s, MAX_STEPS, o->no_files, &b.text);
   FileOut text = {.path = o->output, .at = b.text.at, .n = b.text.n};

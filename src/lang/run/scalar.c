@@ -117,7 +117,8 @@ static void make(Ctx *c, void *arg) {
   model_adopt(m, "loop");
   m->compiled.stays = true;
   prog_check(m->p);
-  api_compile(m, &(IngotPipe){.start = "plan"}, &(CompileRequest){target_scalar(), AIM_time, 0});
+  api_compile(m, &(IngotPassOptions){.start = "plan"},
+              &(CompileRequest){target_scalar(), AIM_time, 0});
   make_tensors(c, k->code);
   api_vm(m);
 }
@@ -413,7 +414,7 @@ static void report_loop(Eval *ev, const HotLoop *l) {
            l->code.at[l->code.n - 1]->engine->info.name);
   if (l->off)
     sb_fmt(&t, "%s interpreted: %s", l->runs ? ", then" : " is", l->why ? l->why : "runs fail");
-  ev->o->said(ev->o->user, sb_cstr(&t));
+  ev->o->on_loop(ev->o->user, sb_cstr(&t));
 }
 
 void hot_free(Eval *ev) {
@@ -421,7 +422,7 @@ void hot_free(Eval *ev) {
   if (!h) return;
   for (u32 i = 0; i < h->all.n; i++) {
     const HotLoop *l = h->all.at[i];
-    if (ev->o->said && (l->runs || l->off)) report_loop(ev, l);
+    if (ev->o->on_loop && (l->runs || l->off)) report_loop(ev, l);
     for (u32 k = 0; k < l->code.n; k++) ingot_free(l->code.at[k]->loop.m);
   }
   ev->hot = NULL;

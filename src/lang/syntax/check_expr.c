@@ -68,7 +68,7 @@ static bool refused(Checker *k, const Ast *n, const char *name) {
                {"vqa_", "multimodal models"},
                {"maml_", "meta-learning"},
                {"episode_", "meta-learning"},
-               {"quantize_", "quantisation"},
+               {"quantize_", "quantization"},
                {"mamba_", "state space layers"},
                {"rwkv_", "sequence layers"}};
   for (u32 i = 0; i < sizeof table / sizeof *table; i++) {

@@ -66,7 +66,7 @@ static Val full_scale(Graph *g, Val size, QBlockKind k) {
 
 /* Builds the operands of matmul_quant for x, rows of floats: int8, scales, sums of groups. Returns
  * their number. */
-static u32 quantise(Graph *g, Val x, QBlockKind k, bool signs, Val *in) {
+static u32 quantize(Graph *g, Val x, QBlockKind k, bool signs, Val *in) {
   Dim rows = graph_type(g, x)->dim[0], n = graph_type(g, x)->dim[1];
   i64 last = 2, group = qblock_group(k), each = qblock_x(k);
   Val parts = mk_reshape(g, x, (Dim[]){rows, n / each, each}, 3);
@@ -114,14 +114,11 @@ static const Node *find_blocks(Graph *g, Val v, bool *turned) {
   return graph_def(g, *turned ? t->in[0] : v, OP_dequantize);
 }
 
-/* Minimum rows for which weights are dequantized at compile time. */
-enum { MANY_ROWS = 16 };
-
 static bool has_many_rows(Graph *g, Val x) {
   const Type *t = graph_type(g, x);
   Dim rows = 1;
   for (u32 i = 0; i + 1 < t->rank; i++) rows = dim_mul(g->dims, rows, t->dim[i]);
-  return dim_is_const(rows) && rows >= MANY_ROWS;
+  return dim_is_const(rows) && rows >= LIMIT_dequantize_rows;
 }
 
 static bool make_product(Edit *e, NodeId id) {
@@ -141,7 +138,7 @@ static bool make_product(Edit *e, NodeId id) {
   if (exact && has_many_rows(g, x)) return false;
   const Type *xt = graph_type(g, x), out = *graph_type(g, n.out[0]);
   in[0] = x = as_rows(g, x, xt->dim[xt->rank - 1]);
-  u32 nin = precise ? 2 : quantise(g, x, k, b->signs, in);
+  u32 nin = precise ? 2 : quantize(g, x, k, b->signs, in);
   Val y = mk_matmul_quant(g, in, nin, qblock_info[k].name);
   edit_replace(e, n.out[0], mk_reshape(g, y, out.dim, out.rank));
   return true;

@@ -4,7 +4,7 @@
  * contractions and pools, so that these use the normal kernel families.
  *
  *   y[o] = sum over k of x[o s + k d - lo] w[k]        (s stride, d dilation)
- *   dx[i] = sum over k of v'[i + lo - k d] w[k]        v': v with s - 1 zeros between neighbours
+ *   dx[i] = sum over k of v'[i + lo - k d] w[k]        v': v with s - 1 zeros between neighbors
  *   dw[k] = sum over o of x[o s + k d - lo] v[o]
  *
  * So dx is a convolution of v' with the mirrored weights. dw is a convolution of x by v, with batch
@@ -39,7 +39,7 @@ static WindowGrad read_slide(const Node *n, const Dim *size) {
   return s;
 }
 
-/* x with `inner` zeros between neighbours along its last n axes, and padding lo and hi, which crops
+/* x with `inner` zeros between neighbors along its last n axes, and padding lo and hi, which crops
  * if negative. Constant padding is left to the window operator: out_lo, out_hi. */
 static Val stretched(Graph *g, Val x, u32 n, const i64 *inner, const Dim *lo, const Dim *hi,
                      const bool *less, i64 *out_lo, i64 *out_hi) {
@@ -287,15 +287,12 @@ static Val weights_by_window(Graph *g, const WindowGrad *s, Val x, Val v, const 
   return mk_reshape(g, mk_transpose(g, y, perm), tw->dim, tw->rank);
 }
 
-/* Vectors along so few output channels would be mostly empty. */
-enum { FEW_CHANNELS = 8 };
-
 /* One convolution if the window has several positions; a single one is a matmul. Vectors run along
  * output channels there, and along channels of x in the matmul. */
 static Val weights_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val v, const Type *tw) {
   i64 cells = 1;
   for (u32 i = 0; i < s->n; i++) cells *= s->size[i];
-  bool wide = tw->dim[0] >= FEW_CHANNELS || tw->dim[1] <= FEW_CHANNELS;
+  bool wide = tw->dim[0] >= LIMIT_grad_channels || tw->dim[1] <= LIMIT_grad_channels;
   bool window =
       group == 1 && cells > 1 && wide && all_known(graph_type(g, x)) && all_known(graph_type(g, v));
   return window ? weights_by_window(g, s, x, v, tw) : weights_by_cells(g, s, group, x, v, tw);

@@ -38,7 +38,7 @@ static PoolWindow window_of(const Node *n) {
   return w;
 }
 
-/* Is v computed elementwise or by pools from a convolution? Then lanes are channels, and neighbours
+/* Is v computed elementwise or by pools from a convolution? Then lanes are channels, and neighbors
  * along the last dimension are not contiguous. */
 static bool is_of_conv(Graph *g, Val v) {
   for (u32 i = 0; i < CHAIN; i++) {

@@ -90,31 +90,25 @@ const ConvPlan *conv_plan_of(const PassCtx *u, const Node *n) {
 
 /* ---- descriptions ---- */
 
-const FamilyInfo family_info[FA_COUNT] = {
-#define FAMILY(name, title, hue, why) {title, why, hue},
-#include "pass/kernel/families.def"
-#undef FAMILY
-};
-
-/* Notes are immutable, because copies of a kernel share them. */
-void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason) {
-  Stmt *k = prog_stmt(p, kernel);
-  for (const KernelNote *x = k->how; x; x = x->before) /* parts of the same kind share a note */
-    if (x->family == (u32)f && x->size == size && x->reason == reason) return;
-  KernelNote *note = NEW(&p->c->keep, KernelNote);
-  *note = (KernelNote){.family = (u32)f, .size = size, .reason = reason, .before = k->how};
-  k->how = note;
+RecordId kernel_record(Prog *p, StmtId kernel, KernelRecord r) {
+  for (RecordId id = prog_stmt(p, kernel)->record; id; id = prog_record(p, id)->next) {
+    const KernelRecord *x = prog_record(p, id);
+    if (x->family == r.family && x->size == r.size && x->reason == r.reason && x->out == r.out &&
+        x->sum == r.sum && !memcmp(x->in, r.in, sizeof r.in) &&
+        !memcmp(x->packed, r.packed, sizeof r.packed))
+      return id;
+  }
+  return record_add(p, kernel, &r);
 }
 
-/* Example: tile 6x2 of 8 lanes (one operand is broadcast to all lanes: 6 rows share ...); ... */
-static void put_notes(const Prog *p, const KernelNote *x, StrBuf *t) {
-  if (!x) return;
-  put_notes(p, x->before, t);
-  const FamilyInfo *f = &family_info[x->family];
-  sb_fmt(t, "%s%s", x->before ? "; " : "", f->title);
-  if (x->size) sb_fmt(t, " %s", str_text(p->c, x->size));
+/* Example: tile 6x2 of 8 lanes (one operand is broadcast to all lanes: 6 rows share ...) */
+static void put_record(const Prog *p, const KernelRecord *r, StrBuf *t) {
+  const FamilyInfo *f = &family_info[r->family];
+  Str size = record_size(p, r);
+  sb_puts(t, f->title);
+  if (size) sb_fmt(t, " %s", str_text(p->c, size));
   sb_fmt(t, " (%s", f->why);
-  if (x->reason) sb_fmt(t, ": %s", str_text(p->c, x->reason));
+  if (r->reason) sb_fmt(t, ": %s", str_text(p->c, r->reason));
   sb_puts(t, ")");
 }
 
@@ -127,10 +121,11 @@ void family_list(Prog *p, StrBuf *out) {
     if (k->kind != ST_kernel) continue;
     KernelWork w = prog_work(p, range, s, &p->c->scratch);
     sb_fmt(out, "kernel '%s': ", show(p->c, k->label));
-    if (k->how)
-      put_notes(p, k->how, out);
-    else
-      sb_puts(out, "loops of its operator");
+    if (!k->record) sb_puts(out, "loops of its operator");
+    for (RecordId r = k->record; r; r = prog_record(p, r)->next) {
+      if (r != k->record) sb_puts(out, "; ");
+      put_record(p, prog_record(p, r), out);
+    }
     sb_fmt(out, ", about %.3f us", ns[s] / 1000);
     if (w.macs > 0) sb_fmt(out, ", %.0f multiply-adds", w.macs);
     sb_fmt(out, ", %.0f bytes\n", w.bytes);

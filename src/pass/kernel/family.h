@@ -4,19 +4,6 @@
 
 #include "pass/pass.h"
 
-typedef enum Family {
-#define FAMILY(name, title, hue, why) FA_##name,
-#include "pass/kernel/families.def"
-#undef FAMILY
-  FA_COUNT
-} Family;
-
-typedef struct FamilyInfo {
-  const char *title, *why; /* why: explanation for reports */
-  int hue;                 /* color in reports, in degrees; -1: grey */
-} FamilyInfo;
-extern const FamilyInfo family_info[FA_COUNT];
-
 /* Decisions about a convolution. layout_pass.c uses them for the layout of operands and results,
  * kernel_choose.c for the family. */
 struct ConvPlan {
@@ -35,9 +22,9 @@ struct ConvPlan {
 /* family.c: computed once, by the first pass that needs them. */
 void conv_plans(PassCtx *u);
 const ConvPlan *conv_plan_of(const PassCtx *u, const Node *n); /* zeros unless n is a convolution */
-/* Attaches to a kernel its family, its tile size and the numbers that decided the choice (0: none).
- */
-void family_note(Prog *p, StmtId kernel, Family f, Str size, Str reason);
+/* Attaches a record to a kernel. Parts that are written in the same way share one, with the largest
+ * tile of all. */
+RecordId kernel_record(Prog *p, StmtId kernel, KernelRecord r);
 void family_list(Prog *p, StrBuf *out); /* prints a line per kernel: note, explanation, estimates */
 
 /* winograd_plan.c: sets patch, key and share of convolutions that use Winograd. */

@@ -1,6 +1,6 @@
 /* kernel_choose.c: chooses the family of a form.
  *
- * In: a form whose operands have layouts. Out: a KernelRecord with the family, all decisions (axes,
+ * In: a form whose operands have layouts. Out: a KernelChoice with the family, all decisions (axes,
  * lanes, tile size) and the numbers that led to them, for `opt --explain`. kernel_write then writes
  * the kernel from the record. Families are tried in the order of families.def. The first that
  * accepts the form is taken; one that refuses has written nothing. Forms that are split (segments,
@@ -18,7 +18,7 @@
 /* Axis of the lanes. */
 typedef enum LaneRun { LR_none, LR_reduction, LR_result } LaneRun;
 
-static LaneRun find_tiles(Lower *l, const Form *f, KernelRecord *r) {
+static LaneRun find_tiles(Lower *l, const Form *f, KernelChoice *r) {
   r->why_not = "the result is empty";
   for (u32 i = 0; i < f->naxes; i++) /* empty loops stay scalar: they need the least code */
     if (dim_is_const(f->axis[i].hi) && f->axis[i].hi <= f->axis[i].lo) return LR_none;
@@ -51,12 +51,11 @@ static Str tile_reason(const Tile *t) {
       100 * tile_fma_share(t));
 }
 
-/* Sets the size and reason of a tile that find_tiles chose, or of a similar one. */
-static void describe_tiles(KernelRecord *r) {
+/* Sets the reason of a tile that find_tiles chose, or of a similar one. */
+static void describe_tiles(KernelChoice *r) {
   const Tile *t = &r->t;
   Ctx *c = t->l->c;
   Dim n = t->f.axis[t->axis.lane].hi;
-  r->size = str_fmt(c, "of %u lanes", t->lanes);
   if (r->family == FA_horizontal || r->family == FA_dot_rows) {
     r->reason = str_fmt(c, "of %s elements", str_text(c, extent_text(c, n)));
   } else if (r->family == FA_lut) {
@@ -64,8 +63,6 @@ static void describe_tiles(KernelRecord *r) {
   } else if (!t->f.reduce) {
     r->reason = str_fmt(c, "%s contiguous elements", str_text(c, extent_text(c, n)));
   } else {
-    r->size = str_fmt(c, "%lldx%lld of %u lanes", (long long)tile_rows(t, t->sums.panels),
-                      (long long)t->sums.panels, t->lanes);
     r->reason = tile_reason(t);
   }
 }
@@ -81,14 +78,14 @@ static Family tile_family(const Tile *t, LaneRun run) {
                              : FA_vertical;
 }
 
-static bool choose_rows(Lower *l, const Form *f, KernelRecord *r) {
-  KernelRecord x = *r;
+static bool choose_rows(Lower *l, const Form *f, KernelChoice *r) {
+  KernelChoice x = *r;
   if (!tile_choose_dot_rows(l, f, &x.t, &x.out) || x.t.lanes > DOT_ROWS_LANES) return false;
   *r = x;
   return true;
 }
 
-static bool choose_whole(Lower *l, const Form *f, KernelRecord *r) {
+static bool choose_whole(Lower *l, const Form *f, KernelChoice *r) {
   LaneRun run = find_tiles(l, f, r);
   if (run == LR_none && tile_choose_open(l, f, &r->t))
     r->family = FA_map;
@@ -108,7 +105,7 @@ static bool choose_whole(Lower *l, const Form *f, KernelRecord *r) {
 }
 
 bool lower_tiles(Lower *l, Cursor at, const Form *f) {
-  KernelRecord r = {.axis = FORM_AXES};
+  KernelChoice r = {.axis = FORM_AXES};
   if (!choose_whole(l, f, &r)) return false;
   kernel_write(l, at, f, &r);
   return true;
@@ -117,7 +114,7 @@ bool lower_tiles(Lower *l, Cursor at, const Form *f) {
 /* ---- pools in row-major order ---- */
 
 /* Vectors where the whole window is inside the image, scalar loops elsewhere. */
-static bool choose_inside(Lower *l, const Form *f, KernelRecord *r) {
+static bool choose_inside(Lower *l, const Form *f, KernelChoice *r) {
   if (layout_of(l, f->in[0].buf) || layout_of(l, f->out.buf) || is_inlined(l, f->in[0].buf) ||
       !form_windows_interior(l->p, f, &r->axis, &r->in) || r->in.hi - r->in.lo < 4)
     return false;
@@ -131,12 +128,10 @@ static bool choose_inside(Lower *l, const Form *f, KernelRecord *r) {
   return true;
 }
 
-enum { FEW_PLACES = 6 };
-
 /* Results at the edge, one by one. If they are few, each has constant window bounds. */
 static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from, i64 to) {
   Form part = *f;
-  bool few = to - from <= FEW_PLACES && l->unit->aim == AIM_time;
+  bool few = to - from <= LIMIT_edge_places && l->unit->aim == AIM_time;
   while (few && from < to && form_place(l->p, f, from, &part)) {
     lower_plain(l, at, &part);
     from++;
@@ -149,7 +144,7 @@ static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from,
 
 /* The last vector overlaps the previous one and computes some results twice, unless an epilogue
  * might read what was stored. */
-static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+static void write_inside(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   Segment in = r->in;
   u32 axis = r->axis;
   i64 n = f->axis[axis].hi, more = (in.hi - in.lo) % r->t.lanes;
@@ -170,12 +165,12 @@ static void write_inside(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
 
 /* Lowers all combinations of the segments of n windows; false: some part has no tile. ask: only
  * test. */
-static bool each_segment(Lower *l, Cursor at, const Form *f, const KernelRecord *r, bool ask) {
+static bool each_segment(Lower *l, Cursor at, const Form *f, const KernelChoice *r, bool ask) {
   Segment seg[MAX_RANK][MAX_SEGMENTS], pick[MAX_RANK];
   u32 n = r->nslide, count[MAX_RANK], at_seg[MAX_RANK] = {0}, d = 0;
   for (u32 i = 0; i < n; i++) count[i] = window_segments(&r->slide[i], seg[i]);
   do {
-    KernelRecord x = {0};
+    KernelChoice x = {0};
     for (u32 i = 0; i < n; i++) pick[i] = seg[i][at_seg[i]];
     Form part = form_segment(f, r->dim, n, pick);
     if (ask ? find_tiles(l, &part, &x) == LR_none : !lower_tiles(l, at, &part)) return false;
@@ -184,7 +179,7 @@ static bool each_segment(Lower *l, Cursor at, const Form *f, const KernelRecord 
   return true;
 }
 
-static bool choose_segments(Lower *l, const Form *f, KernelRecord *r) {
+static bool choose_segments(Lower *l, const Form *f, KernelChoice *r) {
   r->nslide = r->conv->sparse ? form_windows(l->p, f, r->slide, &r->dim) : 0;
   if (!r->nslide || !each_segment(l, prog_end(), f, r, true)) return false;
   r->family = FA_segments;
@@ -194,7 +189,7 @@ static bool choose_segments(Lower *l, const Form *f, KernelRecord *r) {
   return true;
 }
 
-static void write_segments(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+static void write_segments(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   if (!each_segment(l, at, f, r, false))
     bug(l->c, l->n->loc, "a segment of a convolution has no tile");
 }
@@ -243,7 +238,7 @@ static u32 choose_row(Prog *p, const Form *f, bool sliced, double *sum, double *
   return best;
 }
 
-static void choose_loops(Lower *l, const Form *f, KernelRecord *r) {
+static void choose_loops(Lower *l, const Form *f, KernelChoice *r) {
   double sum = 0, row = INFINITY;
   r->axis = f->reduce ? choose_row(l->p, f, l->unit->aim == AIM_ram, &sum, &row) : FORM_AXES;
   r->family = r->axis == FORM_AXES ? FA_plain : FA_row_acc;
@@ -254,16 +249,16 @@ static void choose_loops(Lower *l, const Form *f, KernelRecord *r) {
   r->reason = str_intern(l->c, t.at, t.n);
 }
 
-static void write_loops(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+static void write_loops(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   (void)r;
   lower_plain(l, at, f);
 }
 
-static void write_row(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+static void write_row(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   lower_row(l, at, f, r->axis);
 }
 
-typedef void WriteFn(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+typedef void WriteFn(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 static WriteFn *const writers[FA_COUNT] = {
     [FA_winograd] = winograd_write, [FA_segments] = write_segments,
     [FA_interior] = write_inside,   [FA_outer_product] = tile_write,
@@ -276,8 +271,8 @@ static WriteFn *const writers[FA_COUNT] = {
 };
 
 /* A form with an epilogue is that of the reduction before it. */
-void kernel_choose(Lower *l, const Form *f, KernelRecord *r) {
-  *r = (KernelRecord){.axis = FORM_AXES, .why_not = "the reduction continues an earlier one"};
+void kernel_choose(Lower *l, const Form *f, KernelChoice *r) {
+  *r = (KernelChoice){.axis = FORM_AXES, .why_not = "the reduction continues an earlier one"};
   r->conv = conv_plan_of(l->unit, f->epilogue ? graph_producer(l->g, f->epilogue) : l->n);
   bool vectors =
       l->unit->target->lanes >= 4 && !f->from.buf; /* vector accumulators start with a constant */
@@ -287,7 +282,40 @@ void kernel_choose(Lower *l, const Form *f, KernelRecord *r) {
   if (!i16_choose(l, f, r)) choose_loops(l, f, r);
 }
 
-void kernel_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
-  family_note(l->p, l->at.last, r->family, r->size, r->reason);
-  writers[r->family](l, at, f, r);
+/* The buffer that holds the elements of a value with this buffer. */
+static BufId memory_of(const Lower *l, BufId b) {
+  return layout_of(l, b) ? storage_of(l, b)->mem : b;
+}
+
+/* The record of a choice. one_tile (lower_tile.c) adds the size of the largest tile. */
+static KernelRecord record_of(const Lower *l, const Form *f, const KernelChoice *c) {
+  KernelRecord r = {.family = c->family, .size = c->size, .reason = c->reason};
+  bool tile = c->family >= FA_outer_product && c->family <= FA_transpose;
+  const Form *of = tile ? &c->t.f : f;
+  r.out = memory_of(l, f->out.buf);
+  if (tile && !(of->reduce && c->family < FA_dot_rows)) r.tile.lanes = c->t.lanes;
+  if (!of->reduce || (!tile && c->family != FA_row_acc && c->family != FA_plain)) return r;
+  r.sum = of->acc;
+  for (u32 i = 0; i < of->nin; i++) {
+    r.in[i] = prog_buf(l->p, of->in[i].buf)->dt;
+    if (tile && c->t.use[i] == LU_packed) r.packed[i] = c->t.pack[i];
+  }
+  return r;
+}
+
+/* Loops that have no record yet get this one. */
+static void own_loops(Prog *p, StmtId kernel, RecordId r) {
+  Stmt *s;
+  for (StmtVisit w = prog_visit(p, prog_stmt(p, kernel)->body); (s = prog_next(&w));)
+    if (s->kind == ST_for && s->role && !s->record) s->record = r;
+}
+
+void kernel_write(Lower *l, Cursor at, const Form *f, KernelChoice *c) {
+  StmtId kernel = l->at.last;
+  c->t.record = kernel_record(l->p, kernel, record_of(l, f, c));
+  writers[c->family](l, at, f, c);
+  KernelRecord *r = prog_record(l->p, c->t.record);
+  for (u32 i = 0; i < RECORD_IN; i++) /* operands that the kernel itself packs */
+    if (r->in[i] && !r->packed[i] && c->t.packed_at_run[i]) r->packed[i] = c->t.pack[i];
+  own_loops(l->p, kernel, c->t.record);
 }

@@ -657,11 +657,12 @@ static void cast_in_place(Lower *l, const Attention *a, bool on) {
 
 static void note(const Attend *x) {
   Lower *l = x->l;
-  Str size = str_fmt(l->c, "of %lld rows and %u lanes", (long long)x->rows, x->lanes);
-  Str reason = x->packed ? str_fmt(l->c, "scores would take more than %.0f bytes per head",
-                                   figures.score_bytes)
-                         : str_of(l->c, "the number of keys is unknown");
-  family_note(l->p, l->at.last, FA_attention, size, reason);
+  KernelRecord r = {.family = FA_attention, .tile.lanes = x->lanes};
+  r.size = str_fmt(l->c, "of %lld rows and %u lanes", (long long)x->rows, x->lanes);
+  r.reason = x->packed ? str_fmt(l->c, "scores would take more than %.0f bytes per head",
+                                 figures.score_bytes)
+                       : str_of(l->c, "the number of keys is unknown");
+  kernel_record(l->p, l->at.last, r);
 }
 
 bool lower_attention(Lower *l, const Node *n) {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Lane i of the result is the reduction of vector i; lanes past `count` repeat the last one. */
-static ExprId reduce_across(const KernelRecord *r, Cursor *at, BufId acc, i64 count) {
+static ExprId reduce_across(const KernelChoice *r, Cursor *at, BufId acc, i64 count) {
   Prog *p = r->t.p;
   u32 n = r->t.lanes;
   VarId v[DOT_ROWS_LANES];
@@ -38,7 +38,7 @@ static void step(Tile *t, Cursor at, BufId acc, ExprId first, i64 count) {
     if (tile_varies(t, k)) continue;
     held[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
-  ExprId i = tile_unrolled(p, &at, count, "p");
+  ExprId i = tile_unrolled(p, &at, count, "p", RO_row);
   t->at.val[t->axis.row] = ex_op2(p, OP_add, ex_copy(p, first), ex_copy(p, i));
   for (u32 k = 0; k < t->f.nin; k++) arg[k] = held[k] ? ex_var(p, held[k]) : tile_operand(t, k);
   reg_store(p, &at, acc, i, zero, tile_accumulate(t, reg_load(p, acc, i, zero), arg));
@@ -50,14 +50,15 @@ static Cursor open_reduction(Tile *t, Cursor at) {
   Prog *p = t->p;
   i64 vectors = t->f.axis[t->axis.lane].hi / t->lanes;
   t->at.panel = ex_int(p, 0);
-  if (vectors > 1) t->at.panel = ex_var(p, prog_for(p, &at, t->at.panel, ex_int(p, vectors), "v"));
+  if (vectors > 1)
+    t->at.panel = ex_var(p, for_role(p, &at, t->at.panel, ex_int(p, vectors), "v", RO_reduce));
   for (u32 i = 0; i < t->f.naxes; i++)
     if (t->f.axis[i].reduce && i != t->axis.lane) tile_loop(t, &at, i);
   return at;
 }
 
 /* Writes `count` results of tile number `tile`. */
-static void one_tile(const KernelRecord *r, Cursor at, ExprId tile, i64 count) {
+static void one_tile(const KernelChoice *r, Cursor at, ExprId tile, i64 count) {
   const Tile *t = &r->t;
   Tile fold = *t, out = r->out;
   Prog *p = t->p;
@@ -65,7 +66,7 @@ static void one_tile(const KernelRecord *r, Cursor at, ExprId tile, i64 count) {
   BufId all = tile_registers(p, t->f.acc, t->lanes, 1, 1, "all");
   ExprId zero = ex_int(p, 0), init = ex_splat(p, ex_const(p, t->f.acc, t->f.init), t->lanes);
   Cursor in = at;
-  ExprId i = tile_unrolled(p, &in, count, "p");
+  ExprId i = tile_unrolled(p, &in, count, "p", RO_row);
   reg_store(p, &in, acc, i, zero, init);
   in = open_reduction(&fold, at);
   step(&fold, in, acc, ex_op2(p, OP_mul, ex_copy(p, tile), ex_int(p, t->lanes)), count);
@@ -74,7 +75,7 @@ static void one_tile(const KernelRecord *r, Cursor at, ExprId tile, i64 count) {
   tile_store(&out, at, all, (TileSize){1, 1}, 0, tile, count);
 }
 
-void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   Tile *t = &r->t;
   (void)f;
   for (u32 i = 0; i < t->f.naxes; i++)

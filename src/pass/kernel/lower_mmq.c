@@ -147,7 +147,7 @@ ExprId mmq_unpacked_load(const MmqTile *b, const MmqAt *at, u32 word, ExprId v) 
 static BufId load_word(const MmqTile *b, const MmqAt *at, Cursor in, u32 j) {
   Prog *p = b->p;
   BufId w = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "w");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   ExprId e = b->unpacked ? mmq_unpacked_load(b, at, j, v)
                          : mmq_panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
@@ -206,9 +206,10 @@ ExprId mmq_four_bytes(const MmqTile *b, const BufId *w, u32 j, ExprId v) {
 static void add_signed(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, const BufId *w,
                        u32 j) {
   Prog *p = b->p;
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = reg_load(p, w[j], ex_int(p, 0), v);
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel),
+         e = reg_load(p, w[j], ex_int(p, 0), v);
   VarId m = tile_let(p, &in, ex_op2(p, OP_psign, e, ex_copy(p, e)), "m");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
   ExprId x = mmq_x_load(b, b->x, row_at(b, at, i),
                         mmq_plus(p, at->unit, QBLOCK_X, ex_int(p, 4 * j)), true);
   x = ex_op2(p, OP_psign, mmq_splat(b, x), ex_copy(p, e));
@@ -221,9 +222,9 @@ static void add_signed(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums,
 static void add_four(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, Op op,
                      const BufId *w, u32 j) {
   Prog *p = b->p;
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
   VarId f = tile_let(p, &in, mmq_splat(b, four_of_x(b, at, i, j)), "x");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), e = mmq_four_bytes(b, w, j, v);
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel), e = mmq_four_bytes(b, w, j, v);
   ExprId x = ex_var(p, f), sum = reg_load(p, sums, i, v);
   reg_store(p, &in, sums, i, v,
             b->is_shifted ? ex_op3(p, op, x, e, sum) : ex_op3(p, op, e, x, sum));
@@ -242,13 +243,13 @@ ExprId mmq_bias(const MmqTile *b, ExprId row, ExprId group) {
 static BufId begin_group(const MmqTile *b, const MmqAt *at, Cursor in, u32 g) {
   Prog *p = b->p;
   BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "n");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), first = mmq_ints(b, 0);
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row), first = mmq_ints(b, 0);
   if (b->q.less) {
     ExprId row = row_at(b, at, i), group = mmq_plus(p, at->unit, b->q.split, ex_int(p, g));
     ExprId sum = b->off ? ex_load(p, b->off, (ExprId[]){row, group}, 2) : mmq_bias(b, row, group);
     first = ex_var(p, tile_let(p, &in, mmq_splat(b, sum), "less"));
   }
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   if (b->is_shifted) first = mmq_unpacked_load(b, at, mmq_unpacked_words(b) - 1, v);
   reg_store(p, &in, sums, i, v, first);
   return sums;
@@ -257,10 +258,10 @@ static BufId begin_group(const MmqTile *b, const MmqAt *at, Cursor in, u32 g) {
 /* acc[i, v] += scaled sums of group g. */
 void mmq_end_group(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId acc, u32 g) {
   Prog *p = b->p;
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   VarId s = tile_let(p, &in, scale_load(b, at, v, g, false), "s"), o = 0;
   if (b->q.offsets) o = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row), row = row_at(b, at, i);
   ExprId by = mmq_x_load(b, b->by, row, ex_copy(p, at->unit), false);
   ExprId n = ex_cast(p, DT_f32, reg_load(p, sums, i, v), false);
   ExprId scale = ex_op2(p, OP_mul, ex_var(p, s), mmq_splat(b, by));
@@ -273,8 +274,8 @@ void mmq_end_group(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, Buf
 static BufId zeros(const MmqTile *b, const MmqAt *at, Cursor in) {
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, at->size.panels, "h");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   reg_store(p, &in, to, i, v, mmq_ints(b, 0));
   return to;
 }
@@ -282,8 +283,8 @@ static BufId zeros(const MmqTile *b, const MmqAt *at, Cursor in) {
 /* sums[i, v] += both halves of pairs[i, v] */
 static void add_pairs(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId pairs) {
   Prog *p = b->p;
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   ExprId n = ex_op3(p, OP_dot_i16x2, reg_load(p, pairs, i, v), mmq_ints(b, 0x00010001),
                     reg_load(p, sums, i, v));
   reg_store(p, &in, sums, i, v, n);
@@ -342,9 +343,9 @@ static void unit_of_ints(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc
 /* acc[i, v] += total[i, v] times the scales of the quant block and of x. */
 static void end_block(const MmqTile *b, const MmqAt *at, Cursor in, BufId total, BufId acc) {
   Prog *p = b->p;
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   VarId d = tile_let(p, &in, block_load(b, at, v, false), "d");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row), row = row_at(b, at, i);
   ExprId by = mmq_splat(b, mmq_x_load(b, b->by, row, ex_copy(p, at->block), false));
   ExprId scale = ex_op2(p, OP_mul, ex_var(p, d), by);
   ExprId n = ex_cast(p, DT_f32, reg_load(p, total, i, v), false);
@@ -354,10 +355,10 @@ static void end_block(const MmqTile *b, const MmqAt *at, Cursor in, BufId total,
 /* acc[i, v] += the offsets of both groups of the unit. */
 static void add_offsets(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc) {
   Prog *p = b->p;
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   VarId o[2];
   for (u32 g = 0; g < 2; g++) o[g] = tile_let(p, &in, scale_load(b, at, v, g, true), "o");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), row = row_at(b, at, i);
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row), row = row_at(b, at, i);
   ExprId sum = reg_load(p, acc, i, v);
   for (u32 g = 0; g < 2; g++) {
     ExprId x = mmq_x_load(b, b->sum, row, mmq_plus(p, at->unit, 2, ex_int(p, g)), false);
@@ -383,7 +384,7 @@ ExprId mmq_scale_pair(const MmqTile *b, const MmqAt *at, ExprId v, u32 g, u32 h,
 static BufId load_scales(const MmqTile *b, const MmqAt *at, Cursor in, u32 g, u32 h, u32 word) {
   Prog *p = b->p;
   BufId to = tile_registers(p, DT_i32, b->q.lanes, 1, at->size.panels, "s");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   ExprId e = b->unpacked ? mmq_unpacked_load(b, at, UNPACKED_WORDS + word, v)
                          : mmq_scale_pair(b, at, v, g, h, 0);
   reg_store(p, &in, to, ex_int(p, 0), v, e);
@@ -394,11 +395,11 @@ static BufId load_scales(const MmqTile *b, const MmqAt *at, Cursor in, u32 g, u3
 static void add_scaled(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId s,
                        const BufId *w, u32 first, u32 fours) {
   Prog *p = b->p;
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
   VarId x[8];
   for (u32 j = 0; j < fours; j++)
     x[j] = tile_let(p, &in, mmq_splat(b, four_of_x(b, at, i, first + j)), "x");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v"), pairs = mmq_ints(b, 0);
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel), pairs = mmq_ints(b, 0);
   for (u32 j = 0; j < fours; j++) {
     ExprId e = mmq_four_bytes(b, w, first + j, v), of = ex_var(p, x[j]);
     pairs =
@@ -413,10 +414,10 @@ static void take_off(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) 
   Prog *p = b->p;
   i64 up = 0;
   while ((i64)1 << up < b->q.less) up++;
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
   ExprId two = x_pair(b, row_at(b, at, i), mmq_plus(p, at->unit, 2, ex_int(p, 0)));
   VarId x = tile_let(p, &in, mmq_splat(b, two), "less");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   ExprId s = mmq_scale_pair(b, at, v, 0, 1, up);
   ExprId off = ex_op3(p, OP_dot_i16x2, s, ex_var(p, x), mmq_ints(b, 0));
   reg_store(p, &in, total, i, v, ex_op2(p, OP_sub, reg_load(p, total, i, v), off));
@@ -425,9 +426,9 @@ static void take_off(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) 
 /* total[i, v] += correction for the products of an unpacked unit with 128 */
 static void add_unpacked(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
   Prog *p = b->p;
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   VarId off = tile_let(p, &in, mmq_unpacked_load(b, at, mmq_unpacked_words(b) - 1, v), "off");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
   reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), ex_var(p, off)));
 }
 
@@ -451,9 +452,9 @@ static void unit_of_scaled_pairs(const MmqTile *b, const MmqAt *at, Cursor in, B
 static void add_times_scale(const MmqTile *b, const MmqAt *at, Cursor in, BufId total, BufId sums,
                             u32 g) {
   Prog *p = b->p;
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   VarId s = tile_let(p, &in, group_load(b, at, v, g, false, DT_i32), "s");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
   ExprId n = ex_op2(p, OP_mul, reg_load(p, sums, i, v), ex_var(p, s));
   reg_store(p, &in, total, i, v, ex_op2(p, OP_add, reg_load(p, total, i, v), n));
 }
@@ -462,10 +463,10 @@ static void add_times_scale(const MmqTile *b, const MmqAt *at, Cursor in, BufId 
  * `off`. */
 static void begin_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums) {
   Prog *p = b->p;
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
   ExprId idx[2] = {row_at(b, at, i), ex_copy(p, at->unit)};
   VarId off = tile_let(p, &in, mmq_splat(b, ex_load(p, b->off, idx, 2)), "less");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   ExprId up = ex_op2(p, OP_shl, reg_load(p, sums, i, v), mmq_ints(b, 16));
   reg_store(p, &in, sums, i, v, ex_op2(p, OP_add, up, ex_var(p, off)));
 }
@@ -481,8 +482,8 @@ static void unit_of_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId t
   begin_joined(b, at, in, sums);
   add_group(b, at, in, sums, w, 0, fours);
   BufId s = load_scales(b, at, in, 0, 1, 0);
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   ExprId two = ex_op2(p, OP_xor, reg_load(p, sums, i, v), mmq_ints(b, JOINED_BIAS));
   ExprId n =
       ex_op3(p, OP_dot_i16x2, two, reg_load(p, s, ex_int(p, 0), v), reg_load(p, total, i, v));
@@ -516,14 +517,14 @@ static ExprId one_element(const MmqTile *b, const BufId *w, u32 e, ExprId v) {
 static void add_one(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc, const BufId *w,
                     u32 e) {
   Prog *p = b->p;
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   ExprId u = one_element(b, w, e, v);
   if (b->q.less) u = ex_op2(p, OP_sub, u, mmq_ints(b, b->q.less));
   ExprId s = scale_load(b, at, v, e / b->q.group, false);
   ExprId f = ex_op2(p, OP_mul, s, ex_cast(p, DT_f32, u, false));
   if (b->q.offsets) f = ex_op2(p, OP_add, f, scale_load(b, at, v, e / b->q.group, true));
   VarId weight = tile_let(p, &in, f, "w");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row);
   ExprId x =
       mmq_x_load(b, b->x, row_at(b, at, i), mmq_plus(p, at->unit, QBLOCK_X, ex_int(p, e)), false);
   reg_store(p, &in, acc, i, v, madd(b, ex_var(p, weight), mmq_splat(b, x), reg_load(p, acc, i, v)));
@@ -548,8 +549,8 @@ static ExprId kept_at(const MmqTile *b, const MmqAt *at, ExprId i, ExprId v, Exp
 static BufId begin_tile(const MmqTile *b, const MmqAt *at, Cursor in) {
   Prog *p = b->p;
   BufId acc = tile_registers(p, DT_f32, b->q.lanes, at->size.rows, at->size.panels, "acc");
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), idx[3];
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row), idx[3];
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   ExprId e =
       b->kept ? kept_at(b, at, i, v, idx) : mmq_splat(b, ex_const(p, DT_f32, (Scalar){.f = 0}));
   reg_store(p, &in, acc, i, v, e);
@@ -558,8 +559,8 @@ static BufId begin_tile(const MmqTile *b, const MmqAt *at, Cursor in) {
 
 static void keep_tile(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc) {
   Prog *p = b->p;
-  ExprId i = tile_unrolled(p, &in, at->size.rows, "p"), idx[3];
-  ExprId v = tile_unrolled(p, &in, at->size.panels, "v");
+  ExprId i = tile_unrolled(p, &in, at->size.rows, "p", RO_row), idx[3];
+  ExprId v = tile_unrolled(p, &in, at->size.panels, "v", RO_panel);
   kept_at(b, at, i, v, idx);
   prog_store(p, &in, b->kept, idx, 3, reg_load(p, acc, i, v));
 }
@@ -634,7 +635,7 @@ static ExprId tiles_of_rows(MmqTile *b, Cursor in, ExprId group, ExprId first, i
 static void begin_kept(const MmqTile *b, Cursor in, i64 first, i64 panels) {
   Prog *p = b->p;
   ExprId idx[3] = {ex_var(p, prog_for(p, &in, ex_int(p, 0), mmq_rows_of_tiles(b), "r"))};
-  idx[1] = ex_op2(p, OP_add, ex_int(p, first), tile_unrolled(p, &in, panels, "v"));
+  idx[1] = ex_op2(p, OP_add, ex_int(p, first), tile_unrolled(p, &in, panels, "v", RO_panel));
   idx[2] = ex_int(p, 0);
   prog_store(p, &in, b->kept, idx, 3, mmq_splat(b, ex_const(p, DT_f32, (Scalar){.f = 0})));
 }
@@ -761,9 +762,10 @@ void lower_mmq(Lower *l, Cursor at, const Form *f) {
   b.first = ex_int(l->p, 0);
   b.steps = ex_int(l->p, b.q.n / mmq_step_units(&b));
   mmq_prepare_rows(&b, at);
-  family_note(l->p, l->at.last, FA_matmul_quant,
-              str_fmt(l->c, "of %s, %lld rows of %u lanes", qblock_info[kind].name,
-                      (long long)b.rows, b.q.lanes),
-              str_fmt(l->c, "%lld results", (long long)b.q.rows));
+  KernelRecord r = {.family = FA_matmul_quant, .tile.lanes = b.q.lanes};
+  r.size = str_fmt(l->c, "of %s, %lld rows of %u lanes", qblock_info[kind].name, (long long)b.rows,
+                   b.q.lanes);
+  r.reason = str_fmt(l->c, "%lld results", (long long)b.q.rows);
+  kernel_record(l->p, l->at.last, r);
   all_panels(&b, at);
 }

@@ -20,11 +20,19 @@
 
 #include <string.h>
 
-ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name) {
+ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name, LoopRole role) {
   if (n == 1) return ex_int(p, 0);
-  VarId v = prog_for(p, at, ex_int(p, 0), ex_int(p, n), name);
+  VarId v = for_role(p, at, ex_int(p, 0), ex_int(p, n), name, role);
   prog_stmt(p, at->owner)->flags |= LF_unroll;
   return ex_var(p, v);
+}
+
+/* Opens a parallel loop with a role, and returns its counter; for n = 1 returns 0 without a
+ * loop. */
+static ExprId count_role(Prog *p, Cursor *at, i64 n, const char *name, LoopRole role) {
+  ExprId v = count_parallel(p, at, n, name);
+  if (n > 1) prog_stmt(p, at->owner)->role = (u8)role;
+  return v;
 }
 
 static ExprId times_plus(Prog *p, ExprId a, i64 k, ExprId b) {
@@ -134,7 +142,8 @@ void store_wide(Nest *x, const Widen *w, ExprId value) {
 /* Stores the first `valid` lanes of each accumulator. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid) {
   Prog *p = t->p;
-  ExprId i = tile_unrolled(p, &at, s.rows, "p"), j = tile_unrolled(p, &at, s.panels, "v");
+  ExprId i = tile_unrolled(p, &at, s.rows, "p", RO_row),
+         j = tile_unrolled(p, &at, s.panels, "v", RO_panel);
   if (t->axis.row < FORM_AXES) t->at.val[t->axis.row] = ex_op2(p, OP_add, ex_copy(p, row), i);
   ExprId first = times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
                             ex_int(p, t->at.from));
@@ -184,21 +193,21 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
     if (t->use[k] == LU_splat || tile_varies(t, k)) continue;
     held[k] = tile_registers(p, f->acc, t->lanes, 1, s.panels, "b");
     Cursor in = at;
-    ExprId j = tile_unrolled(p, &in, s.panels, "v");
+    ExprId j = tile_unrolled(p, &in, s.panels, "v", RO_panel);
     t->at.panel_in_tile = j;
     t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
     t->at.val[t->axis.lane] = tile_lane(t);
     reg_store(p, &in, held[k], zero, j, tile_operand(t, k));
     if (t->widens && t->wide[k]) pack_keep(t, &in, k, reg_load(p, held[k], zero, j));
   }
-  ExprId i = tile_unrolled(p, &at, s.rows, "p");
+  ExprId i = tile_unrolled(p, &at, s.rows, "p", RO_row);
   if (t->axis.row < FORM_AXES)
     t->at.val[t->axis.row] = ex_op2(p, OP_add, ex_copy(p, row), ex_copy(p, i));
   for (u32 k = 0; k < f->nin; k++) {
     if (t->use[k] != LU_splat) continue;
     splat[k] = tile_let(p, &at, tile_operand(t, k), "x");
   }
-  ExprId j = tile_unrolled(p, &at, s.panels, "v"), arg[FORM_IN];
+  ExprId j = tile_unrolled(p, &at, s.panels, "v", RO_panel), arg[FORM_IN];
   t->at.panel_in_tile = j;
   t->at.panel = ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j));
   t->at.val[t->axis.lane] = tile_lane(t);
@@ -220,17 +229,14 @@ ExprId tile_lane(const Tile *t) {
   return t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
 }
 
-/* Unrolling factor of dot_i16x2: the loop overhead equals the cost of one multiply-add. */
-enum { PAIR_STEPS = 4 };
-
 /* Opens the loop over the groups of an axis and returns its counter. */
 static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   Prog *p = t->p;
-  i64 steps = t->axis.each == 2 && n % PAIR_STEPS == 0 ? PAIR_STEPS : 1;
+  i64 steps = t->axis.each == 2 && n % LIMIT_dot2_steps == 0 ? LIMIT_dot2_steps : 1;
   ExprId q = ex_int(p, 0);
-  if (n > steps) q = ex_var(p, prog_for(p, at, q, ex_int(p, n / steps), "q"));
+  if (n > steps) q = ex_var(p, for_role(p, at, q, ex_int(p, n / steps), "q", RO_reduce));
   if (n > steps && steps > 1) prefetch_lines(t, at, q);
-  return steps == 1 ? q : times_plus(p, q, steps, tile_unrolled(p, at, steps, "s"));
+  return steps == 1 ? q : times_plus(p, q, steps, tile_unrolled(p, at, steps, "s", RO_reduce));
 }
 
 /* Opens the loops of the reduction. An axis in channel blocks becomes two loops: over blocks at its
@@ -249,9 +255,9 @@ static void open_reduction(Tile *t, Cursor *at) {
     }
     if (prefetch_steps(t, i) > 1) {
       i64 steps = prefetch_steps(t, i);
-      VarId q = prog_for(p, at, ex_int(p, 0), ex_int(p, f->axis[i].hi / steps), "q");
+      VarId q = for_role(p, at, ex_int(p, 0), ex_int(p, f->axis[i].hi / steps), "q", RO_reduce);
       prefetch_lines(t, at, ex_var(p, q));
-      VarId c = prog_for(p, at, ex_int(p, 0), ex_int(p, steps), "c");
+      VarId c = for_role(p, at, ex_int(p, 0), ex_int(p, steps), "c", RO_reduce);
       t->at.val[i] = times_plus(p, ex_var(p, q), steps, ex_var(p, c));
       continue;
     }
@@ -261,7 +267,7 @@ static void open_reduction(Tile *t, Cursor *at) {
       continue;
     }
     i64 blocks = (f->axis[i].hi + t->axis.block - 1) / t->axis.block;
-    if (blocks > 1) block = prog_for(p, at, ex_int(p, 0), ex_int(p, blocks), "cb");
+    if (blocks > 1) block = for_role(p, at, ex_int(p, 0), ex_int(p, blocks), "cb", RO_reduce);
   }
   if (t->axis.split == FORM_AXES) return;
   i64 each = t->axis.split == t->axis.quad ? t->axis.each : 1,
@@ -269,8 +275,8 @@ static void open_reduction(Tile *t, Cursor *at) {
   ExprId base = ex_op2(p, OP_mul, ex_at(p, block), ex_int(p, within)), end = ex_int(p, within);
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   prefetch_lines(t, at, ex_at(p, block));
-  VarId c = prog_for(p, at, ex_int(p, 0), end, "c");
-  if (each == 2 && n % within == 0 && within <= PAIR_STEPS)
+  VarId c = for_role(p, at, ex_int(p, 0), end, "c", RO_reduce);
+  if (each == 2 && n % within == 0 && within <= LIMIT_dot2_steps)
     prog_stmt(p, at->owner)->flags |= LF_unroll;
   t->at.inner.at[t->at.inner.n++] = (InnerVar){c, within};
   t->at.split_block = block;
@@ -283,8 +289,11 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
   Prog *p = t->p;
   const Form *f = &t->f;
   BufId acc = tile_registers(p, f->acc, t->lanes, s.rows, s.panels, "acc");
+  TileExtent *largest = &prog_record(p, t->record)->tile;
+  *largest = tile_larger(*largest, (TileExtent){(u32)s.rows, (u32)s.panels, t->lanes});
   Cursor init = at;
-  ExprId i = tile_unrolled(p, &init, s.rows, "p"), j = tile_unrolled(p, &init, s.panels, "v");
+  ExprId i = tile_unrolled(p, &init, s.rows, "p", RO_row),
+         j = tile_unrolled(p, &init, s.panels, "v", RO_panel);
   ExprId zero = ex_const(p, f->acc, f->init);
   if (t->lanes > 1) zero = ex_splat(p, zero, t->lanes);
   if (t->bytes.sums) {
@@ -302,23 +311,24 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
 
 /* ---- loops around tiles ---- */
 
-enum { REST_ROWS = 4 };
-
 /* Tiles of an unknown number of rows: full tiles, then smaller ones, then single rows. */
 static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
   Dim n = t->f.axis[t->axis.row].hi;
   ExprId done = ex_int(p, 0);
-  for (i64 rows = tile_rows(t, panels); rows > 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
+  for (i64 rows = tile_rows(t, panels); rows > 1;
+       rows = rows > LIMIT_rest_rows ? LIMIT_rest_rows : 1) {
     ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
     ExprId count = ex_op2(p, OP_div, left, ex_int(p, rows));
     Cursor in = at;
     VarId r = for_parallel(p, &in, ex_int(p, 0), ex_copy(p, count), "r");
+    prog_stmt(p, in.owner)->role = RO_row;
     ExprId first = ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_var(p, r), ex_int(p, rows)), done);
     one_tile(t, in, (TileSize){rows, panels}, first, panel, valid);
     done = ex_op2(p, OP_add, ex_copy(p, done), ex_op2(p, OP_mul, count, ex_int(p, rows)));
   }
   VarId r = for_parallel(p, &at, done, ex_dim(p, n), "r");
+  prog_stmt(p, at.owner)->role = RO_row;
   one_tile(t, at, (TileSize){1, panels}, ex_var(p, r), panel, valid);
 }
 
@@ -339,13 +349,15 @@ static bool widens_once(const Tile *t, i64 tiles) {
  * widened the panels. */
 static ExprId open_other_tiles(const Tile *t, Cursor *at, i64 count, bool first_line) {
   Prog *p = t->p;
-  if (!first_line) return ex_op2(p, OP_add, count_parallel(p, at, count - 1, "r"), ex_int(p, 1));
+  if (!first_line)
+    return ex_op2(p, OP_add, count_role(p, at, count - 1, "r", RO_row), ex_int(p, 1));
   if (count == 1) {
     prog_if(p, at, ex_op2(p, OP_lt, ex_int(p, 0), ex_copy(p, t->at.line)));
     return ex_int(p, 0);
   }
   ExprId done = ex_op2(p, OP_min, ex_copy(p, t->at.line), ex_int(p, 1));
-  return ex_var(p, prog_for(p, at, ex_op2(p, OP_sub, ex_int(p, 1), done), ex_int(p, count), "r"));
+  ExprId from = ex_op2(p, OP_sub, ex_int(p, 1), done);
+  return ex_var(p, for_role(p, at, from, ex_int(p, count), "r", RO_row));
 }
 
 static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
@@ -385,7 +397,7 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
       if (count == 1 && !first_line) continue;
       turn = open_other_tiles(t, &in, count, first_line);
     } else {
-      turn = count_parallel(p, &in, count, "r");
+      turn = count_role(p, &in, count, "r", RO_row);
     }
     ExprId row = times_plus(p, ex_copy(p, turn), rows, ex_int(p, lo + first));
     if (in_block) row = ex_op2(p, OP_add, ex_copy(p, b->first), row);
@@ -445,7 +457,8 @@ static void count_lines(Tile *t) {
 static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 valid) {
   Prog *p = t->p;
   if (!count) return;
-  ExprId panel = times_plus(p, count_parallel(p, &at, count / each, "o"), each, ex_int(p, first));
+  ExprId panel =
+      times_plus(p, count_role(p, &at, count / each, "o", RO_panel), each, ex_int(p, first));
   Tile in = *t;
   if (!t->sums.panels_innermost)
     at = open_axes(&in, at, false, in.at.block.each ? in.at.block.axis : 0, in.f.naxes);
@@ -508,8 +521,6 @@ static void lower_reduction(Tile *t, Cursor at) {
 
 /* ---- horizontal reductions ---- */
 
-enum { HORIZONTAL_SUMS = 4 }; /* independent accumulators, to hide the latency of additions */
-
 /* One reduction step into acc[j], for lanes from point `first` of the lane axis on. The first `but`
  * lanes were already reduced. */
 static void step_horizontal(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first, i64 but) {
@@ -533,8 +544,8 @@ static void loop_horizontal(Tile *t, Cursor at, BufId acc, ExprId from, ExprId t
   Prog *p = t->p;
   i64 lo, hi, step = each * t->lanes;
   if (ex_is_int(p, from, &lo) && ex_is_int(p, to, &hi) && lo >= hi) return;
-  ExprId v = ex_var(p, prog_for(p, &at, from, to, "v"));
-  ExprId j = tile_unrolled(p, &at, each, "u"),
+  ExprId v = ex_var(p, for_role(p, &at, from, to, "v", RO_reduce));
+  ExprId j = tile_unrolled(p, &at, each, "u", RO_none),
          more = ex_op2(p, OP_mul, ex_copy(p, j), ex_int(p, t->lanes));
   step_horizontal(t, at, acc, j, times_plus(p, v, step, more), 0);
 }
@@ -605,7 +616,7 @@ static void lower_horizontal(Tile *t, Cursor at) {
   Prog *p = t->p;
   const Form *f = &t->f;
   Dim extent = f->axis[t->axis.lane].hi;
-  i64 lanes = t->lanes, each = HORIZONTAL_SUMS;
+  i64 lanes = t->lanes, each = LIMIT_horizontal_sums;
   bool known = dim_is_const(extent);
   if (known && extent / lanes < each) each = extent / lanes;
   known = known && (extent % lanes == 0 || tile_horizontal_fits(t, extent - lanes));
@@ -615,7 +626,7 @@ static void lower_horizontal(Tile *t, Cursor at) {
   BufId one = known ? 0 : tile_registers(p, f->acc, 1, 1, 1, "sum");
   ExprId zero = ex_int(p, 0), init = ex_const(p, f->acc, f->init);
   Cursor in = at;
-  ExprId j = tile_unrolled(p, &in, each, "v");
+  ExprId j = tile_unrolled(p, &in, each, "v", RO_panel);
   reg_store(p, &in, acc, zero, j, ex_splat(p, init, t->lanes));
   if (one) reg_store(p, &at, one, zero, zero, ex_const(p, f->acc, f->init));
   in = at;
@@ -657,32 +668,30 @@ static void store_map(Tile *t, Cursor at) {
 static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   Prog *p = t.p;
   if (!count) return;
-  t.at.panel = count_parallel(p, &at, count, "v");
+  t.at.panel = count_role(p, &at, count, "v", RO_lane);
   t.at.from = from;
   t.at.val[t.axis.lane] = tile_lane(&t);
   for (u32 i = t.axis.lane + 1; i < t.f.naxes; i++) tile_loop(&t, &at, i);
   store_map(&t, at);
 }
 
-enum { MIN_LANES = 4 };
-
 /* A remainder that fills no vector is computed in vectors of half as many lanes, and so on. The
  * last few elements come from a vector that overlaps the previous one, or one by one. */
 static void lower_map(Tile *t, Cursor at) {
-  i64 n = t->f.axis[t->axis.lane].hi, few = n % MIN_LANES;
-  bool again = few > 1 && n >= MIN_LANES && tile_map_repeats(t) &&
-               (t->table || tile_map_fits(t, n - MIN_LANES, MIN_LANES));
+  i64 n = t->f.axis[t->axis.lane].hi, few = n % LIMIT_least_lanes;
+  bool again = few > 1 && n >= LIMIT_least_lanes && tile_map_repeats(t) &&
+               (t->table || tile_map_fits(t, n - LIMIT_least_lanes, LIMIT_least_lanes));
   for (u32 i = 0; i < t->axis.lane; i++) tile_loop(t, &at, i);
   if (t->store.pads) {
     map_lanes(*t, at, 0, (n + t->lanes - 1) / t->lanes);
     return;
   }
-  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= MIN_LANES ? t->lanes / 2 : 1) {
+  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= LIMIT_least_lanes ? t->lanes / 2 : 1) {
     i64 count = (n - done) / t->lanes;
     map_lanes(*t, at, done, count);
     done += count * t->lanes;
-    if (!again || t->lanes > MIN_LANES || done + few != n) continue;
-    map_lanes(*t, at, n - MIN_LANES, 1);
+    if (!again || t->lanes > LIMIT_least_lanes || done + few != n) continue;
+    map_lanes(*t, at, n - LIMIT_least_lanes, 1);
     return;
   }
 }
@@ -700,13 +709,14 @@ static void lower_open_map(Tile *t, Cursor at) {
     x.lanes = part ? 1 : t->lanes;
     x.at.panel =
         ex_var(p, for_parallel(p, &in, part ? rest : ex_int(p, 0), part ? n : vectors, "v"));
+    prog_stmt(p, in.owner)->role = RO_lane;
     x.at.val[x.axis.lane] = tile_lane(&x);
     for (u32 i = x.axis.lane + 1; i < x.f.naxes; i++) tile_loop(&x, &in, i);
     store_map(&x, in);
   }
 }
 
-void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+void tile_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   Tile *t = &r->t;
   (void)l;
   if (r->family == FA_horizontal)

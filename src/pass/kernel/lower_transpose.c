@@ -231,7 +231,7 @@ static i64 loop_tiles(TransposePlan *x, Cursor at) {
   return ends || pads ? n : whole * t->lanes;
 }
 
-bool transpose_choose(Lower *l, const Form *f, KernelRecord *r) {
+bool transpose_choose(Lower *l, const Form *f, KernelChoice *r) {
   if (f->reduce || f->body == FB_iota || f->body == FB_random) return false;
   TransposePlan x = {.t = tile_of(l, f), .as = transpose_dtype(l, prog_buf(l->p, f->out.buf)->dt)};
   if (x.as == DT_COUNT) return false;
@@ -244,7 +244,6 @@ bool transpose_choose(Lower *l, const Form *f, KernelRecord *r) {
     r->family = FA_transpose;
     r->turn = NEW(&l->c->scratch, TransposePlan);
     *r->turn = x;
-    r->size = str_fmt(l->c, "of %u lanes", x.t.lanes);
     r->reason = str_fmt(l->c, "%lld contiguous elements are read, %lld are stored",
                         (long long)f->axis[i].hi, (long long)f->axis[x.out].hi);
     return true;
@@ -252,7 +251,7 @@ bool transpose_choose(Lower *l, const Form *f, KernelRecord *r) {
   return false;
 }
 
-void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+void transpose_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   TransposePlan *x = r->turn;
   u32 axis = x->t.axis.lane;
   Form rest = *f;

@@ -6,14 +6,13 @@
  * iteration does not change it, because the body depends on nothing else.
  *
  * Each load depends on the previous one, so several elements run interleaved to hide latency. They
- * are neighbours along the second-to-last axis if that is long enough, because those start at the
+ * are neighbors along the second-to-last axis if that is long enough, because those start at the
  * same node and read the same cache lines. The remainder runs along the last axis.
  */
 #include "pass/lower/lower.h"
 
 enum {
   WALK_NODES = 48, /* limit for the expression of one step */
-  WALK_SHORT = 8,  /* trip counts up to this run without a test for early exit */
 };
 
 typedef struct TreeWalk {
@@ -228,7 +227,7 @@ static void walk_lanes(TreeWalk *w, Cursor at, u32 axis, i64 lanes) {
   Prog *p = l->p;
   ExprId idx[MAX_RANK];
   i64 rounds;
-  bool is_short = ex_is_int(p, walk_rounds(w), &rounds) && rounds <= WALK_SHORT;
+  bool is_short = ex_is_int(p, walk_rounds(w), &rounds) && rounds <= LIMIT_walk_short;
   walk_begin(w, &at, axis, lanes);
   if (lanes > 1 && is_short)
     walk_all(w, at, axis, lanes);
@@ -284,8 +283,9 @@ static void walk_rest(TreeWalk *w, Cursor at, Dim from) {
 static Cursor walk_kernel(TreeWalk *w) {
   Lower *l = w->l;
   Cursor at = lower_kernel(l, group_label(l->g, l->n));
-  family_note(l->p, l->at.last, FA_tree_walk,
-              str_fmt(l->c, "of %lld interleaved", (long long)w->lanes), 0);
+  KernelRecord r = {.family = FA_tree_walk};
+  r.size = str_fmt(l->c, "of %lld interleaved", (long long)w->lanes);
+  kernel_record(l->p, l->at.last, r);
   return at;
 }
 

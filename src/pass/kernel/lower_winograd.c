@@ -391,7 +391,7 @@ static void blocks(Wino *w, Cursor at, BufId u) {
   }
 }
 
-bool winograd_choose(Lower *l, const Form *f, KernelRecord *r) {
+bool winograd_choose(Lower *l, const Form *f, KernelChoice *r) {
   if (!r->conv->patch) return false;
   Wino *w = r->wino = NEW(&l->c->scratch, Wino);
   if (!match(l, f, r->conv, w)) return false;
@@ -405,7 +405,7 @@ bool winograd_choose(Lower *l, const Form *f, KernelRecord *r) {
   return true;
 }
 
-void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r) {
+void winograd_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   Wino *w = r->wino;
   Prog *p = l->p;
   if (w->batch < FORM_AXES)

@@ -13,7 +13,7 @@ static ExprId same(const MmqTile *b, i64 x, u32 lanes) {
 }
 
 /* Crossed form of one side. four: four bytes with 128 added. half: the even and the odd ones, two
- * per word. Returns sum + products of even and odd neighbours + 128 times all four: the correction
+ * per word. Returns sum + products of even and odd neighbors + 128 times all four: the correction
  * that is subtracted at the end. */
 static ExprId cross_four(const MmqTile *b, Cursor *in, ExprId four, u32 lanes, VarId *half,
                          ExprId sum) {
@@ -69,7 +69,7 @@ void mmq_cross_panels(const MmqTile *b, Cursor in, BufId to, ExprId group, ExprI
   MmqAt at = {.size = {1, 1}, .group = group};
   BufId w[8] = {0};
   mmq_unpack_units(b, &in, &at);
-  ExprId v = tile_unrolled(p, &in, panels, "v"), sum = mmq_ints(b, 0), idx[4];
+  ExprId v = tile_unrolled(p, &in, panels, "v", RO_panel), sum = mmq_ints(b, 0), idx[4];
   at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
   for (u32 j = 0; j < CROSS_ODD; j++) {
     VarId half[2];
@@ -96,22 +96,23 @@ void mmq_unit_of_crossed(const MmqTile *b, const MmqAt *at, Cursor in, BufId acc
   i64 panels = at->size.panels;
   BufId sums = tile_registers(p, DT_i32, b->q.lanes, at->size.rows, panels, "n");
   Cursor to = in;
-  ExprId i = tile_unrolled(p, &to, at->size.rows, "p");
+  ExprId i = tile_unrolled(p, &to, at->size.rows, "p", RO_row);
   VarId x[2] = {crossed_x(b, at, &to, i, CROSS_OFF)};
-  ExprId v = tile_unrolled(p, &to, panels, "v"), off = mmq_unpacked_load(b, at, CROSS_OFF, v);
+  ExprId v = tile_unrolled(p, &to, panels, "v", RO_panel),
+         off = mmq_unpacked_load(b, at, CROSS_OFF, v);
   reg_store(p, &to, sums, i, v, ex_op2(p, OP_sub, off, ex_var(p, x[0])));
   for (u32 j = 0; j < CROSS_ODD; j++) {
     BufId w[2];
     for (u32 odd = 0; odd < 2; odd++) {
       to = in;
       w[odd] = tile_registers(p, DT_i32, b->q.lanes, 1, panels, "w");
-      v = tile_unrolled(p, &to, panels, "v");
+      v = tile_unrolled(p, &to, panels, "v", RO_panel);
       reg_store(p, &to, w[odd], ex_int(p, 0), v, mmq_unpacked_load(b, at, j + odd * CROSS_ODD, v));
     }
     to = in;
-    i = tile_unrolled(p, &to, at->size.rows, "p");
+    i = tile_unrolled(p, &to, at->size.rows, "p", RO_row);
     for (u32 odd = 0; odd < 2; odd++) x[odd] = crossed_x(b, at, &to, i, j + odd * CROSS_ODD);
-    v = tile_unrolled(p, &to, panels, "v");
+    v = tile_unrolled(p, &to, panels, "v", RO_panel);
     ExprId one = ex_op2(p, OP_add, reg_load(p, w[0], ex_int(p, 0), v), ex_var(p, x[1]));
     ExprId other = ex_op2(p, OP_add, reg_load(p, w[1], ex_int(p, 0), v), ex_var(p, x[0]));
     reg_store(p, &to, sums, i, v, ex_op3(p, OP_dot_i16x2, one, other, reg_load(p, sums, i, v)));

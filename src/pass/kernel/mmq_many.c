@@ -47,7 +47,7 @@ void mmq_unpack_panels(const MmqTile *b, Cursor in, BufId to, ExprId group, Expr
   mmq_unpack_units(b, &in, &at);
   VarId word[UNPACKED_WORDS + UNPACKED_SCALES];
   u32 words = mmq_unpacked_words(b) - b->is_shifted;
-  ExprId v = tile_unrolled(p, &in, panels, "v");
+  ExprId v = tile_unrolled(p, &in, panels, "v", RO_panel);
   at.inside = ex_op2(p, OP_add, inside, ex_copy(p, v));
   for (u32 j = 0; j <= words; j++) {
     ExprId one = ex_int(p, 0), idx[4], e;

@@ -123,8 +123,9 @@ typedef struct Tile {
   BufId wide[FORM_IN];         /* f16 panels of a tile, converted to f32; 0: read as f16 */
   bool widens;                 /* this tile reads f16 panels and fills `wide` for later tiles */
   TileStore store;
-  BufId table; /* lookup table of a map (tile_lut.c); 0: computed */
-  u64 unroll;  /* bit set: unroll this reduction axis, so that overlapping windows share loads */
+  BufId table;     /* lookup table of a map (tile_lut.c); 0: computed */
+  RecordId record; /* of the kernel being written */
+  u64 unroll; /* bit set: unroll this reduction axis, so that overlapping windows share loads */
   TileSums sums;
   VarId lane_var, acc_var; /* placeholders for lane and accumulator until expressions are widened */
   const char *why_not;     /* why the form has no tile of this kind */
@@ -134,8 +135,9 @@ typedef struct Tile {
 typedef struct Wino Wino;                   /* see lower_winograd.c */
 typedef struct TransposePlan TransposePlan; /* see lower_transpose.c */
 
-/* How a form is written and why: chosen once (kernel_choose.c), then written accordingly. */
-typedef struct KernelRecord {
+/* How a form is written and why: chosen once (kernel_choose.c), then written accordingly. What
+ * later passes and back ends need of it becomes the record of the kernel. */
+typedef struct KernelChoice {
   const ConvPlan *conv; /* plan that layout_pass.c used; all zero for other nodes */
   Family family;
   Str size, reason;
@@ -149,12 +151,12 @@ typedef struct KernelRecord {
   Wino *wino;
   TransposePlan *turn;
   const char *why_not; /* plain: why vectors do not apply */
-} KernelRecord;
+} KernelChoice;
 
 /* kernel_choose.c */
-void kernel_choose(Lower *l, const Form *f, KernelRecord *r);
+void kernel_choose(Lower *l, const Form *f, KernelChoice *r);
 void kernel_write(Lower *l, Cursor at, const Form *f,
-                  KernelRecord *r); /* also attaches the record to the kernel as a note */
+                  KernelChoice *r); /* also attaches the record to the kernel as a note */
 bool lower_tiles(
     Lower *l, Cursor at,
     const Form *f); /* chooses and writes vector loops for a part of a form; false: nothing fits */
@@ -257,17 +259,17 @@ ExprId pack_load(const Tile *t,
 
 /* Families written from a record. */
 enum { DOT_ROWS_LANES = 32 }; /* maximum lanes of a dot_rows vector */
-void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelRecord *r); /* lower_dot_rows.c */
-bool i16_choose(Lower *l, const Form *f, KernelRecord *r);                /* lower_i16.c */
-void i16_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r); /* lower_dot_rows.c */
+bool i16_choose(Lower *l, const Form *f, KernelChoice *r);                /* lower_i16.c */
+void i16_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 /* i16_dot_loop opens a loop over n, a multiple of 16; i16_dot_add adds one int16 product to a u32
  * sum. C compilers vectorize this pattern to pmaddwd. */
 VarId i16_dot_loop(Prog *p, Cursor *at, i64 n);
 void i16_dot_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte);
-bool winograd_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_winograd.c */
-void winograd_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
-bool transpose_choose(Lower *l, const Form *f, KernelRecord *r); /* lower_transpose.c */
-void transpose_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+bool winograd_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_winograd.c */
+void winograd_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
+bool transpose_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_transpose.c */
+void transpose_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 
 CacheTile cache_tile(const Tile *t); /* tile_cache.c */
 
@@ -281,7 +283,7 @@ void prefetch_lines(const Tile *t, Cursor *at,
                     ExprId group); /* issues the hints of one group of steps */
 
 /* lower_tile.c */
-void tile_write(Lower *l, Cursor at, const Form *f, KernelRecord *r);
+void tile_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 Nest tile_nest(const Tile *t, Cursor at);      /* at the position in t->at.val */
 void tile_loop(Tile *t, Cursor *at, u32 axis); /* opens a loop along an axis and sets its val */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
@@ -289,7 +291,7 @@ VarId tile_let(Prog *p, Cursor *at, ExprId value,
 /* One transpose step: interleaves the even or the odd groups of `each` lanes of a and b. */
 ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd);
 /* Opens an unrolled loop and returns its counter; for n = 1 returns 0 without a loop. */
-ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name);
+ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name, LoopRole role);
 BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
 ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j);
 void reg_store(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value);

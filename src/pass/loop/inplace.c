@@ -90,6 +90,7 @@ static void replace(Prog *p, StmtId top, BufId old, BufId by) {
   for (StmtVisit w = prog_visit_one(p, top); prog_next(&w);) {
     Stmt *s = prog_stmt(p, w.id);
     if (s->buf == old) s->buf = by;
+    if (s->kind == ST_kernel) record_rename(p, w.id, old, by);
     for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->kind == EX_load && x.e->ref == old) x.e->ref = by;
   }

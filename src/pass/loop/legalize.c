@@ -31,6 +31,7 @@ static void legalize_kernels(PassCtx *u, StmtId first) {
       u32 lanes = prog_lanes(p, s.body, u->target);
       StmtId body = prog_legalize(p, s.body, lanes, &has, &p->c->work);
       prog_stmt(p, id)->body = body;
+      record_fit(p, id);
     }
   }
 }

@@ -182,6 +182,8 @@ static void join(Prog *p, StmtId x, StmtId y) {
   const Stmt *b = prog_stmt(p, y);
   rename_var(p, b->body, b->var, a->var);
   if (!(b->flags & LF_parallel)) a->flags &= (u8)~LF_parallel;
+  if (a->role != b->role) a->role = a->role && b->role ? RO_batch : RO_none;
+  if (!a->role || a->record != b->record) a->record = 0;
   append(p, x, y);
 }
 
@@ -222,7 +224,7 @@ static void shrink_all(LoopFuse *m, StmtId loop) {
       shrink(m, &in, prog_stmt(p, loop), in.root.at[i].root);
 }
 
-/* Fuses neighbouring loops of a list. */
+/* Fuses neighboring loops of a list. */
 static void merge_loops(LoopFuse *m, StmtId first) {
   Prog *p = m->p;
   for (StmtId x = first; x; x = prog_stmt(p, x)->next) {
@@ -295,6 +297,7 @@ static void absorb_next(Prog *p, StmtId k) {
   Stmt *s = prog_stmt(p, k);
   Stmt *next = prog_stmt(p, s->next);
   next->into = k;
+  record_move(p, s->next, k);
   s->label = joined_label(p, s->label, next->label);
   s->next = next->next;
 }

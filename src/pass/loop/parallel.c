@@ -459,6 +459,8 @@ static StmtId put_strips(ParallelCtx *o, StmtId id, const Chain *c) {
   StmtId strips = p->stmt.n - 1;
   Stmt *s = prog_stmt(p, inner);
   *outer = (Stmt){.kind = ST_for, .loc = s->loc, .var = v, .a = s->a, .b = s->b, .chunk = 1};
+  outer->role = s->role;
+  outer->record = s->record;
   outer->step = s->step * c->strip;
   outer->flags = LF_parallel;
   outer->body = id;
@@ -492,7 +494,7 @@ static void add_shared(ParallelCtx *o, Stmt k, StmtId id, const Chain *c, StmtLi
   stmts_move(o->p, l, alone);
 }
 
-/* Appends the statements of a list to l as kernels with the name of k. Neighbours that one thread
+/* Appends the statements of a list to l as kernels with the name of k. Neighbors that one thread
  * runs become one kernel. */
 static void split_kernel(ParallelCtx *o, Stmt k, StmtId first, StmtList *l) {
   Prog *p = o->p;
@@ -526,8 +528,11 @@ static void split_kernel(ParallelCtx *o, Stmt k, StmtId first, StmtList *l) {
     o->inside++;
     split_kernel(o, k, prog_stmt(p, id)->body, &inside);
     o->inside--;
-    prog_stmt(p, id)->body = inside.first;
-    prog_stmt(p, id)->flags &= (u8)~LF_parallel;
+    Stmt *between = prog_stmt(p, id);
+    between->body = inside.first;
+    between->flags &= (u8)~LF_parallel;
+    between->role = RO_none;
+    between->record = 0;
     stmts_move(o->p, l, id);
   }
 }
@@ -554,7 +559,15 @@ static StmtId visit_list(ParallelCtx *o, StmtId first) {
       unmark(p, s.body, NULL);
       stmts_move(o->p, &l, id);
     } else {
-      split_kernel(o, s, s.body, &l);
+      StmtList parts = {0};
+      split_kernel(o, s, s.body, &parts);
+      const Stmt *k;
+      for (StmtVisit w = prog_visit(p, parts.first); (k = prog_next(&w));)
+        if (k->kind == ST_kernel) record_split(p, id, w.id);
+      for (StmtId part = parts.first, after; part; part = after) {
+        after = prog_stmt(p, part)->next;
+        stmts_move(p, &l, part);
+      }
     }
     arena_rewind(&p->c->scratch, m);
   }

@@ -171,7 +171,7 @@ static void renumber(Operand *o, const u32 *to) {
 }
 
 /* Moves axes that the result and both factors share to the front: each point of them is a separate
- * matmul, and neighbouring kernels loop over the same slices (loop_fuse.c). The last axis of the
+ * matmul, and neighboring kernels loop over the same slices (loop_fuse.c). The last axis of the
  * result stays if it is contiguous. */
 static void batch_first(Form *f) {
   u32 to[FORM_AXES], n = 0;

@@ -44,7 +44,7 @@ static void forget(Merge *m, u32 axis) {
   }
 }
 
-/* Drops dimensions of extent 1, so that their neighbours become adjacent. */
+/* Drops dimensions of extent 1, so that their neighbors become adjacent. */
 static void squeeze(Seen *s) {
   u32 n = 0;
   for (u32 i = 0; i < s->o->rank; i++) {

@@ -67,7 +67,7 @@ Cursor lower_kernel(Lower *l, Str label) {
 
 Cursor lower_small(Lower *l, const char *label, Family family) {
   Cursor at = lower_kernel(l, str_of(l->c, label));
-  family_note(l->p, l->at.last, family, 0, 0);
+  kernel_record(l->p, l->at.last, (KernelRecord){.family = family});
   return at;
 }
 
@@ -187,7 +187,8 @@ static void lower_node(Lower *l, const Node *n) {
     return;
   else if (kinds[n->op].fn) {
     Cursor at = lower_kernel(l, group_label(l->g, n));
-    if (kinds[n->op].family != FA_COUNT) family_note(l->p, l->at.last, kinds[n->op].family, 0, 0);
+    if (kinds[n->op].family != FA_COUNT)
+      kernel_record(l->p, l->at.last, (KernelRecord){.family = kinds[n->op].family});
     kinds[n->op].fn(l, at);
   } else if (group_reduction(l, n, &f) || form_of(l->g, n, l->p, l->buf, &f)) {
     FlatMaps flat;
@@ -229,6 +230,19 @@ static bool has_functions(Prog *p) {
   return false;
 }
 
+/* Loops without a record belong to the first of their kernel. */
+static void finish_records(Prog *p) {
+  Stmt *s;
+  RecordId first = 0;
+  for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
+    if (s->kind == ST_kernel) first = s->record;
+    if (s->kind != ST_for || !s->role) continue;
+    if (!s->record) s->record = first;
+    if (!s->record) s->role = RO_none;
+  }
+  record_estimate(p);
+}
+
 void lower(PassCtx *u) {
   Graph *g = u->g;
   conv_plans(u);
@@ -268,6 +282,7 @@ void lower(PassCtx *u) {
   diag_raise(u->c);
   states_end(l.states);
   storage_end(&l);
+  finish_records(l.p);
   mem_sweep(l.p);
   if (l.p->math == MM_s && !has_functions(l.p)) l.p->math = MM_f;
   u->p = l.p;

@@ -164,7 +164,9 @@ bool lower_tree_walk(Lower *l);
 void open_loops(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, VarId *var);
 /* Opens loops over all dimensions whose iterations run in order. */
 void open_ordered(Prog *p, Cursor *at, const Dim *dim, u32 rank, VarId *var);
-/* Marks a loop whose iterations are independent, see LF_parallel. */
+VarId for_role(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name, LoopRole role);
+/* Marks a loop whose iterations are independent, see LF_parallel. Its role is batch, if it has
+ * none. */
 void loop_set_parallel(Prog *p, StmtId loop);
 VarId for_parallel(Prog *p, Cursor *at, ExprId lo, ExprId hi,
                    const char *name); /* opens a parallel loop */

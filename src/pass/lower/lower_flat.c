@@ -1,7 +1,7 @@
 /* lower_flat.c: merges axes of elementwise groups.
  *
  * In: the root of a group of elementwise operators without a reduction, some of them inlined. Out:
- * its form with neighbouring axes merged, where each value of the group has both axes or is
+ * its form with neighboring axes merged, where each value of the group has both axes or is
  * broadcast along both. An image of 7x7 points becomes a row of 49, so that a vector may be longer
  * than an image row. Between flat_begin and flat_end the buffers of the group are views of the
  * merged shape. Inlined values, which have no memory, get placeholder buffers of that shape. Groups

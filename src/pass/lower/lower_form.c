@@ -119,7 +119,10 @@ void nest_loop(Nest *x, u32 axis) {
   if (g && x->var[g->axis[g->axis[0] == axis]])
     clip(x, g, axis, prog_buf(p, of->buf)->dim[g - of->idx], &lo, &hi);
   x->var[axis] = prog_for(p, &x->at, lo, hi, names[axis < 8 ? axis : 7]);
-  if (!a->reduce) loop_set_parallel(p, x->at.owner);
+  if (a->reduce)
+    prog_stmt(p, x->at.owner)->role = RO_reduce;
+  else
+    loop_set_parallel(p, x->at.owner);
 }
 
 void nest_loops(Nest *x, bool fold, u32 but) {
@@ -292,7 +295,7 @@ static void lower_one(Lower *l, Cursor at, const Form *from) {
   if (f->from.buf) whole = whole && !layout_of(l, f->from.buf);
   if (whole) form_merge(l->p, &l->once, f);
   if (f->epilogue && f->out.buf != from->out.buf) merged = *from;
-  KernelRecord r;
+  KernelChoice r;
   kernel_choose(l, f, &r);
   kernel_write(l, at, f, &r);
 }

@@ -34,7 +34,7 @@ static ExprId in_range(Prog *p, VarId pos, Dim extent) {
 /* ---- gathers ---- */
 
 static void note(Lower *l, Family f, u32 lanes) {
-  family_note(l->p, l->at.last, f, lanes > 1 ? str_fmt(l->c, "of %u lanes", lanes) : 0, 0);
+  kernel_record(l->p, l->at.last, (KernelRecord){.family = f, .tile.lanes = lanes > 1 ? lanes : 0});
 }
 
 /* Gather along an axis after channel blocks: copies a block at a time. */

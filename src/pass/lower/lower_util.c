@@ -2,7 +2,15 @@
 #include "pass/lower/lower.h"
 
 void loop_set_parallel(Prog *p, StmtId loop) {
-  if (p->threads > 1) prog_stmt(p, loop)->flags |= LF_parallel;
+  Stmt *s = prog_stmt(p, loop);
+  if (!s->role) s->role = RO_batch;
+  if (p->threads > 1) s->flags |= LF_parallel;
+}
+
+VarId for_role(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name, LoopRole role) {
+  VarId v = prog_for(p, at, lo, hi, name);
+  prog_stmt(p, at->owner)->role = (u8)role;
+  return v;
 }
 
 VarId for_parallel(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name) {

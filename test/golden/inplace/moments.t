@@ -22,43 +22,50 @@ buf z: out f32[]
 buf b8: temp f32[4]
 buf b9: temp f32[4] alias c
 buf b10: temp f32[2,2]
-kernel "add" {
-  for i in 0..4 {
+kernel "add"
+    as plain out a ns 4 reason "the target has no vectors" {
+  for i in 0..4 as batch {
     a[i] = a[i] + x[i]
   }
 }
-kernel "mul" {
-  for i in 0..4 {
+kernel "mul"
+    as plain out b8 ns 4 reason "the target has no vectors" {
+  for i in 0..4 as batch {
     b8[i] = b[i] * x[i]
   }
 }
-kernel "add" {
-  for i in 0..4 {
+kernel "add"
+    as plain out y ns 4 reason "the target has no vectors" {
+  for i in 0..4 as batch {
     y[i] = b8[i] + b9[i]
   }
 }
-kernel "reduce_sum" {
+kernel "reduce_sum"
+    as plain sum f32 of f32 out z ns 3 reason "the target has no vectors" {
   let acc: f32 = 0.0
-  for i in 0..4 {
+  for i in 0..4 as reduce {
     set acc = acc + b[i]
   }
   z[] = acc
 }
-kernel "transpose" {
-  for i in 0..2 {
-    for j in 0..2 {
+kernel "transpose"
+    as plain out b10 ns 3 reason "the target has no vectors" {
+  for i in 0..2 as batch {
+    for j in 0..2 as batch {
       b10[i, j] = c[j, i]
     }
   }
 }
-kernel "copy" {
-  for i in 0..4 {
+kernel "copy"
+    as plain out b ns 2 reason "the target has no vectors" {
+  for i in 0..4 as batch {
     b[i] = b8[i]
   }
 }
-kernel "copy" {
-  for i in 0..2 {
-    for j in 0..2 {
+kernel "copy"
+    as plain out c ns 3 reason "the target has no vectors" {
+  for i in 0..2 as batch {
+    for j in 0..2 as batch {
       c[i, j] = b10[i, j]
     }
   }

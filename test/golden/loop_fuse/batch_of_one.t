@@ -22,21 +22,23 @@ buf b4: temp f32[1,64,64]
 buf b5: temp f32[n,64,64]
 buf b6: temp f32[n,64,64]
 buf b7: temp f32[1,64,64]
-kernel "contract" {
-  for i in 0..n {
-    for j in 0..64 {
-      for k in 0..64 {
+kernel "contract"
+    as plain sum f32 of f32, f32 out b4 ns 305411 reason "the target has no vectors; a step costs 5.5 along the reduction, 6.9 along a row"
+    as plain sum f32 of f32, f32 out b5 ns 305411 reason "the target has no vectors; a step costs 5.5 along the reduction, 6.9 along a row" {
+  for i in 0..n as batch 0 {
+    for j in 0..64 as batch {
+      for k in 0..64 as batch {
         let acc: f32 = 0.0
-        for l in 0..64 {
+        for l in 0..64 as reduce {
           set acc = acc + b1[i, k, l] * b2[l, j]
         }
         b4[0, j, k] = acc
       }
     }
-    for j in 0..64 {
-      for k in 0..64 {
+    for j in 0..64 as batch 2 {
+      for k in 0..64 as batch 2 {
         let acc: f32 = 0.0
-        for l in 0..64 {
+        for l in 0..64 as reduce 2 {
           set acc = acc + b4[0, k, l] * b2[l, j]
         }
         b5[i, j, k] = acc
@@ -44,12 +46,13 @@ kernel "contract" {
     }
   }
 }
-kernel "contract" {
-  for i in 0..n {
-    for j in 0..64 {
-      for k in 0..64 {
+kernel "contract"
+    as plain sum f32 of f32, f32 out b6 ns 305411 reason "the target has no vectors; a step costs 5.5 along the reduction, 6.9 along a row" {
+  for i in 0..n as batch {
+    for j in 0..64 as batch {
+      for k in 0..64 as batch {
         let acc: f32 = 0.0
-        for l in 0..64 {
+        for l in 0..64 as reduce {
           set acc = acc + b5[i, k, l] * b2[l, j]
         }
         b6[i, j, k] = acc
@@ -57,21 +60,23 @@ kernel "contract" {
     }
   }
 }
-kernel "contract" {
-  for i in 0..n {
-    for j in 0..64 {
-      for k in 0..64 {
+kernel "contract"
+    as plain sum f32 of f32, f32 out b7 ns 305411 reason "the target has no vectors; a step costs 5.5 along the reduction, 6.9 along a row"
+    as plain sum f32 of f32, f32 out b3 ns 305411 reason "the target has no vectors; a step costs 5.5 along the reduction, 6.9 along a row" {
+  for i in 0..n as batch 0 {
+    for j in 0..64 as batch {
+      for k in 0..64 as batch {
         let acc: f32 = 0.0
-        for l in 0..64 {
+        for l in 0..64 as reduce {
           set acc = acc + b6[i, k, l] * b2[l, j]
         }
         b7[0, j, k] = acc
       }
     }
-    for j in 0..64 {
-      for k in 0..64 {
+    for j in 0..64 as batch 2 {
+      for k in 0..64 as batch 2 {
         let acc: f32 = 0.0
-        for l in 0..64 {
+        for l in 0..64 as reduce 2 {
           set acc = acc + b7[0, k, l] * b2[l, j]
         }
         b3[i, j, k] = acc

@@ -18,21 +18,23 @@ buf b5: temp f32[1,2,16] alias b1
 buf b6: temp f32[3,2,1] alias b2
 buf b7: temp f32[1,1,16]
 buf b8: temp f32[1,1,4,4] alias b7
-kernel "conv1_dwconv3x3" {
-  for k in 0..3 {
-    for l in 0..16 {
+kernel "conv1_dwconv3x3"
+    as row_acc sum f32 of f32, f32 out b7 ns 163 reason "the target has no vectors; a step costs 52.0 along the reduction, 7.5 along a row"
+    as plain sum f32 of f32, f32 out b4 ns 548 reason "the target has no vectors; a step costs 18.0 along the reduction, 21.0 along a row" {
+  for k in 0..3 as batch 0 {
+    for l in 0..16 as batch {
       b7[0, 0, l] = 0.0
     }
-    for m in 0..2 {
-      for l in 0..16 {
+    for m in 0..2 as reduce {
+      for l in 0..16 as batch {
         b7[0, 0, l] = b7[0, 0, l] + b5[0, m, l] * b6[k, m, 0]
       }
     }
-    for l in 0..4 {
-      for m in 0..4 {
+    for l in 0..4 as batch 2 {
+      for m in 0..4 as batch 2 {
         let acc: f32 = 0.0
-        for o in max(1 - l, 0)..min(5 - l, 3) {
-          for p in max(1 - m, 0)..min(5 - m, 3) {
+        for o in max(1 - l, 0)..min(5 - l, 3) as reduce 2 {
+          for p in max(1 - m, 0)..min(5 - m, 3) as reduce 2 {
             set acc = acc + b8[0, 0, l + o - 1, m + p - 1] * b3[k, 0, o, p]
           }
         }

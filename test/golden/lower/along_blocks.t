@@ -20,36 +20,38 @@ buf b3: const f32[1,2,1,1,1,8] = {-1, -2, 0, 2, -3, -3, 3, 1, -3, -1, 1, -3, 1, 
 buf acc: reg f32x8[3,2]
 buf b: reg f32x8[1,2]
 buf acc1: reg f32x8[1,2]
-kernel "conv1x1" {
-  for l in 0..3 {
-    for p in 0..3 unroll {
-      for v in 0..2 unroll {
+kernel "conv1x1"
+    as outer_product rows 3 panels 2 lanes 8 sum f32 of f32, f32 packed b3 out b5 ns 37 reason "3 rows share the vectors of the other, 6 of 12 registers are accumulators, 48% of the time is multiply-adds" {
+  for l in 0..3 as batch {
+    for p in 0..3 as row unroll {
+      for v in 0..2 as panel unroll {
         acc[p, v] = splat.8(0.0)
       }
     }
-    for v in 0..2 unroll {
+    for v in 0..2 as panel unroll {
       b[0, v] = b3[0, v, 0, 0, 0, 0:8]
     }
-    for p in 0..3 unroll {
+    for p in 0..3 as row unroll {
       let x: f32x8 = splat.8(b1[0, 0, l, p])
-      for v in 0..2 unroll {
+      for v in 0..2 as panel unroll {
         acc[p, v] = fma(x, b[0, v], acc[p, v])
       }
     }
-    for p in 0..3 unroll {
-      for v in 0..2 unroll {
+    for p in 0..3 as row unroll {
+      for v in 0..2 as panel unroll {
         b5[0, v, l, p, 0:8] = acc[p, v]
       }
     }
   }
 }
-kernel "transpose_reduce_sum" {
-  for j in 0..3 {
-    for k in 0..3 {
-      for v in 0..2 unroll {
+kernel "transpose_reduce_sum"
+    as horizontal lanes 8 sum f32 of f32 out b2 ns 54 reason "of 16 elements" {
+  for j in 0..3 as batch {
+    for k in 0..3 as batch {
+      for v in 0..2 as panel unroll {
         acc1[0, v] = splat.8(0.0)
       }
-      for v in 0..1 {
+      for v in 0..1 as reduce {
         for u in 0..2 unroll {
           acc1[0, u] = acc1[0, u] + b5[0, v * 2 + u, j, k, 0:8]
         }

@@ -48,17 +48,21 @@ buf acc1: reg f32x4[2,1]
 require lengths[0] >= 0 else "the state is full: past cannot grow"
 require lengths[0] <= 100 else "the state is full: past cannot grow"
 set past = lengths[0]
-kernel "concat" {
+kernel "concat"
+    as map lanes 4 reason "4 contiguous elements" {
   ko[past, 0:4] = k[0, 0:4]
 }
-kernel "concat" {
+kernel "concat"
+    as map lanes 4 reason "4 contiguous elements" {
   vo[past, 0:4] = v[0, 0:4]
 }
-kernel "dims" {
+kernel "dims"
+    as scalars {
   b15[] = past
 }
-kernel "contract" {
-  for b in 0..1 {
+kernel "contract"
+    as attention lanes 4 ns 1141 size "of 2 rows and 4 lanes" reason "the number of keys is unknown" {
+  for b in 0..1 as batch {
     let first: i64 = b * 2
     let count: i64 = min(2 - first, 2)
     for i in 0..count {
@@ -175,6 +179,7 @@ kernel "contract" {
     }
   }
 }
-kernel "state" {
+kernel "state"
+    as scalars {
   lengths[0] = past + 1
 }

@@ -36,8 +36,9 @@ buf acc: reg f32x4[2,4]
 buf top: reg f32x4[1,1]
 buf sum: reg f32x4[1,1]
 buf acc1: reg f32x4[2,1]
-kernel "contract" {
-  for b in 0..1 {
+kernel "contract"
+    as attention lanes 4 ns 2533 size "of 2 rows and 4 lanes" reason "the number of keys is unknown" {
+  for b in 0..1 as batch {
     let first: i64 = b * 2
     let count: i64 = min(2 - first, 2)
     for i in 0..count {

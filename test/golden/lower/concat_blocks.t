@@ -22,26 +22,29 @@ buf b3: const f32[1,1,1,1,1,8] = {-2, 1, 3, -3, 4, 2, -1, 5}
 buf acc: reg f32x8[4,1]
 buf b: reg f32x8[1,1]
 buf tile: local f32[16,8]
-kernel "conv1x1_s1x3_max" {
-  for l in 0..3 {
-    for p in 0..4 unroll {
+kernel "conv1x1_s1x3_max"
+    as outer_product rows 4 panels 1 lanes 8 sum f32 of f32, f32 packed b3 out b8 ns 23 reason "4 rows share the vectors of the other, 4 of 12 registers are accumulators, 35% of the time is multiply-adds" {
+  for l in 0..3 as batch {
+    for p in 0..4 as row unroll {
       acc[p, 0] = splat.8(0.0)
     }
     b[0, 0] = b3[0, 0, 0, 0, 0, 0:8]
-    for p in 0..4 unroll {
+    for p in 0..4 as row unroll {
       let x: f32x8 = splat.8(b1[0, 0, l, p * 3])
       acc[p, 0] = fma(x, b[0, 0], acc[p, 0])
     }
-    for p in 0..4 unroll {
+    for p in 0..4 as row unroll {
       b8[0, 0, l, p, 0:8] = max(acc[p, 0], splat.8(0.0))
     }
   }
 }
-kernel "slice_concat" {
-  for k in 0..3 {
+kernel "slice_concat"
+    as map lanes 4 out b2 ns 1 reason "4 contiguous elements"
+    as transpose out b2 ns 64 reason "8 contiguous elements are read, 4 are stored" {
+  for k in 0..3 as batch {
     b2[0, 0, k, 0:4] = b1[0, 0, k, 0:4]
   }
-  for k in 0..3 {
+  for k in 0..3 as batch 2 {
     for e in 0..4 {
       tile[e, 0:8] = b8[0, 0, k, e, 0:8]
     }

@@ -22,14 +22,15 @@ buf b7: temp f32[1,7,4,4]
 buf b7_view: temp f32[7,16] alias b7
 buf b1_view: temp f32[2,16] alias b1
 buf b4_view: temp f32[7,16] alias b4
-kernel "conv3x3_add" {
-  for k in 0..3 {
-    for l in 0..4 {
-      for m in 0..4 {
+kernel "conv3x3_add"
+    as plain sum f32 of f32, f32 out b7 ns 1120 reason "the target has no vectors; a step costs 18.0 along the reduction, 21.0 along a row" {
+  for k in 0..3 as batch {
+    for l in 0..4 as batch {
+      for m in 0..4 as batch {
         let acc: f32 = 0.0
-        for n in 0..2 {
-          for o in max(1 - l, 0)..min(5 - l, 3) {
-            for p in max(1 - m, 0)..min(5 - m, 3) {
+        for n in 0..2 as reduce {
+          for o in max(1 - l, 0)..min(5 - l, 3) as reduce {
+            for p in max(1 - m, 0)..min(5 - m, 3) as reduce {
               set acc = acc + b1[0, n, l + o - 1, m + p - 1] * b2[k, n, o, p]
             }
           }
@@ -39,13 +40,14 @@ kernel "conv3x3_add" {
     }
   }
 }
-kernel "pool_max3x3" {
-  for j in 0..2 {
-    for k in 0..4 {
-      for l in 0..4 {
+kernel "pool_max3x3"
+    as plain sum f32 of f32 out b7 ns 227 reason "the target has no vectors; a step costs 18.0 along the reduction, 21.0 along a row" {
+  for j in 0..2 as batch {
+    for k in 0..4 as batch {
+      for l in 0..4 as batch {
         let acc: f32 = -inf
-        for m in max(1 - k, 0)..min(5 - k, 3) {
-          for n in max(1 - l, 0)..min(5 - l, 3) {
+        for m in max(1 - k, 0)..min(5 - k, 3) as reduce {
+          for n in max(1 - l, 0)..min(5 - l, 3) as reduce {
             set acc = max(acc, b1[0, j, k + m - 1, l + n - 1])
           }
         }
@@ -54,16 +56,18 @@ kernel "pool_max3x3" {
     }
   }
 }
-kernel "concat" {
-  for j in 0..2 {
-    for k in 0..16 {
+kernel "concat"
+    as plain out b7_view ns 18 reason "the target has no vectors" {
+  for j in 0..2 as batch {
+    for k in 0..16 as batch {
       b7_view[3 + j, k] = b1_view[j, k]
     }
   }
 }
-kernel "tanh" {
-  for j in 0..7 {
-    for k in 0..16 {
+kernel "tanh"
+    as plain out b4_view ns 602 reason "the target has no vectors" {
+  for j in 0..7 as batch {
+    for k in 0..16 as batch {
       b4_view[j, k] = tanh(b7_view[j, k])
     }
   }

@@ -26,8 +26,9 @@ buf b7: temp i64[]
 buf b8: temp bool[]
 buf b9: temp f32[3]
 buf b10: temp f32[3]
-kernel "copy" {
-  for i in 0..3 {
+kernel "copy"
+    as plain out y ns 2 reason "the target has no vectors" {
+  for i in 0..3 as batch {
     y[i] = x[i]
   }
 }
@@ -36,30 +37,35 @@ while iter < 4 {
   b7[] = iter
   b8[] = true
   if c[] {
-    kernel "add" {
-      for i in 0..3 {
+    kernel "add"
+        as plain out b10 ns 3 reason "the target has no vectors" {
+      for i in 0..3 as batch {
         b10[i] = y[i] + y[i]
       }
     }
-    kernel "copy" {
-      for i in 0..3 {
+    kernel "copy"
+        as plain out b9 ns 2 reason "the target has no vectors" {
+      for i in 0..3 as batch {
         b9[i] = b10[i]
       }
     }
   } else {
-    kernel "copy" {
-      for i in 0..3 {
+    kernel "copy"
+        as plain out b9 ns 2 reason "the target has no vectors" {
+      for i in 0..3 as batch {
         b9[i] = x[i]
       }
     }
   }
-  kernel "append" {
-    for i in 0..3 {
+  kernel "append"
+      as indexed ns 2 {
+    for i in 0..3 as batch {
       s[iter, i] = y[i]
     }
   }
-  kernel "copy" {
-    for i in 0..3 {
+  kernel "copy"
+      as plain out y ns 2 reason "the target has no vectors" {
+    for i in 0..3 as batch {
       y[i] = b9[i]
     }
   }

@@ -31,8 +31,9 @@ buf y_view: temp u8[3,63] alias y
 buf a_view: temp u8[3,63] alias a
 buf b_view: temp i8[3,63] alias b
 buf b6_view: temp f32[3,1] alias b6
-kernel "cast_sub_cast_mul_cast_mul_add_round_add" {
-  for i in 0..3 {
+kernel "cast_sub_cast_mul_cast_mul_add_round_add"
+    as map lanes 32 out y_view ns 45 reason "63 contiguous elements" {
+  for i in 0..3 as batch {
     y_view[i, 0:32] = cast.u8.sat(round(cast.f32.sat(cast.i32(a_view[i, 0:32]) - splat.32(121:i32)) * splat.32(0.75) + cast.f32.sat(b_view[i, 0:32]) * splat.32(b6_view[i, 0])) + splat.32(125.0))
     y_view[i, 32:16] = cast.u8.sat(round(cast.f32.sat(cast.i32(a_view[i, 32:16]) - splat.16(121:i32)) * splat.16(0.75) + cast.f32.sat(b_view[i, 32:16]) * splat.16(b6_view[i, 0])) + splat.16(125.0))
     y_view[i, 48:8] = cast.u8.sat(round(cast.f32.sat(cast.i32(a_view[i, 48:8]) - splat.8(121:i32)) * splat.8(0.75) + cast.f32.sat(b_view[i, 48:8]) * splat.8(b6_view[i, 0])) + splat.8(125.0))

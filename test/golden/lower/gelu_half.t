@@ -18,6 +18,7 @@ math fused
 buf x: in f32[8]
 buf b: in f32[8]
 buf y: out f32[8]
-kernel "add_div_erf_add_add_mul" {
+kernel "add_div_erf_add_add_mul"
+    as map lanes 8 out y ns 3 reason "8 contiguous elements" {
   y[0:8] = gelu_x2((x[0:8] + b[0:8]) * splat.8(1.0001068)) * splat.8(0.9998932)
 }

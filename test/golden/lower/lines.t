@@ -18,53 +18,54 @@ buf acc: reg f32x4[6,2]
 buf b: reg f32x4[1,2]
 buf acc1: reg f32x4[5,2]
 buf b4: reg f32x4[1,2]
-kernel "conv1x1" {
-  for i in 0..2 {
-    for b in 0..4 {
-      for o in 0..2 {
-        for l in 0..46 {
-          for r in 0..29 {
-            for p in 0..6 unroll {
-              for v in 0..2 unroll {
+kernel "conv1x1"
+    as outer_product rows 6 panels 2 lanes 4 sum f32 of f32, f32 packed b3 out b5 ns 1468355 reason "6 rows share the vectors of the other, 12 of 12 registers are accumulators, 67% of the time is multiply-adds" {
+  for i in 0..2 as batch {
+    for b in 0..4 as batch {
+      for o in 0..2 as panel {
+        for l in 0..46 as batch {
+          for r in 0..29 as row {
+            for p in 0..6 as row unroll {
+              for v in 0..2 as panel unroll {
                 acc[p, v] = splat.4(0.0)
               }
             }
-            for n in 0..4 {
-              for v in 0..2 unroll {
+            for n in 0..4 as reduce {
+              for v in 0..2 as panel unroll {
                 b[0, v] = b3[0, o * 2 + v, n, 0, 0, 0:4]
               }
-              for p in 0..6 unroll {
+              for p in 0..6 as row unroll {
                 let x: f32x4 = splat.4(b1[i, n, b * 46 + l, r * 6 + p])
-                for v in 0..2 unroll {
+                for v in 0..2 as panel unroll {
                   acc[p, v] = acc[p, v] + x * b[0, v]
                 }
               }
             }
-            for p in 0..6 unroll {
-              for v in 0..2 unroll {
+            for p in 0..6 as row unroll {
+              for v in 0..2 as panel unroll {
                 b5[i, o * 2 + v, b * 46 + l, r * 6 + p, 0:4] = acc[p, v]
               }
             }
           }
-          for r in 0..2 {
-            for p in 0..5 unroll {
-              for v in 0..2 unroll {
+          for r in 0..2 as row {
+            for p in 0..5 as row unroll {
+              for v in 0..2 as panel unroll {
                 acc1[p, v] = splat.4(0.0)
               }
             }
-            for n in 0..4 {
-              for v in 0..2 unroll {
+            for n in 0..4 as reduce {
+              for v in 0..2 as panel unroll {
                 b4[0, v] = b3[0, o * 2 + v, n, 0, 0, 0:4]
               }
-              for p in 0..5 unroll {
+              for p in 0..5 as row unroll {
                 let x: f32x4 = splat.4(b1[i, n, b * 46 + l, r * 5 + 174 + p])
-                for v in 0..2 unroll {
+                for v in 0..2 as panel unroll {
                   acc1[p, v] = acc1[p, v] + x * b4[0, v]
                 }
               }
             }
-            for p in 0..5 unroll {
-              for v in 0..2 unroll {
+            for p in 0..5 as row unroll {
+              for v in 0..2 as panel unroll {
                 b5[i, o * 2 + v, b * 46 + l, r * 5 + 174 + p, 0:4] = acc1[p, v]
               }
             }
@@ -74,10 +75,11 @@ kernel "conv1x1" {
     }
   }
 }
-kernel "broadcast" {
-  for i in 0..2 {
-    for k in 0..184 {
-      for o in 0..4 {
+kernel "broadcast"
+    as transpose out b2 ns 208921 reason "16 contiguous elements are read, 184 are stored" {
+  for i in 0..2 as batch {
+    for k in 0..184 as batch {
+      for o in 0..4 as batch {
         for r in 0..46 {
           let t: f32x4 = b5[i, o, k, r * 4, 0:4]
           let t1: f32x4 = b5[i, o, k, r * 4 + 1, 0:4]

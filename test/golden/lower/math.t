@@ -11,6 +11,7 @@ prog g
 math fused
 buf x: in f32[4]
 buf y: out f32[4]
-kernel "tanh" {
+kernel "tanh"
+    as map lanes 4 out y ns 3 reason "4 contiguous elements" {
   y[0:4] = tanh(x[0:4])
 }

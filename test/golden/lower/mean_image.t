@@ -16,12 +16,13 @@ buf b1: in f32[1,6,3,3]
 buf b2: out f32[1,6,1,1]
 buf b1_view: temp f32[6,9] alias b1
 buf acc: reg f32x4[1,2]
-kernel "reduce_sum_div" {
-  for j in 0..6 {
-    for v in 0..2 unroll {
+kernel "reduce_sum_div"
+    as horizontal lanes 4 sum f32 of f32 out b2 ns 44 reason "of 9 elements" {
+  for j in 0..6 as batch {
+    for v in 0..2 as panel unroll {
       acc[0, v] = splat.4(0.0)
     }
-    for v in 0..1 {
+    for v in 0..1 as reduce {
       for u in 0..2 unroll {
         acc[0, u] = acc[0, u] + b1_view[j, v * 8 + u * 4:4]
       }

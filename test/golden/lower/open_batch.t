@@ -32,44 +32,48 @@ buf acc3: reg f32x8[4,1]
 buf b5: reg f32x8[1,1]
 buf acc4: reg f32x8[1,1]
 buf b7: reg f32x8[1,1]
-kernel "border" {
+kernel "border"
+    as border ns 13 {
   for i in 0..n {
     for i1 in 0..4 {
       b6[i, 0, i1, 0] = 0.0
     }
   }
 }
-kernel "broadcast" {
-  for i in 0..n {
-    for k in 0..4 {
+kernel "broadcast"
+    as map lanes 4 out b6 ns 18 reason "4 contiguous elements" {
+  for i in 0..n as batch {
+    for k in 0..4 as batch {
       b6[i, 0, k, 1:4] = x[i, 0, k, 0:4]
     }
   }
 }
-kernel "conv1x2" {
-  for i in 0..n {
-    for l in 0..4 {
-      for p in 0..4 unroll {
+kernel "conv1x2"
+    as outer_product rows 4 panels 1 lanes 8 sum f32 of f32, f32 packed b3 out b8 ns 415 reason "4 rows share the vectors of the other, 4 of 12 registers are accumulators, 35% of the time is multiply-adds" {
+  for i in 0..n as batch {
+    for l in 0..4 as batch {
+      for p in 0..4 as row unroll {
         acc[p, 0] = splat.8(0.0)
       }
-      for p in 0..2 {
+      for p in 0..2 as reduce {
         b[0, 0] = b3[0, 0, 0, 0, p, 0:8]
-        for p1 in 0..4 unroll {
+        for p1 in 0..4 as row unroll {
           let x: f32x8 = splat.8(b6[i, 0, l, p1 + p])
           acc[p1, 0] = fma(x, b[0, 0], acc[p1, 0])
         }
       }
-      for p in 0..4 unroll {
+      for p in 0..4 as row unroll {
         b8[i, 0, l, p, 0:8] = acc[p, 0]
       }
     }
   }
 }
-kernel "reduce_max" {
-  for i in 0..n {
+kernel "reduce_max"
+    as vertical rows 1 panels 1 lanes 8 sum f32 of f32 out b12 ns 145 reason "a single row, 1 panels" {
+  for i in 0..n as batch {
     acc1[0, 0] = splat.8(-inf)
-    for k in 0..4 {
-      for l in 0..4 {
+    for k in 0..4 as reduce {
+      for l in 0..4 as reduce {
         b1[0, 0] = b8[i, 0, k, l, 0:8]
         acc1[0, 0] = max(acc1[0, 0], b1[0, 0])
       }
@@ -77,40 +81,41 @@ kernel "reduce_max" {
     b12[i, 0:8] = acc1[0, 0]
   }
 }
-kernel "contract" {
-  for r in 0..div(n, 9) {
-    for p in 0..9 unroll {
+kernel "contract"
+    as outer_product rows 9 panels 1 lanes 8 sum f32 of f32, f32 packed b4 out y ns 316 reason "9 rows share the vectors of the other, 9 of 12 registers are accumulators, 60% of the time is multiply-adds" {
+  for r in 0..div(n, 9) as row {
+    for p in 0..9 as row unroll {
       acc2[p, 0] = splat.8(0.0)
     }
-    for k in 0..8 {
+    for k in 0..8 as reduce {
       b2[0, 0] = b4[0, k, 0:8]
-      for p in 0..9 unroll {
+      for p in 0..9 as row unroll {
         let x: f32x8 = splat.8(b12[r * 9 + p, k])
         acc2[p, 0] = fma(x, b2[0, 0], acc2[p, 0])
       }
     }
-    for p in 0..9 unroll {
+    for p in 0..9 as row unroll {
       y[r * 9 + p, 0:8] = acc2[p, 0]
     }
   }
-  for r in 0..div(n - div(n, 9) * 9, 4) {
-    for p in 0..4 unroll {
+  for r in 0..div(n - div(n, 9) * 9, 4) as row {
+    for p in 0..4 as row unroll {
       acc3[p, 0] = splat.8(0.0)
     }
-    for k in 0..8 {
+    for k in 0..8 as reduce {
       b5[0, 0] = b4[0, k, 0:8]
-      for p in 0..4 unroll {
+      for p in 0..4 as row unroll {
         let x: f32x8 = splat.8(b12[r * 4 + div(n, 9) * 9 + p, k])
         acc3[p, 0] = fma(x, b5[0, 0], acc3[p, 0])
       }
     }
-    for p in 0..4 unroll {
+    for p in 0..4 as row unroll {
       y[r * 4 + div(n, 9) * 9 + p, 0:8] = acc3[p, 0]
     }
   }
-  for r in div(n, 9) * 9 + div(n - div(n, 9) * 9, 4) * 4..n {
+  for r in div(n, 9) * 9 + div(n - div(n, 9) * 9, 4) * 4..n as row {
     acc4[0, 0] = splat.8(0.0)
-    for k in 0..8 {
+    for k in 0..8 as reduce {
       b7[0, 0] = b4[0, k, 0:8]
       let x: f32x8 = splat.8(b12[r, k])
       acc4[0, 0] = fma(x, b7[0, 0], acc4[0, 0])

@@ -15,10 +15,11 @@ buf y: out f32[1,1,4,4]
 buf b3: const f32[1,1,4,1,1,2,1,4] = {0, 0, 0, 0, 1, 2, 3, 4, 1, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 8, 9, 10, 11, 12, 9, 10, 11, 12, 0, 0, 0, 0}
 buf acc: reg f32x4[1,1]
 buf b: reg f32x4[1,1]
-kernel "conv2x1" {
-  for l in 0..4 {
+kernel "conv2x1"
+    as outer_product rows 1 panels 1 lanes 4 sum f32 of f32 packed b3, f32 out y ns 12 reason "a single row, 1 panels" {
+  for l in 0..4 as batch {
     acc[0, 0] = splat.4(0.0)
-    for o in max(1 - l, 0)..min(4 - l, 2) {
+    for o in max(1 - l, 0)..min(4 - l, 2) as reduce {
       b[0, 0] = b3[0, 0, l, 0, 0, o, 0, 0:4]
       let x: f32x4 = splat.4(x[0, 0, o, 0])
       acc[0, 0] = acc[0, 0] + b[0, 0] * x

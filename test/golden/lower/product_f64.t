@@ -21,9 +21,10 @@ buf b2_panels: local f64[64,256,4]
 buf acc: reg f64x4[6,2]
 buf b: reg f64x4[1,2]
 buf acc1: reg f64x4[1,4]
-kernel "contract" {
-  for i in 0..8 {
-    for i1 in 0..256 {
+kernel "contract"
+    as outer_product rows 6 panels 2 lanes 4 sum f64 of f64, f64 packed b2_panels out b4 ns 11763948 reason "6 rows share the vectors of the other, 12 of 12 registers are accumulators, 67% of the time is multiply-adds" {
+  for i in 0..8 as batch {
+    for i1 in 0..256 as batch {
       for v in 0..8 {
         for l in 0..4 {
           b2_panels[i * 8 + v, i1, l] = b2[i1, (i * 8 + v) * 4 + l]
@@ -31,27 +32,27 @@ kernel "contract" {
       }
     }
   }
-  for b in 0..6 {
-    for o in 0..32 {
-      for r in 0..20 {
-        for p in 0..6 unroll {
-          for v in 0..2 unroll {
+  for b in 0..6 as batch {
+    for o in 0..32 as panel {
+      for r in 0..20 as row {
+        for p in 0..6 as row unroll {
+          for v in 0..2 as panel unroll {
             acc[p, v] = splat.4(0:f64)
           }
         }
-        for k in 0..256 {
-          for v in 0..2 unroll {
+        for k in 0..256 as reduce {
+          for v in 0..2 as panel unroll {
             b[0, v] = b2_panels[o * 2 + v, k, 0:4]
           }
-          for p in 0..6 unroll {
+          for p in 0..6 as row unroll {
             let x: f64x4 = splat.4(b1[b * 120 + r * 6 + p, k])
-            for v in 0..2 unroll {
+            for v in 0..2 as panel unroll {
               acc[p, v] = fma(x, b[0, v], acc[p, v])
             }
           }
         }
-        for p in 0..6 unroll {
-          for v in 0..2 unroll {
+        for p in 0..6 as row unroll {
+          for v in 0..2 as panel unroll {
             b4[b * 120 + r * 6 + p, o * 8 + v * 4:4] = acc[p, v]
           }
         }
@@ -59,12 +60,13 @@ kernel "contract" {
     }
   }
 }
-kernel "reduce_sum" {
-  for i in 0..8 {
-    for v in 0..4 unroll {
+kernel "reduce_sum"
+    as horizontal lanes 4 sum f64 of f64 out b5 ns 185 reason "of 100 elements" {
+  for i in 0..8 as batch {
+    for v in 0..4 as panel unroll {
       acc1[0, v] = splat.4(0:f64)
     }
-    for v in 0..6 {
+    for v in 0..6 as reduce {
       for u in 0..4 unroll {
         acc1[0, u] = acc1[0, u] + b3[i, v * 16 + u * 4:4]
       }

@@ -24,7 +24,8 @@ buf b: reg f32x8[1,1]
 buf b9: const f32[1,1,1,1,3,8] = {0, 0, 3, 0, 0, 3, 2, 2, 3, 2, -2, -3, 0, 3, 0, 3, 0, 0, -3, 3, 1, -3, -1, -2}
 buf acc1: reg f32x8[8,1]
 buf all: reg f32x8[1,1]
-kernel "border" {
+kernel "border"
+    as border ns 2 {
   for i in 0..3 {
     b5[0, 0, i, 0, 0:8] = splat.8(0.0)
   }
@@ -32,29 +33,31 @@ kernel "border" {
     b5[0, 0, i, 9, 0:8] = splat.8(0.0)
   }
 }
-kernel "conv1x1" {
-  for l in 0..3 {
-    for p in 0..8 unroll {
+kernel "conv1x1"
+    as outer_product rows 8 panels 1 lanes 8 sum f32 of f32, f32 packed b3 out b5 ns 42 reason "8 rows share the vectors of the other, 8 of 12 registers are accumulators, 59% of the time is multiply-adds" {
+  for l in 0..3 as batch {
+    for p in 0..8 as row unroll {
       acc[p, 0] = splat.8(0.0)
     }
     b[0, 0] = b3[0, 0, 0, 0, 0, 0:8]
-    for p in 0..8 unroll {
+    for p in 0..8 as row unroll {
       let x: f32x8 = splat.8(b1[0, 0, l, p])
       acc[p, 0] = fma(x, b[0, 0], acc[p, 0])
     }
-    for p in 0..8 unroll {
+    for p in 0..8 as row unroll {
       b5[0, 0, l, p + 1, 0:8] = acc[p, 0]
     }
   }
 }
-kernel "conv1x3_max" {
-  for l in 0..3 {
-    for p in 0..8 unroll {
+kernel "conv1x3_max"
+    as dot_rows lanes 8 sum f32 of f32, f32 packed b9 out b2 ns 77 reason "of 8 elements" {
+  for l in 0..3 as batch {
+    for p in 0..8 as row unroll {
       acc1[p, 0] = splat.8(0.0)
     }
-    for p in 0..3 {
+    for p in 0..3 as reduce {
       let x: f32x8 = b9[0, 0, 0, 0, p, 0:8]
-      for p1 in 0..8 unroll {
+      for p1 in 0..8 as row unroll {
         acc1[p1, 0] = fma(b5[0, 0, l, p1 + p, 0:8], x, acc1[p1, 0])
       }
     }

@@ -30,34 +30,37 @@ buf acc3: reg f32x4[4,1]
 buf all2: reg f32x4[1,1]
 buf acc4: reg f32x4[1,1]
 buf all3: reg f32x4[1,1]
-kernel "conv1x1" {
-  for p in 0..5 unroll {
-    for v in 0..2 unroll {
+kernel "conv1x1"
+    as outer_product rows 5 panels 2 lanes 4 sum f32 of f32, f32 packed b3 out b5 ns 21 reason "5 rows share the vectors of the other, 10 of 12 registers are accumulators, 65% of the time is multiply-adds" {
+  for p in 0..5 as row unroll {
+    for v in 0..2 as panel unroll {
       acc[p, v] = splat.4(0.0)
     }
   }
-  for v in 0..2 unroll {
+  for v in 0..2 as panel unroll {
     b[0, v] = b3[0, v, 0, 0, 0, 0:4]
   }
-  for p in 0..5 unroll {
+  for p in 0..5 as row unroll {
     let x: f32x4 = splat.4(b1[0, 0, 0, p])
-    for v in 0..2 unroll {
+    for v in 0..2 as panel unroll {
       acc[p, v] = acc[p, v] + x * b[0, v]
     }
   }
-  for p in 0..5 unroll {
-    for v in 0..2 unroll {
+  for p in 0..5 as row unroll {
+    for v in 0..2 as panel unroll {
       b5[0, v, 0, p, 0:4] = acc[p, v]
     }
   }
 }
-kernel "conv1x2_exp" {
-  for p in 0..4 unroll {
+kernel "conv1x2_exp"
+    as dot_rows lanes 4 sum f32 of f32, f32 packed b9 out b2 ns 10 reason "of 8 elements"
+    as dot_rows lanes 4 sum f32 of f32, f32 packed b4 out b2 ns 10 reason "of 8 elements" {
+  for p in 0..4 as row unroll {
     acc1[p, 0] = splat.4(0.0)
   }
-  for v in 0..2 {
+  for v in 0..2 as reduce {
     let x: f32x4 = b9[0, 0, v, 0, 0, 0:4]
-    for p in 0..4 unroll {
+    for p in 0..4 as row unroll {
       acc1[p, 0] = acc1[p, 0] + b5[0, v, 0, p, 0:4] * x
     }
   }
@@ -75,7 +78,7 @@ kernel "conv1x2_exp" {
   b2[0, 0, 0, 4] = shuffle.2(done)
   b2[0, 0, 0, 6] = shuffle.3(done)
   acc2[0, 0] = splat.4(0.0)
-  for v in 0..2 {
+  for v in 0..2 as reduce {
     let x: f32x4 = b9[0, 0, v, 0, 0, 0:4]
     acc2[0, 0] = acc2[0, 0] + b5[0, v, 0, 4, 0:4] * x
   }
@@ -88,12 +91,12 @@ kernel "conv1x2_exp" {
   let s13: f32x4 = shuffle.0.4.2.6(s11, s12) + shuffle.1.5.3.7(s11, s12)
   all1[0, 0] = s13
   b2[0, 0, 0, 8] = exp(shuffle.0(all1[0, 0]))
-  for p in 0..4 unroll {
+  for p in 0..4 as row 2 unroll {
     acc3[p, 0] = splat.4(0.0)
   }
-  for v in 0..2 {
+  for v in 0..2 as reduce 2 {
     let x: f32x4 = b4[0, 0, v, 0, 0, 0:4]
-    for p in 0..4 unroll {
+    for p in 0..4 as row 2 unroll {
       acc3[p, 0] = acc3[p, 0] + b5[0, v, 0, p, 0:4] * x
     }
   }
@@ -111,7 +114,7 @@ kernel "conv1x2_exp" {
   b2[0, 0, 0, 5] = shuffle.2(done1)
   b2[0, 0, 0, 7] = shuffle.3(done1)
   acc4[0, 0] = splat.4(0.0)
-  for v in 0..2 {
+  for v in 0..2 as reduce 2 {
     let x: f32x4 = b4[0, 0, v, 0, 0, 0:4]
     acc4[0, 0] = acc4[0, 0] + b5[0, v, 0, 4, 0:4] * x
   }

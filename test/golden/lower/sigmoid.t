@@ -15,6 +15,7 @@ prog g
 math fused
 buf x: in f32[8]
 buf y: out f32[8]
-kernel "neg_exp_add_div" {
+kernel "neg_exp_add_div"
+    as map lanes 8 out y ns 3 reason "8 contiguous elements" {
   y[0:8] = div(x[0:8], exp_p1(neg(x[0:8])))
 }

@@ -18,34 +18,39 @@ buf x: in f32[b]
 buf y: out f32[2,b]
 buf b6: temp f32[2,b]
 require or(sizes[0] == 0, sizes[0] == b + 1) else "the state is of another size: b"
-kernel "add" {
-  for i in 0..2 {
-    for j in 0..b {
+kernel "add"
+    as plain out y ns 9 reason "the target has no vectors" {
+  for i in 0..2 as batch {
+    for j in 0..b as batch {
       y[i, j] = h[i, j] + x[j]
     }
   }
 }
-kernel "copy" {
-  for i in 0..2 {
-    for j in 0..b {
+kernel "copy"
+    as plain out b6 ns 5 reason "the target has no vectors" {
+  for i in 0..2 as batch {
+    for j in 0..b as batch {
       b6[i, j] = h[i, j]
     }
   }
 }
-kernel "copy" {
-  for i in 0..2 {
-    for j in 0..b {
+kernel "copy"
+    as plain out c ns 5 reason "the target has no vectors" {
+  for i in 0..2 as batch {
+    for j in 0..b as batch {
       c[i, j] = b6[i, j]
     }
   }
 }
-kernel "copy" {
-  for i in 0..2 {
-    for j in 0..b {
+kernel "copy"
+    as plain out h ns 5 reason "the target has no vectors" {
+  for i in 0..2 as batch {
+    for j in 0..b as batch {
       h[i, j] = y[i, j]
     }
   }
 }
-kernel "state" {
+kernel "state"
+    as scalars {
   sizes[0] = b + 1
 }

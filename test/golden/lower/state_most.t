@@ -22,18 +22,21 @@ require lengths[0] >= 0 else "the state is full: p cannot grow"
 require lengths[0] <= 7 else "the state is full: p cannot grow"
 set p = lengths[0]
 require n + p <= 8 else "the state is full: p cannot grow"
-kernel "concat" {
-  for i in 0..n {
+kernel "concat"
+    as plain ns 2 reason "the target has no vectors" {
+  for i in 0..n as batch {
     past[p + i] = x[i]
   }
 }
-kernel "reduce_sum" {
+kernel "reduce_sum"
+    as plain sum f32 of f32 out y ns 8 reason "the target has no vectors" {
   let acc: f32 = 0.0
-  for i in 0..n + p {
+  for i in 0..n + p as reduce {
     set acc = acc + past[i]
   }
   y[] = acc
 }
-kernel "state" {
+kernel "state"
+    as scalars {
   lengths[0] = n + p
 }

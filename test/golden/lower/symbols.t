@@ -21,12 +21,14 @@ buf b4: temp f32[n]
 buf b5: temp i64[1,u]
 buf b6: temp i64[u] alias b5
 require or(m == n, m == 1) else "add: m is neither n nor 1"
-kernel "add" {
-  for i in 0..n {
+kernel "add"
+    as plain out b4 ns 8 reason "the target has no vectors" {
+  for i in 0..n as batch {
     b4[i] = x[i] + y[select(m == 1, 0, i)]
   }
 }
-kernel "nonzero" {
+kernel "nonzero"
+    as search ns 18 {
   let count: i64 = 0
   for i in 0..n {
     set count = count + cast.i64(b4[i] != 0.0)
@@ -40,8 +42,9 @@ kernel "nonzero" {
     }
   }
 }
-kernel "gather" {
-  for i in 0..u {
+kernel "gather"
+    as indexed ns 18 {
+  for i in 0..u as batch {
     let raw: i64 = b6[i]
     let pos: i64 = select(raw < 0, raw + n, raw)
     let pick: i64 = max(min(pos, n - 1), 0)

@@ -14,7 +14,8 @@ buf b1: in f32[9,6]
 buf b2: out f32[6,9]
 buf tile: local f32[16,4]
 buf tile1: local f32[16,4]
-kernel "transpose" {
+kernel "transpose"
+    as transpose out b2 ns 17 reason "6 contiguous elements are read, 9 are stored" {
   for r in 0..2 {
     let t: f32x4 = b1[r * 4, 0:4]
     let t1: f32x4 = b1[r * 4 + 1, 0:4]

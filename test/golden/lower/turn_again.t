@@ -11,7 +11,8 @@ prog
 math fast
 buf b1: in i32[8,6]
 buf b2: out i32[6,8]
-kernel "transpose" {
+kernel "transpose"
+    as transpose out b2 ns 12 reason "6 contiguous elements are read, 8 are stored" {
   for r in 0..2 {
     let t: i32x4 = b1[r * 4, 0:4]
     let t1: i32x4 = b1[r * 4 + 1, 0:4]

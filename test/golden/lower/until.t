@@ -21,7 +21,8 @@ buf b6: temp i64[]
 buf b7: temp bool[]
 buf b8: temp f32[]
 buf b9: temp bool[]
-kernel "copy" {
+kernel "copy"
+    as plain out y reason "the target has no vectors" {
   y[] = x[]
 }
 let iter: i64 = 0
@@ -29,14 +30,17 @@ let go: bool = true
 while and(iter < n[], go) {
   b6[] = iter
   b7[] = go
-  kernel "add" {
+  kernel "add"
+      as plain out b8 ns 1 reason "the target has no vectors" {
     b8[] = y[] + y[]
   }
-  kernel "lt" {
+  kernel "lt"
+      as plain out b9 ns 1 reason "the target has no vectors" {
     b9[] = b8[] < 100.0
   }
   set go = b9[]
-  kernel "copy" {
+  kernel "copy"
+      as plain out y reason "the target has no vectors" {
     y[] = b8[]
   }
   set iter = iter + 1

@@ -17,7 +17,8 @@ buf b7: temp f32[1,1,1,4,4]
 buf b3: const f32[1,1,1,1,7,4] = {1, 8, 15, 22, 2, 9, 16, 23, 3, 10, 17, 24, 4, 11, 18, 25, 5, 12, 19, 26, 6, 13, 20, 27, 7, 14, 21, 28}
 buf acc: reg f32x4[4,1]
 buf b: reg f32x4[1,1]
-kernel "border" {
+kernel "border"
+    as border ns 2 {
   for i in 0..3 {
     b5[0, 0, 0, i, 0:4] = splat.4(0.0)
   }
@@ -25,7 +26,8 @@ kernel "border" {
     b5[0, 0, 0, i, 0:4] = splat.4(0.0)
   }
 }
-kernel "broadcast" {
+kernel "broadcast"
+    as transpose out b5 ns 3 reason "4 contiguous elements are read, 4 are stored" {
   let t: f32x4 = b1[0, 0, 0, 0:4]
   let t1: f32x4 = b1[0, 1, 0, 0:4]
   let t2: f32x4 = b1[0, 2, 0, 0:4]
@@ -43,21 +45,23 @@ kernel "broadcast" {
   b5[0, 0, 0, 5, 0:4] = t10
   b5[0, 0, 0, 6, 0:4] = t11
 }
-kernel "dwconv1x7" {
-  for p in 0..4 unroll {
+kernel "dwconv1x7"
+    as vertical rows 4 panels 1 lanes 4 sum f32 of f32, f32 packed b3 out b7 ns 32 reason "4 accumulators in 12 registers" {
+  for p in 0..4 as row unroll {
     acc[p, 0] = splat.4(0.0)
   }
-  for p in 0..7 unroll {
+  for p in 0..7 as reduce unroll {
     b[0, 0] = b3[0, 0, 0, 0, p, 0:4]
-    for p1 in 0..4 unroll {
+    for p1 in 0..4 as row unroll {
       acc[p1, 0] = acc[p1, 0] + b5[0, 0, 0, p1 + p, 0:4] * b[0, 0]
     }
   }
-  for p in 0..4 unroll {
+  for p in 0..4 as row unroll {
     b7[0, 0, 0, p, 0:4] = acc[p, 0]
   }
 }
-kernel "broadcast" {
+kernel "broadcast"
+    as transpose out b2 ns 3 reason "4 contiguous elements are read, 4 are stored" {
   let t: f32x4 = b7[0, 0, 0, 0, 0:4]
   let t1: f32x4 = b7[0, 0, 0, 1, 0:4]
   let t2: f32x4 = b7[0, 0, 0, 2, 0:4]

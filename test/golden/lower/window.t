@@ -16,16 +16,17 @@ buf b: out f32[1,6,5,40]
 buf b5: temp f32[1,4,5,40]
 buf b_view: temp f32[6,200] alias b
 buf b5_view: temp f32[4,200] alias b5
-kernel "dwconv3x3_s2x1" {
-  for j in 0..2 {
-    for k in 0..2 {
-      for l in 0..5 {
-        for m in 0..40 {
+kernel "dwconv3x3_s2x1"
+    as row_acc sum f32 of f32, f32 out b5 ns 11253 reason "the target has no vectors; a step costs 18.0 along the reduction, 4.8 along a row" {
+  for j in 0..2 as batch {
+    for k in 0..2 as batch {
+      for l in 0..5 as batch {
+        for m in 0..40 as batch {
           b5[0, j * 2 + k, l, m] = 0.0
         }
-        for o in max(1 - l * 2, 0)..min(10 - l * 2, 3) {
-          for p in 0..3 {
-            for m in max(1 - p, 0)..min(41 - p, 40) {
+        for o in max(1 - l * 2, 0)..min(10 - l * 2, 3) as reduce {
+          for p in 0..3 as reduce {
+            for m in max(1 - p, 0)..min(41 - p, 40) as batch {
               b5[0, j * 2 + k, l, m] = b5[0, j * 2 + k, l, m] + x[0, j, l * 2 + o - 1, m + p - 1] * w[j * 2 + k, 0, o, p]
             }
           }
@@ -34,13 +35,14 @@ kernel "dwconv3x3_s2x1" {
     }
   }
 }
-kernel "conv1x1" {
-  for k in 0..6 {
-    for l in 0..200 {
+kernel "conv1x1"
+    as row_acc sum f32 of f32, f32 out b_view ns 7686 reason "the target has no vectors; a step costs 28.0 along the reduction, 3.4 along a row" {
+  for k in 0..6 as batch {
+    for l in 0..200 as batch {
       b_view[k, l] = 0.0
     }
-    for n in 0..4 {
-      for l in 0..200 {
+    for n in 0..4 as reduce {
+      for l in 0..200 as batch {
         b_view[k, l] = b_view[k, l] + b5_view[n, l] * p[k, n, 0, 0]
       }
     }

@@ -1,4 +1,4 @@
-# a convolution of dequantised values, its bias and what quantises the result: integers, then one product
+# a convolution of dequantized values, its bias and what quantizes the result: integers, then one product
 # run: --start=quant --stop=quant
 graph (%x: u8[1,2,4,4]) {
   %z: i32[] = const {7}

@@ -1,4 +1,4 @@
-# the largest of quantised values is that of the bytes, and with the same scale nothing else is left
+# the largest of quantized values is that of the bytes, and with the same scale nothing else is left
 # run: --start=quant --stop=quant
 graph (%x: u8[1,2,4,4]) {
   %z: i32[] = const {7}

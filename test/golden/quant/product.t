@@ -1,4 +1,4 @@
-# a product of dequantised values is one of integers, and both scales are one product behind it
+# a product of dequantized values is one of integers, and both scales are one product behind it
 # run: --start=quant --stop=quant
 graph (%x: u8[2,3]) {
   %z: i32[] = const {7}

@@ -24,7 +24,8 @@ buf b5: const f32[1,1,2,3,3,8] = {0, 8, 6, 4, 2, 0, 8, 6, 1, 9, 7, 5, 3, 1, 9, 7
 buf acc: reg f32x8[6,1]
 buf b: reg f32x8[1,1]
 buf tile: local f32[16,8] at 512
-kernel "border" {
+kernel "border"
+    as border ns 20 {
   for i in 0..2 {
     for i1 in 0..8 {
       b6[0, i, 0, i1] = 0.0
@@ -46,25 +47,28 @@ kernel "border" {
     }
   }
 }
-kernel "broadcast" {
-  for j in 0..2 {
-    for k in 0..6 {
+kernel "broadcast"
+    as map lanes 4 out b6 ns 9 reason "6 contiguous elements" {
+  for j in 0..2 as batch {
+    for k in 0..6 as batch {
       b6[0, j, k + 1, 1:4] = b1[0, j, k, 0:4]
       b6[0, j, k + 1, 3:4] = b1[0, j, k, 2:4]
     }
   }
 }
-kernel "conv3x3_add_broadcast" {
-  for l in 0..6 {
-    for p in 0..6 unroll {
+kernel "conv3x3_add_broadcast"
+    as outer_product rows 6 panels 1 lanes 8 sum f32 of f32, f32 packed b5 out b10 ns 690 reason "6 rows share the vectors of the other, 6 of 12 registers are accumulators, 48% of the time is multiply-adds"
+    as transpose out b2 ns 188 reason "8 contiguous elements are read, 6 are stored" {
+  for l in 0..6 as batch 0 {
+    for p in 0..6 as row unroll {
       acc[p, 0] = splat.8(0.0)
     }
-    for n in 0..2 {
-      for o in 0..3 {
-        for p in 0..3 {
+    for n in 0..2 as reduce {
+      for o in 0..3 as reduce {
+        for p in 0..3 as reduce {
           fence b6
           pin b[0, 0] = b5[0, 0, n, o, p, 0:8]
-          for p1 in 0..6 unroll {
+          for p1 in 0..6 as row unroll {
             let x: f32x8 = splat.8(b6[0, n, l + o, p1 + p])
             acc[p1, 0] = fma(x, b[0, 0], acc[p1, 0])
           }
@@ -72,7 +76,7 @@ kernel "conv3x3_add_broadcast" {
       }
     }
     fence b3
-    for p in 0..6 unroll {
+    for p in 0..6 as row unroll {
       b10[0, 0, 0, p, 0:8] = acc[p, 0] + b3[0:8]
     }
     for e in 0..6 {

@@ -1,4 +1,4 @@
-# floats of 8 bits are what a quantised model means by them: the cast rounds
+# floats of 8 bits are what a quantized model means by them: the cast rounds
 # run: --march avx2 --start=widen_f16 --stop=widen_f16
 graph bytes
 (%1 "a": f32[4]) {

@@ -1,4 +1,4 @@
-"""Quantisers of blocks (src/ir/quant/qblock_encode.c) against the gguf package, byte for byte, on random rows and on those at the ends of the range."""
+"""Quantizers of blocks (src/ir/quant/qblock_encode.c) against the gguf package, byte for byte, on random rows and on those at the ends of the range."""
 import os
 from lib.core import ROOT, Fail, Skip, Test, explain, run, want
 
@@ -6,7 +6,7 @@ KINDS = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")
 
 
 def encode(env, kind):
-    out = env.scratch("quantisers", kind)
+    out = env.scratch("quantizers", kind)
     env.lm_script("quantise.py", kind, out)
     data, expected = (open(os.path.join(out, name), "rb").read() for name in ("in", "out"))
     env.make("asan")
@@ -22,4 +22,4 @@ def encode(env, kind):
 
 
 def tests(env):
-    return [Test(f"quantisers/{kind}", lambda k=kind: encode(env, k), 0.5) for kind in KINDS]
+    return [Test(f"quantizers/{kind}", lambda k=kind: encode(env, k), 0.5) for kind in KINDS]

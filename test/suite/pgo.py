@@ -1,4 +1,4 @@
-"""Tuned builds (ingot build --preset, --lto, --pgo, --bolt, --fast-math) and ingot doctor: every step computes the same bits, the table is there, profiles are
+"""PGO builds (ingot build --preset, --lto, --pgo, --bolt, --fast-math) and ingot doctor: every step computes the same bits, the table is there, profiles are
 kept, what makes no sense is refused; broken tool chains give one clear error, exit 5, and no file."""
 import json
 import os
@@ -37,7 +37,7 @@ echo "LLVM version 99"
 class Work:
     def __init__(self, env, name):
         env.need_ingot()
-        self.env, self.folder = env, env.scratch("tuned", name)
+        self.env, self.folder = env, env.scratch("pgo", name)
         shutil.rmtree(self.folder)
         self.cache = os.path.join(self.folder, "cache")
         os.makedirs(self.cache, exist_ok=True)
@@ -111,7 +111,7 @@ def steps(env, cc):
     if "without a profile" not in text:  # why and target at least are not called by a run that succeeds
         raise Fail(text)
     if bits(w, w.path("p")) != bits(w, w.path("p.baseline")):
-        raise Fail("the tuned program gives other bits")
+        raise Fail("the PGO build gives other bits")
     if cc != "gcc":
         return
     again = json.loads(w.build("--cc", cc, "--preset", "max", "--pgo", "--json", "-o", "p"))
@@ -246,10 +246,10 @@ def foreign(env):
     w.refused("c", "--pgo", "--name", "a", code=5, has="profile")
 
 
-def relaxed(env, cc):
+def fast_math(env, cc):
     """Sums in any order, and exp as good as before: its rounding to a whole number is kept from the compiler."""
     need(cc)
-    w = Work(env, "relaxed-" + cc)
+    w = Work(env, "fast_math-" + cc)
     w.build("--cc", cc, "--march", "scalar", "--fast-math", "-o", "p", has="fast-math: output probability differs")
     w.build("--cc", cc, "--march", "sse2", "--fast-math", "--lto", "-o", "p.so", has="fast-math: output probability differs")
 
@@ -290,9 +290,9 @@ def doctor(env):
 
 
 def tests(env):
-    return [Test("tuned/presets", lambda: presets(env), cost=2), Test("tuned/gcc", lambda: steps(env, "gcc"), cost=15),
-            Test("tuned/clang", lambda: steps(env, "clang"), cost=15), Test("tuned/libraries", lambda: libraries(env), cost=12),
-            Test("tuned/workloads", lambda: workloads(env), cost=8), Test("tuned/prompts", lambda: prompts(env), cost=8), Test("tuned/refusals", lambda: refusals(env), cost=2),
-            Test("tuned/bolt", lambda: bolt(env), cost=3), Test("tuned/broken", lambda: broken(env), cost=8), Test("tuned/foreign", lambda: foreign(env), cost=12),
-            Test("tuned/relaxed-gcc", lambda: relaxed(env, "gcc"), cost=3), Test("tuned/relaxed-clang", lambda: relaxed(env, "clang"), cost=3),
-            Test("tuned/features", lambda: features(env), cost=3), Test("tuned/doctor", lambda: doctor(env), cost=5)]
+    return [Test("pgo/presets", lambda: presets(env), cost=2), Test("pgo/gcc", lambda: steps(env, "gcc"), cost=15),
+            Test("pgo/clang", lambda: steps(env, "clang"), cost=15), Test("pgo/libraries", lambda: libraries(env), cost=12),
+            Test("pgo/workloads", lambda: workloads(env), cost=8), Test("pgo/prompts", lambda: prompts(env), cost=8), Test("pgo/refusals", lambda: refusals(env), cost=2),
+            Test("pgo/bolt", lambda: bolt(env), cost=3), Test("pgo/broken", lambda: broken(env), cost=8), Test("pgo/foreign", lambda: foreign(env), cost=12),
+            Test("pgo/fast_math-gcc", lambda: fast_math(env, "gcc"), cost=3), Test("pgo/fast_math-clang", lambda: fast_math(env, "clang"), cost=3),
+            Test("pgo/features", lambda: features(env), cost=3), Test("pgo/doctor", lambda: doctor(env), cost=5)]

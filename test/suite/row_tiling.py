@@ -1,4 +1,4 @@
-"""Bands of rows: random networks of windows, maps, sums, joins and pools of all rows give the same bits in bands as whole (with vectors
+"""Row tiling: random networks of windows, maps, sums, joins and pools of all rows give the same bits tiled as whole (with vectors
 the numbers are small integers: families of kernels may add up in another order); on networks where much can be saved it is; a budget is
 kept or refused, and what is made for it is told.
 """
@@ -120,10 +120,10 @@ def result(env, program, given, to):
     return values.tolist()
 
 
-def same(env, target):
+def same_bits(env, target):
     env.need_ingot()
-    work, cut = env.scratch("bands", target), 0
-    net, whole, bands, given, out = (os.path.join(work, n) for n in ("net.ing", "whole.prog", "bands.prog", "in.npy", "out.npz"))
+    work, cut = env.scratch("row_tiling", target), 0
+    net, whole, tiled, given, out = (os.path.join(work, n) for n in ("net.ing", "whole.prog", "tiled.prog", "in.npy", "out.npz"))
     for seed in range(NETS):
         made = Text(seed)
         with open(net, "w") as f:
@@ -135,11 +135,11 @@ def same(env, target):
         for ram in ("2", str(random.Random(seed).randint(200, 6000))):
             text = must([*opt, "--ram", ram, "--stop=row_tiling"], "band")
             cut += "keep=1" in text or "axis=2}" in text
-            must([*opt, "--ram", ram, "--output", bands], "bands")
-            if result(env, bands, given, out) != want:
-                raise Fail(f"network {seed} for {target} within {ram} bytes: bands give something else")
+            must([*opt, "--ram", ram, "--output", tiled], "tiled")
+            if result(env, tiled, given, out) != want:
+                raise Fail(f"network {seed} for {target} within {ram} bytes: row tiling changes the bits")
     if cut < NETS:
-        raise Fail(f"only {cut} of {2 * NETS} programs had bands")
+        raise Fail(f"only {cut} of {2 * NETS} programs were tiled")
 
 
 def arena(text):
@@ -152,7 +152,7 @@ def ram(text):
 
 def network(env, test):
     """Inverted residuals that halve the image, as text: one that plain loops cannot shrink channel by channel."""
-    path, t = os.path.join(env.scratch("bands", test), "network.ing"), Text(1)
+    path, t = os.path.join(env.scratch("row_tiling", test), "network.ing"), Text(1)
     t.batch, x = 1, "%x"
     t.shape[x] = [3, 48, 48]
 
@@ -186,10 +186,10 @@ def saves(env):
 
 
 def budget(env):
-    """A budget that the fast program meets changes nothing, a lower one leads to bands, too low a one to a refusal."""
+    """A budget that the fast program meets changes nothing, a lower one leads to row tiling, too low a one to a refusal."""
     env.need_ingot()
     model = network(env, "budget")
-    work = env.scratch("bands", "budget")
+    work = env.scratch("row_tiling", "budget")
     base = [env.ingot, "compile", model, "--no-selftest", "--name", "net"]
     plain, roomy, tight = (os.path.join(work, n) for n in ("plain.c", "roomy.c", "tight.c"))
     must([*base, "-o", plain], "plain")
@@ -238,6 +238,6 @@ def compiled(env, target):
 
 
 def tests(env):
-    return [*[Test(f"bands/same {t}", lambda t=t: same(env, t), cost=5) for t in ("scalar", "avx2")],
-            *[Test(f"bands/compiled {t}", lambda t=t: compiled(env, t), cost=6) for t in ("scalar", "avx2")],
-            Test("bands/saves", lambda: saves(env)), Test("bands/budget", lambda: budget(env)), Test("bands/named", lambda: named(env))]
+    return [*[Test(f"row_tiling/same_bits {t}", lambda t=t: same_bits(env, t), cost=5) for t in ("scalar", "avx2")],
+            *[Test(f"row_tiling/compiled {t}", lambda t=t: compiled(env, t), cost=6) for t in ("scalar", "avx2")],
+            Test("row_tiling/saves", lambda: saves(env)), Test("row_tiling/budget", lambda: budget(env)), Test("row_tiling/named", lambda: named(env))]

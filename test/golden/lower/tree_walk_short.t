@@ -36,16 +36,18 @@ buf b8: const f32[7] = {0.5, inf, inf, -1, inf, inf, 0}
 buf b9: const i64[7] = {1, 1, 2, 4, 4, 5, 0}
 buf walk: reg i64[12]
 buf walk1: reg i64[12]
-kernel "broadcast" {
-  for i in 0..n {
-    for j in 0..13 {
+kernel "broadcast"
+    as plain out b6 ns 748 reason "the target has no vectors of this type" {
+  for i in 0..n as batch {
+    for j in 0..13 as batch {
       b6[i, j] = b5[j]
     }
   }
 }
-kernel "loop" {
-  for j in 0..13 {
-    for i in 0..div(n, 12) {
+kernel "loop"
+    as tree_walk ns 8972 size "of 12 interleaved" {
+  for j in 0..13 as batch {
+    for i in 0..div(n, 12) as batch {
       for g in 0..12 unroll {
         walk[g] = b6[i * 12 + g, j]
       }
@@ -60,8 +62,9 @@ kernel "loop" {
     }
   }
 }
-kernel "loop" {
-  for i in 0..n - div(n, 12) * 12 {
+kernel "loop"
+    as tree_walk ns 28628 size "of 12 interleaved" {
+  for i in 0..n - div(n, 12) * 12 as batch {
     for g in 0..12 unroll {
       walk1[g] = b6[i + div(n, 12) * 12, g]
     }

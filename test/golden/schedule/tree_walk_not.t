@@ -1,6 +1,6 @@
 # a loop that writes to memory while it goes on, without a known end, is no walk, whatever stands in registers
 # run: --march avx2 --start=schedule --stop=schedule
-prog walks_not
+prog tree_walk_not
 buf next: in i64[8]
 buf y: out i64[8]
 buf at: reg i64[2]
@@ -18,7 +18,7 @@ kernel "heap" tree_walk {
 
 # expect
 ingot 2
-prog walks_not
+prog tree_walk_not
 buf next: in i64[8]
 buf y: out i64[8]
 buf at: reg i64[2]

@@ -1,6 +1,6 @@
 # a kernel that steps until nothing moves, with elements in registers, says that it walks; one of plain loops does not
 # run: --march avx2 --start=schedule --stop=schedule
-prog walks
+prog tree_walk
 buf next: in i64[8]
 buf y: out i64[2]
 buf z: out i64[1]
@@ -28,7 +28,7 @@ kernel "alone" tree_walk {
 
 # expect
 ingot 2
-prog walks
+prog tree_walk
 buf next: in i64[8]
 buf y: out i64[2]
 buf z: out i64[1]

