@@ -9,12 +9,12 @@
 
 #include <math.h>
 
-/* Programs with row tiling that are tried for a limit. Each aims below the previous one by what it
- * missed plus one part in SAVES. */
+/* TRIES: programs with row tiling tried for a limit. The target of each is lowered by the excess of
+ * the previous one plus one part in SAVES. */
 enum { TRIES = 4, SAVES = 16, SHOWN = 3 };
 
-/* Programs with row tiling that aim somewhat above the limit, in parts of MORE: the estimate of
- * row_tiling.c differs from the plan in both directions. */
+/* MORES: further programs whose target is 1, 2, ... parts in MORE above the limit, because the
+ * estimate of row_tiling.c differs from the plan in both directions. */
 enum { MORE = 24, MORES = 3 };
 
 /* Exchange rate of RAM and time: 1 % less RAM is worth this many % more time. A program with twice
@@ -63,7 +63,7 @@ static u64 total_ram(const ProgCandidate *t) {
 
 /* ---- messages ---- */
 
-/* Warns of what was given up for less memory, compared with the fastest program. */
+/* Warns of the speed and size given up for less memory, compared with the fastest program. */
 static void warn_tradeoff(const ProgCandidate *fast, const ProgCandidate *got) {
   Ctx *c = got->m.c;
   StrBuf t = sb_new(&c->scratch);

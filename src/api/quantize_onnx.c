@@ -62,7 +62,7 @@ static QuantOptions read_options(Ctx *c, const IngotQuantize *o) {
          "--method static calibrates activations: expected --data, an .npz with arrays for the "
          "inputs");
   if (!o->data && (o->holdout || o->label || o->budget || o->bias_correction))
-    fail(c, ERR_usage, LOC_NONE, "%s needs data",
+    fail(c, ERR_usage, LOC_NONE, "%s needs calibration data: expected --data",
          o->holdout  ? "a holdout"
          : o->label  ? "a label"
          : o->budget ? "a budget"

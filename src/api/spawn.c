@@ -92,7 +92,7 @@ const char *spawn_resolve(Ctx *c, const char *program) {
   return path;
 }
 
-/* Reports a missing program; for a C compiler with alternatives. */
+/* Reports a program that cannot be started; for a C compiler, the message names alternatives. */
 static _Noreturn void fail_start(Ctx *c, const char *what, const char *program, const char *why) {
   fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s%s", what, program, why,
        strcmp(what, "C compiler") ? ""

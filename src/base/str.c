@@ -129,7 +129,7 @@ void sb_vfmt(StrBuf *t, const char *fmt, va_list args) {
     n = vsnprintf(t->at + t->n, t->cap - t->n, fmt, again);
   }
   va_end(again);
-  if (n < 0) fail(t->a->c, ERR_system, LOC_NONE, "cannot format text");
+  if (n < 0) fail(t->a->c, ERR_system, LOC_NONE, "vsnprintf cannot format a text of the library");
   t->n += (size_t)n;
 }
 

@@ -138,7 +138,8 @@ static bool parse_name(DimRead *r, DimPoly *out) {
     r->at += n;
   }
   Sym s = dim_find(r->ds, name);
-  if (s == NO_SYM) fail(c, ERR_input, LOC_NONE, "unknown dimension %s", show(c, name));
+  if (s == NO_SYM)
+    fail(c, ERR_input, LOC_NONE, "unknown dimension %s: no input declares it", show(c, name));
   *out = poly_of(r->ds, dim_of_sym(r->ds, s));
   return true;
 }

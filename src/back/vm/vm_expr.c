@@ -285,7 +285,7 @@ u32 vb_operation(VmBuild *b, Op op, DType of, DType to) {
   return (u32)op | (u32)of << 8 | (u32)part << 16 | (u32)to << 24;
 }
 
-/* The scalar instruction, which its vector forms follow; 0: none. */
+/* The scalar instruction; the opcodes of its vector forms come next. 0: none. */
 static VmOp binary(Op op, DType dt) {
   static const VmOp by[][5] = {
 #define ROW(op)                                                                                    \

@@ -101,7 +101,8 @@ static bool mentions_any(RowAnalysis *o, const ExprId *idx, u32 n) {
   return false;
 }
 
-/* Do both access the same element in every iteration, and different elements in different ones? */
+/* Do both access the same element in every iteration, and another element in every other iteration?
+ */
 static bool same_element(RowAnalysis *o, const RowAccess *x, const RowAccess *y) {
   VmBuild *b = o->b;
   Affine fx, fy;

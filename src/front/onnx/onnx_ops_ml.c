@@ -91,7 +91,8 @@ Val ml_post(Build *b, Val scores) {
   if (ml_post_is(b, "SOFTMAX")) return compose_softmax(b->g, scores, &(i64){1}, 1);
   if (ml_post_is(b, "SOFTMAX_ZERO")) return softmax_zero(b, scores);
   if (ml_post_is(b, "PROBIT")) return probit(b, scores);
-  on_bad(b, "post_transform '%s' is not known", show(b->c, on_str(b, "post_transform", "")));
+  on_bad(b, "post_transform is '%s', expected NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT",
+         show(b->c, on_str(b, "post_transform", "")));
 }
 
 u32 ml_label_count(Build *b, const char *ints) {
@@ -196,7 +197,7 @@ void build_normalizer(Build *b) {
   Graph *g = b->g;
   Val x = mk_cast(g, on_in(b, 0), DT_f32), norm;
   i64 axis = (i64)on_rank(b, x) - 1;
-  if (axis < 0) on_bad(b, "the operand is a scalar");
+  if (axis < 0) on_bad(b, "the operand is a scalar, expected rank 1 or more");
   u32 kind = on_choice(b, "norm", "MAX L1 L2");
   Val term = kind == 0 ? x : kind == 1 ? mk_abs(g, x) : mk_mul(g, x, x);
   norm = mk_reduce(g, kind ? OP_reduce_sum : OP_reduce_max, term, &axis, 1, true);
@@ -226,7 +227,7 @@ void build_arrayfeatureextractor(Build *b) {
   Graph *g = b->g;
   Val x = on_in(b, 0), at = on_in(b, 1);
   Dim count = type_count(b->ds, on_type(b, at));
-  if (!on_rank(b, x)) on_bad(b, "the operand is a scalar");
+  if (!on_rank(b, x)) on_bad(b, "the operand is a scalar, expected rank 1 or more");
   if (on_rank(b, x) == 1) x = mk_unsqueeze(g, x, 0);
   u32 last = on_rank(b, x) - 1;
   at = on_index(b, mk_reshape(g, at, &count, 1), on_dim(b, x, last));

@@ -203,7 +203,8 @@ static void read_ensemble(Forest *f) {
   f->dt = split->dt;
   for (u32 i = 0; i < n; i++) {
     i64 m = tensor_get(mode, i).i;
-    if (m < 0 || m > TM_member) on_bad(b, "mode %lld is not known", (long long)m);
+    if (m < 0 || m > TM_member)
+      on_bad(b, "nodes_modes contains %lld, expected 0 to %d", (long long)m, TM_member);
     TreeNode t = {
         .mode = (TreeMode)m, .feature = feature->ints.at[i], .value = tensor_get(split, i).f};
     if (m == TM_member) t.value = f->sets++;
@@ -605,7 +606,8 @@ static Val add_base(Build *b, Val y, u32 targets) {
 
 static u32 target_count(Build *b) {
   i64 n = on_int(b, "n_targets", 1);
-  if (n < 1 || n > (1 << 20)) on_bad(b, "n_targets is %lld, which is out of range", (long long)n);
+  if (n < 1 || n > (1 << 20))
+    on_bad(b, "n_targets is %lld, which is out of range: expected 1 to 2^20", (long long)n);
   return (u32)n;
 }
 

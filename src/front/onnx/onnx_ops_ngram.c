@@ -72,7 +72,8 @@ static Val count_hits(const NgramPool *p, Val x, u32 from, u32 count, u32 n, i64
     Val hit = mk_eq(g, mk_unsqueeze(g, part, 2), items);
     all = all ? mk_and(g, all, hit) : hit;
   }
-  if (there) all = mk_and(g, all, there); /* of the last item, which is the furthest */
+  if (there)
+    all = mk_and(g, all, there); /* condition of the last item, which implies those of the others */
   return mk_reduce(g, OP_reduce_sum, mk_cast(g, all, DT_f32), &(i64){1}, 1, false);
 }
 
@@ -118,7 +119,10 @@ void build_tfidf(Build *b) {
       skip = on_int(b, "max_skip_count", 0);
   if (rank < 1 || rank > 2) on_bad(b, "the operand has rank %u, expected 1 or 2", rank);
   if (lo < 1 || hi < lo || skip < 0 || skip > 64)
-    on_bad(b, "n-gram lengths or max_skip_count are out of range");
+    on_bad(
+        b,
+        "n-grams of %lld to %lld elements with %lld skipped, expected 1 <= min <= max and 0 to 64",
+        (long long)lo, (long long)hi, (long long)skip);
   if ((on_dtype(b, x) == DT_str) != (p.ints == NULL))
     on_bad(b, "the type of the pool differs from that of the operand");
   if (rank == 1) x = mk_unsqueeze(g, x, 0);

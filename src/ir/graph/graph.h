@@ -150,7 +150,7 @@ struct Graph {
   VEC(FixedParam) pin;
   VEC(StatePair) state;
   VEC(RunningStat) drift;
-  VEC(Str) out_name; /* names of the results of region 1; parameters hold theirs */
+  VEC(Str) out_name; /* names of the results of region 1; parameters hold their own names */
   Scales scale;      /* scales of quantized inputs and outputs; for callers only, not used in the
                         computation */
   RegionId cur;      /* nodes are appended here */

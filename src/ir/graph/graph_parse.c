@@ -259,7 +259,8 @@ static Loc origin(GraphParse *p) {
   lex_expect(&p->s, ',');
   i64 i = lex_integer(&p->s);
   lex_expect(&p->s, ')');
-  if (i < -1 || i > INT32_MAX) BAD(&p->s, "node index %lld is out of range", (long long)i);
+  if (i < -1 || i > INT32_MAX)
+    BAD(&p->s, "node index %lld is out of range, expected -1 to %d", (long long)i, INT32_MAX);
   loc.index = (i32)i;
   return loc;
 }

@@ -370,8 +370,8 @@ static void limit(i64 *below, Val v, i64 k) {
   if (k && (!below[v] || k < below[v])) below[v] = k;
 }
 
-/* A check bounds the elements of its operand, and of what that operand rearranges or repeats. Only
- * checks that every run passes count: those of the main region. */
+/* A check bounds the elements of its operand and of the values that the operand rearranges or
+ * repeats. Only checks in the main region count, because every run passes them. */
 void value_int_range_checked(Graph *g, Val v, const Val *same, i64 *lo, i64 *hi) {
   i64 *below = NEWS(&g->c->scratch, i64, g->val.n);
   u32 left = SPAN_MANY, count;

@@ -1,12 +1,12 @@
 /* trip_count.c: derives the trip count of a loop from its condition.
  *
  * In: the carried values of a loop, its trip count, and the conditions before it and at the end of
- * its body. Out: a trip count that includes what these conditions say about counters, and
- * conditions without that. Method: in iteration k a counter is a line base + add + step * k, with a
- * loop-invariant base. A condition is split at its `and`s. A comparison of two lines has a gap that
- * closes by a fixed step, so it first fails at a known k. The condition before the loop usually is
- * the same for k = -1: then the loop runs 0 or more times, else at least once. Other terms stay in
- * the condition, and the count is an upper bound.
+ * its body. Out: a trip count that includes the limits of counters in these conditions, and the
+ * conditions without these limits. Method: in iteration k a counter is a line base + add + step *
+ * k, with a loop-invariant base. A condition is split at its `and`s. A comparison of two lines has
+ * a gap that closes by a fixed step, so it first fails at a known k. The condition before the loop
+ * is usually that of k = -1, and then the loop runs 0 or more times; otherwise at least once. Other
+ * terms stay in the condition, and the count is an upper bound.
  *
  * Lines are mathematical integers, but values wrap or are rounded. A comparison is used only if all
  * values it reads stay in the range where their type is exact. */

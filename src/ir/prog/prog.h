@@ -111,7 +111,7 @@ typedef enum StmtKind {
 } StmtKind;
 
 /* parallel: iterations may run concurrently. Their writes do not overlap. If only the body uses a
- * temporary, each iteration writes what it reads of it. After the pass `parallel`, such a loop is
+ * temporary, each iteration writes all that it reads. After the pass `parallel`, such a loop is
  * the whole body of its kernel; threads take chunks of it. Marked loops directly inside it are
  * merged into one iteration space: see prog_parallel_nest.
  * dot16_loop: int16 dot-product loop with a trip count divisible by 16; C adds a clang pragma that

@@ -140,7 +140,8 @@ static ExprId shuffle(ProgParse *o) {
     u32 k = 0; /* digits only: 0.9.1 is not a number here */
     for (; is_digit(ahead(&o->s, 0)) && k < 2 * MAX_LANES; o->s.at++)
       k = 10 * k + (u32)(*o->s.at - '0');
-    if (k >= 2 * MAX_LANES) BAD(&o->s, "lane %u is out of range", k);
+    if (k >= 2 * MAX_LANES)
+      BAD(&o->s, "lane %u is out of range, expected less than %u", k, 2 * MAX_LANES);
     pick[e.lanes++] = (u8)k;
   }
   e.narg = operands(o, arg, 2 * MAX_LANES);

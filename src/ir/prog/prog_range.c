@@ -1,9 +1,9 @@
 /* prog_range.c: intervals of integer variables and expressions, for the checker and for engines.
  *
  * In: a program. Out: an interval for every variable that contains all its values. Method: one
- * traversal in program order. Loop variables get theirs from the loop bounds, `let` from its value.
- * Variables that are `set`, and results that could overflow, are unknown. No fixed point, no
- * relations between variables. */
+ * traversal in program order. The interval of a loop variable follows from the loop bounds, that of
+ * a `let` from its value. Variables that are `set`, and results that could overflow, are unknown.
+ * The analysis has no fixed point and no relations between variables. */
 #include "ir/prog/prog.h"
 
 static const Range all = {INT64_MIN, INT64_MAX};

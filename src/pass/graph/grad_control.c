@@ -248,7 +248,7 @@ typedef struct LoopGrad {
   Val count,
       i; /* number of iterations; forward iteration that a backward iteration reverses, in `to` */
   u32 mark; /* nodes of `to` before all that need values of F */
-  Vals out; /* values from outside that get sums */
+  Vals out; /* values of the enclosing region whose gradients the loop sums */
 } LoopGrad;
 
 static void unmark(void *user, Val *use) {

@@ -5,8 +5,8 @@
  * integers, as in quantized networks. Method: interval arithmetic (float_range.c).
  *
  * Redundant bounds are dropped: in int8(round(max(x, a)) + z), the maximum goes if values below a
- * saturate anyway. This also removes activations whose range is that of int8. Not if x may be
- * large, because then the bound is what keeps it small.
+ * saturate anyway. This also removes activations whose range is that of int8. The maximum
+ * stays if x may be large, because only the bound makes it small.
  *
  * needs: nothing; after all passes that create constants  keeps: values  breaks: nothing
  */

@@ -105,7 +105,8 @@ static Val against_result(Graph *g, const Node *n, u32 w, Val scale) {
   return is_one(g, scale) ? known(g, mk_reshape(g, scale, NULL, 0)) : 0;
 }
 
-/* Does i32 hold every sum, plus a bias as large? A sum has at most all weights. */
+/* Does i32 hold every sum, plus a bias of the same magnitude? The bound multiplies the products per
+ * result by the largest operand and the largest weight. */
 static bool fits(Graph *g, const Node *n, u32 k, Val w) {
   const Tensor *t = graph_const(g, w);
   i64 most = 0;

@@ -7,8 +7,8 @@
  *              image axis, which the window covers in one step, in the order of summation. A result
  *              is the same sum in the same order. The copy is small compared with the products.
  *   padded     Every group is padded with channels of zeros and unused results until it fills
- *              vectors. A result is the same sum, plus zeros at the end. For groups of more than a
- *              few channels, and for transposed convolutions with few results.
+ *              vectors. A result is the same sum, plus zeros at the end. Used for groups of more
+ *              than a few channels, and for transposed convolutions with few results.
  *
  * int8 stays int8 if groups fill vectors, padded or not, because several are multiplied at a time.
  * Smaller groups that are copied channel by channel are multiplied as floats. So are single
@@ -16,8 +16,8 @@
  * stores floats. The sums are integers below 2^24, which are exact in f32 in any order. If that is
  * not certain, nothing is done.
  *
- * Groups that fill vectors are left alone. Only for targets with vectors, and not when optimizing
- * for memory.
+ * Groups that fill vectors are left alone. The pass runs for targets with vectors, unless the
+ * program is optimized for memory.
  *
  * needs: nothing; before widen_i8, which looks for int8 after a gather  keeps: values  breaks:
  * nothing (leaves equal gathers of one value to cse, reshaped weights to fold)

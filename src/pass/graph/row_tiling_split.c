@@ -1,10 +1,10 @@
 /* row_tiling_split.c: rewrites stripe groups.
  *
  * In: stripe groups, with the rows that every stripe computes. Out: the graph with the nodes of
- * each group once per stripe. Operands are slices of what the stripe holds; a window at the edge of
- * the image keeps its padding there. Rows kept for the next stripe are a slice with its own memory
- * (attribute keep), which the next stripe concatenates with the rows it computes. Results are the
- * concatenation of all stripes. Every stored element is computed once.
+ * each group once per stripe. Operands are slices of the rows that the stripe holds; a window at
+ * the edge of the image keeps its padding there. Rows kept for the next stripe are a slice with its
+ * own memory (attribute keep), which the next stripe concatenates with the rows it computes.
+ * Results are the concatenation of all stripes. Every stored element is computed once.
  */
 #include "pass/graph/row_tiling.h"
 

@@ -139,7 +139,7 @@ static bool drop_broadcast(GraphEdit *e, NodeId id) {
   return false;
 }
 
-/* Makes the constant the second operand. Not for max and min, which return the first of two
+/* Makes the constant the second operand. Leaves max and min alone, which return the first of two
  * zeros. */
 static bool order_constant(GraphEdit *e, NodeId id) {
   Graph *g = e->g;

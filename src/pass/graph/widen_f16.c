@@ -8,8 +8,8 @@
  * below, which models use to quantize. Operators that move elements keep the type they move: a
  * table of f16 is gathered as f16, and a transposed product stays f32.
  *
- * Only for targets with vectors, which have no f16 arithmetic but convert a register at a time on
- * loads and stores. On other targets f16 saves memory, which is scarce there.
+ * The pass runs for targets with vectors. They have no f16 arithmetic, but convert a register at a
+ * time on loads and stores. Targets without vectors keep f16, because memory is scarce there.
  *
  * needs: nothing  keeps: types of inputs, results and values that regions pass  breaks: nothing
  * (leaves equal and dead nodes to cse and dce)

@@ -1,20 +1,21 @@
 /* widen_i8.c: stores int8 that products read many times as int16.
  *
- * In: a graph with sums of int8 products. Out: the same graph, where an int8 minus a zero point, q
- * - z, that a convolution or contraction with constant weights reads, is an i16 value: i32(q) - z
- * becomes i32(i16(q) - z), and the i16 value is in memory. The producer stores it that way, and an
- * int8 value without other users is never stored. The zero point may be computed at run time
- * (DynamicQuantizeLinear). It is subtracted here, once, not from the sums.
+ * In: a graph in which a convolution or contraction with constant weights reads q - z: an int8
+ * value minus its zero point. Out: the same graph with i32(q) - z replaced by i32(i16(q) - z),
+ * where the i16 value is in memory. Its producer stores int16, and an int8 value without other
+ * users is never stored. The zero point may be computed at run time (DynamicQuantizeLinear). It is
+ * subtracted here once, not from every sum.
  *
- * For targets that multiply int16 in pairs and have no 4-way int8 dot product (target.def:
- * maddubs), which would widen int8 for each product. On other vector targets only for int8 with a
- * run-time zero point, which dot_i8x4 does not support. Not if each weight is used only a few
- * times, because int8 weights load in half the time. Not if lanes of a depthwise convolution read
- * the same value, which takes int8.
+ * The pass runs for targets that multiply int16 in pairs and have no 4-way int8 dot product
+ * (target.def: pairs). They would otherwise widen int8 for each product. On other vector targets it
+ * widens only int8 with a run-time zero point, which dot_i8x4 does not support. It skips products
+ * that use each weight only a few times, because int8 weights load in half the time. It also skips
+ * depthwise convolutions whose lanes read the same value, because their kernels take int8.
  *
- * There, and on targets without vectors, a run-time zero point is subtracted after a matmul: sum((q
- * - z) * w) = sum(q * w) - z * sum(w), where sum(w) is constant. Otherwise weights would be widened
- * to 32 bits. Without vectors this also shows the C compiler that products fit in 16 bits.
+ * For the skipped products, and on targets without vectors, a run-time zero point is subtracted
+ * after the matmul: sum((q - z) * w) = sum(q * w) - z * sum(w), where sum(w) is constant. Otherwise
+ * the weights would be widened to 32 bits. Without vectors this form also shows the C compiler that
+ * the products fit in 16 bits.
  *
  * needs: nothing; after quant and canon  keeps: values  breaks: nothing
  */

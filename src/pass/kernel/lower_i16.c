@@ -15,9 +15,9 @@
  *
  * Rows are points of the result that share the constant factor. Columns share the other one.
  *
- * Only for generated C: engines that run loops element by element are faster along a row of
- * results. Small kernels are left alone, because rows need memory, which is scarce where models are
- * small.
+ * The family is used for generated C only: engines that run loops element by element are faster
+ * along a row of results. Small kernels are left alone, because rows need memory, which is scarce
+ * where models are small.
  */
 #include "pass/kernel/tile.h"
 

@@ -346,9 +346,9 @@ static bool widens_once(const Tile *t, i64 tiles) {
   return enough > 0 && (double)tiles >= enough;
 }
 
-/* Opens the loop over the tiles that follow the one that widened the panels, and returns its
- * counter. Only the first outer iteration has such a tile. */
-static ExprId open_other_tiles(const Tile *t, Cursor *at, i64 count, bool first_outer) {
+/* Opens the loop over tiles and returns its counter. On the first line it leaves out the tile that
+ * widened the panels. */
+static ExprId open_other_tiles(const Tile *t, Cursor *at, i64 count, bool first_line) {
   Prog *p = t->p;
   if (!first_outer)
     return ex_op2(p, OP_add, count_role(p, at, count - 1, "r", RO_row), ex_int(p, 1));

@@ -170,7 +170,8 @@ static void sum_along(const MmqLoops *b, Cursor at, ExprId unit) {
   }
 }
 
-/* Scale or offset of a unit: a number, or that of the quant block times that of the unit. */
+/* Scale or offset of a unit: stored as one number, or as a factor of the quant block and one of the
+ * unit. */
 static ExprId scale(const MmqLoops *b, ExprId unit, ExprId block, VarId v, bool offset) {
   Prog *p = b->p;
   ExprId e = ex_cast(p, DT_f32, weight(b, b->q.s, ex_copy(p, unit), ex_int(p, offset), v), false);

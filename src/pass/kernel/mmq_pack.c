@@ -43,7 +43,8 @@ static i64 together(const MmqPanels *q) {
   return q->loops ? 1 : PANELS;
 }
 
-/* Offset of word `at` of `each` in a step of the reduction; a row has n steps. */
+/* Offset of one word in the packed panels: word `at` of reduction step `step`. A step has `each`
+ * words per row, and a row has n steps. */
 static u64 place(const Packed *p, i64 row, i64 step, i64 n, i64 at, i64 each) {
   i64 lanes = p->q->lanes, panel = row / lanes, width = together(p->q);
   i64 where = panel / width * n + step;

@@ -117,7 +117,7 @@ static void put_fences(Schedule *o, Cursor *at, u8 flags) {
 
 /* ---- pins ---- */
 
-/* Reads and writes of registers b in one step of a loop. */
+/* Reads and writes of register buffer b in one step of a loop. */
 typedef struct Traffic {
   BufId b;
   double reads, writes;

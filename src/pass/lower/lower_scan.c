@@ -27,10 +27,10 @@ static ExprId load_lines(const ArgLines *s, ExprId first, ExprId k) {
   return ex_load_vec(s->p, s->x, idx, s->last_dim + 1, s->lanes);
 }
 
-/* Finds one extreme per lane: of the lines from `first` on, in `count` steps along them, or, if
- * first is 0, of one line of `count` vectors. A step replaces the extreme if its element is better,
- * or also if equal and the last of equals is wanted; NaN is never replaced. Stores steps to
- * `place`, and extremes to `tops` if it exists. */
+/* Finds one extreme per lane. With `first`, the lanes are adjacent lines from `first` on, each of
+ * `count` elements. Without (0), one line of `count` vectors is searched. A better element replaces
+ * the extreme, and so does an equal one if the last of equal elements is wanted. NaN is never
+ * replaced. Stores the step of each extreme to `place`, and the extremes to `tops` if it exists. */
 static void arg_lanes(const ArgLines *s, Cursor at, ExprId first, Dim count, BufId tops,
                       BufId place) {
   Prog *p = s->p;

@@ -184,7 +184,7 @@ static void roll_back(Liveness *w, u32 undo) {
   }
 }
 
-/* A part that may not run: what it kills counts only inside. */
+/* Visits statements that may not run: a buffer that they kill is dead only inside them. */
 static void maybe(Liveness *w, StmtId first) {
   u32 undo = w->undo.n;
   list(w, first);
