@@ -372,7 +372,7 @@ def table():
     shared = {}
     for file in (target_table.path(), os.path.join(os.path.dirname(target_table.path()), "compiler.def")):
         with open(file) as f:
-            shared.update(re.findall(r"^FIGURE\((\w+), ([^,]+),", f.read(), re.M))
+            shared.update(re.findall(r"^(?:FIGURE|LIMIT)\((\w+), ([^,]+),", f.read(), re.M))
     costs = target_table.costs()
     return {name: {**shared, **{cost: f"{value:g}" for cost, (value, _) in costs[row["costs"]].items()}} for name, row in ROWS.items()}
 

@@ -64,6 +64,12 @@ typedef struct Figures {
 #include "ir/compiler.def"
 } Figures;
 
+/* Numbers of the same kind that size loops: see target.def. */
+enum {
+#define LIMIT(name, value, what, how) LIMIT_##name = (value),
+#include "ir/target.def"
+};
+
 /* target.c */
 extern const Figures figures;
 extern const Target target_table[];

@@ -114,14 +114,11 @@ static const Node *find_blocks(Graph *g, Val v, bool *turned) {
   return graph_def(g, *turned ? t->in[0] : v, OP_dequantize);
 }
 
-/* Minimum rows for which weights are dequantized at compile time. */
-enum { MANY_ROWS = 16 };
-
 static bool has_many_rows(Graph *g, Val x) {
   const Type *t = graph_type(g, x);
   Dim rows = 1;
   for (u32 i = 0; i + 1 < t->rank; i++) rows = dim_mul(g->dims, rows, t->dim[i]);
-  return dim_is_const(rows) && rows >= MANY_ROWS;
+  return dim_is_const(rows) && rows >= LIMIT_dequantize_rows;
 }
 
 static bool make_product(Edit *e, NodeId id) {

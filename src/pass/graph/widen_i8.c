@@ -22,8 +22,6 @@
 
 #include <string.h>
 
-enum { MIN_ROWS = 4 }; /* minimum uses of each weight for which int16 weights pay off */
-
 typedef enum Want { WANT_nothing, WANT_pairs, WANT_bytes } Want;
 
 typedef struct WidenCtx {
@@ -41,10 +39,10 @@ static double rows_of(Graph *g, const Node *n, u32 k) {
   for (u32 i = 0; spec && i < x->rank; i++) {
     const char *letters = k ? strchr(spec, ',') + 1 : spec;
     if (!strchr(strstr(spec, "->"), letters[i])) continue;
-    rows *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : MIN_ROWS;
+    rows *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : LIMIT_widen_i8_rows;
   }
   for (u32 i = 0; !spec && i < o->rank; i++)
-    if (i != 1) rows *= dim_is_const(o->dim[i]) ? (double)o->dim[i] : MIN_ROWS;
+    if (i != 1) rows *= dim_is_const(o->dim[i]) ? (double)o->dim[i] : LIMIT_widen_i8_rows;
   return rows;
 }
 
@@ -54,7 +52,7 @@ static Want want_of(Graph *g, const WidenCtx *p, const Node *n, u32 k) {
   if (!w || graph_type(g, n->out[0])->dt != DT_i32) return WANT_nothing;
   if (n->op == OP_conv && k) return WANT_nothing;
   if (group > 1 && w->dim[1] == 1) return WANT_bytes;
-  return p->bytes || rows_of(g, n, k) < MIN_ROWS ? WANT_bytes : WANT_pairs;
+  return p->bytes || rows_of(g, n, k) < LIMIT_widen_i8_rows ? WANT_bytes : WANT_pairs;
 }
 
 /* A zero point, i32, as i16. */

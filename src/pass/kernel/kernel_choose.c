@@ -128,12 +128,10 @@ static bool choose_inside(Lower *l, const Form *f, KernelChoice *r) {
   return true;
 }
 
-enum { FEW_PLACES = 6 };
-
 /* Results at the edge, one by one. If they are few, each has constant window bounds. */
 static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from, i64 to) {
   Form part = *f;
-  bool few = to - from <= FEW_PLACES && l->unit->aim == AIM_time;
+  bool few = to - from <= LIMIT_edge_places && l->unit->aim == AIM_time;
   while (few && from < to && form_place(l->p, f, from, &part)) {
     lower_plain(l, at, &part);
     from++;

@@ -23,12 +23,7 @@
 
 enum {
   SUM_STEP = 16, /* lengths are a multiple of this, so that vectorized loops have no remainder */
-  MIN_PRODUCTS = 1 << 14,
-  MIN_COLUMNS = 8, /* minimum that pays for storing the rows */
-  MIN_SUM = 8,
-  MAX_ADDED = 1 << 12,  /* bytes of zero padding at the ends of columns, or a third of all bytes */
-  BLOCK = 16,           /* contiguous results: a vector of int8 */
-  ROW_BYTES = 16 << 10, /* all rows of a block: fits in L1 */
+  BLOCK = 16,    /* contiguous results: a vector of int8 */
 };
 
 /* A form as rows and columns. */
@@ -132,7 +127,8 @@ static void find_blocks(const Lower *l, const Form *f, I16Plan *s) {
   s->padded = (s->sum + SUM_STEP - 1) / SUM_STEP * SUM_STEP;
   s->by_rows = lies_along(l, f, s->row);
   s->block_rows = s->by_rows ? BLOCK : 4;
-  while (s->block_rows > 4 && s->block_rows * s->padded * 2 > ROW_BYTES) s->block_rows /= 2;
+  while (s->block_rows > 4 && s->block_rows * s->padded * 2 > LIMIT_i16_row_bytes)
+    s->block_rows /= 2;
   if (s->block_rows > s->rows) s->block_rows = s->rows;
   s->block_cols = s->by_rows ? part(s->cols, 2) : s->cols < BLOCK ? s->cols : BLOCK;
 }
@@ -151,9 +147,9 @@ static bool choose(const Lower *l, const Form *f, I16Plan *s) {
     for (u32 i = 0; i < f->naxes; i++)
       if (!f->axis[i].reduce && !is_open(f, i) && i != s->row && i != s->col)
         around *= extent(f, i);
-    if (s->cols < MIN_COLUMNS || s->sum < MIN_SUM) continue;
-    if (s->sum * s->cols * s->rows < MIN_PRODUCTS / around) continue;
-    if (added > s->sum / 3 && added * s->cols > MAX_ADDED) continue;
+    if (s->cols < LIMIT_i16_columns || s->sum < LIMIT_i16_sum) continue;
+    if (s->sum * s->cols * s->rows < LIMIT_i16_products / around) continue;
+    if (added > s->sum / 3 && added * s->cols > LIMIT_i16_padding) continue;
     return true;
   }
   return false;

@@ -229,13 +229,10 @@ ExprId tile_lane(const Tile *t) {
   return t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
 }
 
-/* Unrolling factor of dot_i16x2: the loop overhead equals the cost of one multiply-add. */
-enum { PAIR_STEPS = 4 };
-
 /* Opens the loop over the groups of an axis and returns its counter. */
 static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   Prog *p = t->p;
-  i64 steps = t->axis.each == 2 && n % PAIR_STEPS == 0 ? PAIR_STEPS : 1;
+  i64 steps = t->axis.each == 2 && n % LIMIT_dot2_steps == 0 ? LIMIT_dot2_steps : 1;
   ExprId q = ex_int(p, 0);
   if (n > steps) q = ex_var(p, for_role(p, at, q, ex_int(p, n / steps), "q", RO_reduce));
   if (n > steps && steps > 1) prefetch_lines(t, at, q);
@@ -279,7 +276,7 @@ static void open_reduction(Tile *t, Cursor *at) {
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   prefetch_lines(t, at, ex_at(p, block));
   VarId c = for_role(p, at, ex_int(p, 0), end, "c", RO_reduce);
-  if (each == 2 && n % within == 0 && within <= PAIR_STEPS)
+  if (each == 2 && n % within == 0 && within <= LIMIT_dot2_steps)
     prog_stmt(p, at->owner)->flags |= LF_unroll;
   t->at.inner.at[t->at.inner.n++] = (InnerVar){c, within};
   t->at.split_block = block;
@@ -314,14 +311,13 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
 
 /* ---- loops around tiles ---- */
 
-enum { REST_ROWS = 4 };
-
 /* Tiles of an unknown number of rows: full tiles, then smaller ones, then single rows. */
 static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
   Dim n = t->f.axis[t->axis.row].hi;
   ExprId done = ex_int(p, 0);
-  for (i64 rows = tile_rows(t, panels); rows > 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
+  for (i64 rows = tile_rows(t, panels); rows > 1;
+       rows = rows > LIMIT_rest_rows ? LIMIT_rest_rows : 1) {
     ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
     ExprId count = ex_op2(p, OP_div, left, ex_int(p, rows));
     Cursor in = at;
@@ -525,8 +521,6 @@ static void lower_reduction(Tile *t, Cursor at) {
 
 /* ---- horizontal reductions ---- */
 
-enum { HORIZONTAL_SUMS = 4 }; /* independent accumulators, to hide the latency of additions */
-
 /* One reduction step into acc[j], for lanes from point `first` of the lane axis on. The first `but`
  * lanes were already reduced. */
 static void step_horizontal(Tile *t, Cursor at, BufId acc, ExprId j, ExprId first, i64 but) {
@@ -622,7 +616,7 @@ static void lower_horizontal(Tile *t, Cursor at) {
   Prog *p = t->p;
   const Form *f = &t->f;
   Dim extent = f->axis[t->axis.lane].hi;
-  i64 lanes = t->lanes, each = HORIZONTAL_SUMS;
+  i64 lanes = t->lanes, each = LIMIT_horizontal_sums;
   bool known = dim_is_const(extent);
   if (known && extent / lanes < each) each = extent / lanes;
   known = known && (extent % lanes == 0 || tile_horizontal_fits(t, extent - lanes));
@@ -681,25 +675,23 @@ static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   store_map(&t, at);
 }
 
-enum { MIN_LANES = 4 };
-
 /* A remainder that fills no vector is computed in vectors of half as many lanes, and so on. The
  * last few elements come from a vector that overlaps the previous one, or one by one. */
 static void lower_map(Tile *t, Cursor at) {
-  i64 n = t->f.axis[t->axis.lane].hi, few = n % MIN_LANES;
-  bool again = few > 1 && n >= MIN_LANES && tile_map_repeats(t) &&
-               (t->table || tile_map_fits(t, n - MIN_LANES, MIN_LANES));
+  i64 n = t->f.axis[t->axis.lane].hi, few = n % LIMIT_least_lanes;
+  bool again = few > 1 && n >= LIMIT_least_lanes && tile_map_repeats(t) &&
+               (t->table || tile_map_fits(t, n - LIMIT_least_lanes, LIMIT_least_lanes));
   for (u32 i = 0; i < t->axis.lane; i++) tile_loop(t, &at, i);
   if (t->store.pads) {
     map_lanes(*t, at, 0, (n + t->lanes - 1) / t->lanes);
     return;
   }
-  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= MIN_LANES ? t->lanes / 2 : 1) {
+  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= LIMIT_least_lanes ? t->lanes / 2 : 1) {
     i64 count = (n - done) / t->lanes;
     map_lanes(*t, at, done, count);
     done += count * t->lanes;
-    if (!again || t->lanes > MIN_LANES || done + few != n) continue;
-    map_lanes(*t, at, n - MIN_LANES, 1);
+    if (!again || t->lanes > LIMIT_least_lanes || done + few != n) continue;
+    map_lanes(*t, at, n - LIMIT_least_lanes, 1);
     return;
   }
 }

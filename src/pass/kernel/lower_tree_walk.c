@@ -13,7 +13,6 @@
 
 enum {
   WALK_NODES = 48, /* limit for the expression of one step */
-  WALK_SHORT = 8,  /* trip counts up to this run without a test for early exit */
 };
 
 typedef struct TreeWalk {
@@ -228,7 +227,7 @@ static void walk_lanes(TreeWalk *w, Cursor at, u32 axis, i64 lanes) {
   Prog *p = l->p;
   ExprId idx[MAX_RANK];
   i64 rounds;
-  bool is_short = ex_is_int(p, walk_rounds(w), &rounds) && rounds <= WALK_SHORT;
+  bool is_short = ex_is_int(p, walk_rounds(w), &rounds) && rounds <= LIMIT_walk_short;
   walk_begin(w, &at, axis, lanes);
   if (lanes > 1 && is_short)
     walk_all(w, at, axis, lanes);

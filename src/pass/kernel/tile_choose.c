@@ -12,8 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { LONG_ROW = 1024 }; /* assumed number of rows if it is unknown */
-
 /* Drops bounds checks that a border of zeros replaces: 0 times a weight adds nothing. */
 static void drop_guards(Tile *t) {
   Form *f = &t->f;
@@ -357,7 +355,7 @@ Cover tile_cover(i64 n, i64 max) {
 static i64 row_count(const Tile *t) {
   const Axis *a = &t->f.axis[t->axis.row];
   if (dim_is_const(a->hi)) return a->hi - a->lo;
-  i64 n = extent_upto(t->p->dims, a->hi, LONG_ROW);
+  i64 n = extent_upto(t->p->dims, a->hi, LIMIT_open_rows);
   return n > 1 ? n : 1;
 }
 
@@ -418,9 +416,9 @@ static i64 best_panels(const Tile *t, i64 n) {
 /* Number of panels for a single row. Few, since each is a separate memory stream, but enough to
  * hide the latency of additions, also in the remainder. */
 static i64 few_panels(const Costs *c, i64 n) {
-  enum { MANY = 8 };
-  i64 few = c->streams > 1 ? (i64)c->streams : 1, cost[MANY + 1], least = INT64_MAX, best = few;
-  for (i64 v = 1; v <= MANY; v++) {
+  i64 few = c->streams > 1 ? (i64)c->streams : 1, cost[LIMIT_single_row_panels + 1],
+      least = INT64_MAX, best = few;
+  for (i64 v = 1; v <= LIMIT_single_row_panels; v++) {
     if (v < few) continue;
     i64 rest = n % v;
     cost[v] = n / v * v + (!rest || rest > few ? rest : few);

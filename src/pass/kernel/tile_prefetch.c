@@ -10,10 +10,8 @@
  */
 #include "pass/kernel/tile.h"
 
-enum { STEPS = 8, MAX_LINES = 4, MIN_TILES = 2 };
-
 i64 prefetch_steps(const Tile *t, u32 axis) {
-  return t->at.fetch.lines && t->at.fetch.axis == axis ? STEPS : 1;
+  return t->at.fetch.lines && t->at.fetch.axis == axis ? LIMIT_prefetch_steps : 1;
 }
 
 /* The only reduction axis with a loop, if it has a known length and starts at 0; else FORM_AXES. */
@@ -55,22 +53,23 @@ void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   TilePrefetch *x = &t->at.fetch;
   u32 k = weights_of(t), fold = only_reduction(t);
   *x = (TilePrefetch){0};
-  if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time || tiles < MIN_TILES ||
-      (double)tiles > figures.prefetch_max_tiles)
+  if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time ||
+      tiles < LIMIT_prefetch_tiles || (double)tiles > figures.prefetch_max_tiles)
     return;
   if (t->axis.split < FORM_AXES)
     fold = FORM_AXES;
-  else if (fold == FORM_AXES || t->f.axis[fold].hi % STEPS || t->unroll >> fold & 1 ||
-           form_guard(&t->f, fold, NULL))
+  else if (fold == FORM_AXES || t->f.axis[fold].hi % LIMIT_prefetch_steps ||
+           t->unroll >> fold & 1 || form_guard(&t->f, fold, NULL))
     return;
   const Buf *b = prog_buf(t->p, t->pack[k]);
   i64 bytes = dtype_bytes(b->dt), all = bytes;
   for (u32 i = 0; i < b->rank; i++) all *= b->dim[i];
   i64 count = panels_of(t, k, &x->batch), line = (i64)figures.line_bytes;
-  x->steps = (i64)tile_reduction_size(t) / (t->axis.split < FORM_AXES ? t->axis.block : STEPS);
+  x->steps = (i64)tile_reduction_size(t) /
+             (t->axis.split < FORM_AXES ? t->axis.block : LIMIT_prefetch_steps);
   if ((double)all < figures.prefetch_min_bytes || !x->steps) return;
   i64 lines = (panels * (all / count) + tiles * line - 1) / (tiles * line);
-  if (lines > MAX_LINES * x->steps) return;
+  if (lines > LIMIT_prefetch_lines * x->steps) return;
   x->lines = lines;
   x->axis = fold;
   x->of = t->pack[k];

@@ -117,8 +117,6 @@ static ExprId arg_better(Prog *p, bool max, bool last, VarId v, VarId k, VarId t
   return ex_op2(p, OP_or, better, first);
 }
 
-enum { MIN_VECTORS = 4 };
-
 /* Finds extremes in the lanes of vectors along a line and reduces them to `top` and `best`. Returns
  * the number of elements seen; 0: vectors do not apply. */
 static i64 arg_horizontal(Lower *l, Cursor *at, const VarId *var, VarId top, VarId best) {
@@ -127,7 +125,7 @@ static i64 arg_horizontal(Lower *l, Cursor *at, const VarId *var, VarId top, Var
   ArgLines s = {.p = p, .x = lower_in(l, 0), .last_dim = x->rank - 1};
   Dim n = x->dim[s.last_dim], lanes = s.lanes = l->unit->target->lanes;
   if (lanes < 4 || (u32)node_int(l->n, AT_axis, 0) != s.last_dim || !dim_is_const(n) ||
-      n < MIN_VECTORS * lanes || n > INT32_MAX || (x->dt != DT_f32 && x->dt != DT_i32))
+      n < LIMIT_scan_vectors * lanes || n > INT32_MAX || (x->dt != DT_f32 && x->dt != DT_i32))
     return 0;
   DType dt = x->dt;
   s.axis = MAX_RANK;
