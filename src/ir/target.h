@@ -35,6 +35,7 @@ typedef struct Target {
   bool fma;          /* has fused multiply-add */
   bool flushes;      /* f32 vectors treat subnormals as zeros; their operators are functions of
                         cvop.def, since compilers leave the vector instructions unused */
+  bool dotprod;      /* has udot and sdot, dot products of four bytes of equal signs */
   bool loops;        /* emulates the vectors of another target with loops: see target_find */
   u32 has;           /* CAP_ bits of its instructions; prog_expand.c expands the others. Without the
                         CPU feature dot4, dot_i8x4 is a short sequence */
