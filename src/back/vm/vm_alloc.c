@@ -222,7 +222,6 @@ void vm_finish(VmBuild *b, VmCode *out) {
   Words32 code = {0};
   put_words(b, &code, b->level[0].pre.at, b->level[0].pre.n);
   put_words(b, &code, b->level[0].body.at, b->level[0].body.n);
-  vm_taps(b, &code);
   vm_fuse(b, &code);
   drop_dead(b, &code);
   strip_labels(b, &code, NEWS(b->a, u32, b->nlabel + 1));

@@ -96,6 +96,7 @@ typedef struct VmBuild {
                    or label */
   u32 nloaded;
   u32 *reads; /* by register buffer: loads in the current kernel */
+  bool tiles; /* reductions of the current kernel are as lowering wrote them */
   bool *dead; /* by root: neither loaded nor visible after the run */
 } VmBuild;
 
@@ -154,7 +155,8 @@ bool vm_row_loop(VmBuild *b, const Stmt *s); /* false: nothing was written */
 bool flat_of(VmBuild *b, BufId buf, const ExprId *idx, Affine *to);
 
 /* vm_panel.c */
-bool vm_panel_loop(VmBuild *b, StmtId id); /* false: nothing was written */
+/* false: the loop must be compiled step by step */
+bool vm_panel_loop(VmBuild *b, StmtId id);
 
 /* vm_compile.c */
 bool vm_loop_runs(VmBuild *b, ExprId lo, ExprId hi); /* does the loop run at least once? */
@@ -163,9 +165,6 @@ void compile_list(VmBuild *b, StmtId first);
 /* vm_scalar.c */
 void choose_scalars(VmBuild *b);
 void store_scalars(VmBuild *b); /* stores the scalars that are outputs */
-
-/* vm_taps.c */
-void vm_taps(VmBuild *b, Words32 *code);
 
 /* vm_fuse.c */
 void vm_fuse(VmBuild *b, Words32 *code);

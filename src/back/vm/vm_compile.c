@@ -1,9 +1,10 @@
 /* vm_compile.c: compiles statements to instructions.
  *
  * In: a Prog that has passed prog_check. Out: VmCode. Method: one pass. Kernels are unrolled as in
- * the C back end, so that registers of the program become registers of the machine. Loops that
- * vm_panel.c or vm_row.c match become single instructions or rows; other loops count and jump. The
- * passes and emit_pure fold constants. vm_alloc.c drops dead code. */
+ * the C back end, so that registers of the program become registers of the machine, except for
+ * reductions: those of tiles become single instructions (vm_panel.c), others are unrolled when they
+ * are compiled. Loops over elements become rows (vm_row.c); other loops count and jump. The passes
+ * and emit_pure fold constants. vm_alloc.c drops dead code. */
 #include "back/vm/vm_build.h"
 
 /* ---- statements ---- */
@@ -133,13 +134,14 @@ static void compile_for(VmBuild *b, Stmt s) {
 
 /* ---- kernels ---- */
 
-/* Register buffers indexed only by constants become registers; others become memory. */
+/* Register buffers indexed only by constants become registers; others become memory. In a kernel
+ * with tiles, all indices become constant. */
 static void choose_registers(VmBuild *b, StmtId first) {
   Prog *p = b->p;
   const Stmt *s;
   for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
     if (s->kind == ST_kernel) w.skip = true; /* its registers are private */
-    bool store = s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg;
+    bool store = !b->tiles && s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg;
     for (u32 i = 0; store && i < s->nidx; i++) {
       i64 x;
       if (!ex_is_int(p, s->idx[i], &x)) b->memory[s->buf] = true;
@@ -147,7 +149,7 @@ static void choose_registers(VmBuild *b, StmtId first) {
     for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);) {
       if (x.e->kind != EX_load || prog_buf(p, x.e->ref)->space != BS_reg) continue;
       b->reads[x.e->ref]++;
-      for (u32 i = 0; i < x.e->narg; i++) {
+      for (u32 i = 0; !b->tiles && i < x.e->narg; i++) {
         i64 k;
         if (!ex_is_int(p, x.e->arg[i], &k)) b->memory[x.e->ref] = true;
       }
@@ -205,14 +207,18 @@ static void record_vars(VmBuild *b, StmtId first) {
     if (s->kind == ST_set) b->sets[s->var] = true;
 }
 
+/* A kernel too long to be unrolled keeps its registers in memory. */
 static void compile_kernel(VmBuild *b, StmtId body) {
-  StmtId flat = prog_unroll(b->p, body, b->a);
+  StmtId flat = prog_unroll_tiles(b->p, body, b->a);
+  b->tiles = flat != 0;
+  if (!flat) flat = prog_unroll(b->p, body, b->a);
   if (flat) body = flat;
   record_vars(b, body);
   assign_registers(b, body);
   level_push(b, body);
   compile_list(b, body);
   level_pop(b);
+  b->tiles = false;
 }
 
 /* A register accumulator plus memory (a vector or a broadcast element) times a register: folds the
@@ -258,11 +264,21 @@ static void store(VmBuild *b, const Stmt *s) {
   store_to(b, &at, v, lanes);
 }
 
+static void compile_reduction(VmBuild *b, StmtId id) {
+  if (vm_panel_loop(b, id)) return;
+  StmtId steps = prog_unroll_loop(b->p, id, b->a);
+  record_vars(b, steps);
+  compile_list(b, steps);
+}
+
 static void compile_stmt(VmBuild *b, StmtId id) {
   const Stmt *s = prog_stmt(b->p, id);
   switch (s->kind) {
   case ST_for:
-    if (!vm_panel_loop(b, id) && !vm_row_loop(b, s)) compile_for(b, *s);
+    if (b->tiles && s->role == RO_reduce)
+      compile_reduction(b, id);
+    else if (!vm_row_loop(b, s))
+      compile_for(b, *s);
     break;
   case ST_while: compile_while(b, *s); break;
   case ST_if: compile_if(b, *s); break;

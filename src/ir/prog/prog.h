@@ -477,6 +477,11 @@ void prog_check_input(Prog *p); /* for a program parsed from text: fails with ER
 /* prog_unroll.c: a copy of the list with its unrolled loops expanded; operands in a. 0: too long, a
  * bound is unknown, or the list contains kernels. */
 StmtId prog_unroll(Prog *p, StmtId first, Arena *a);
+/* The same, but loops with the role reduce stay as they are, with all loops inside. 0: also if the
+ * bound of an unrolled loop is not a constant. */
+StmtId prog_unroll_tiles(Prog *p, StmtId first, Arena *a);
+/* Expands such a loop, except for those inside of it. */
+StmtId prog_unroll_loop(Prog *p, StmtId loop, Arena *a);
 StmtId prog_copy(Prog *p, StmtId first, Arena *a); /* keeps loops, skips kernels */
 /* Does the list contain vectors, register buffers or unrolled loops? */
 bool prog_is_special(Prog *p, StmtId first);
