@@ -2,6 +2,9 @@
 #include "ir/target.h"
 
 #include <string.h>
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
 /* A row is a base and differences: later initializers override earlier ones. */
 #if defined(__clang__)
@@ -60,6 +63,11 @@ static bool cpu_has(const char *name, size_t n) {
 #define ARM64 true
 #else
 #define ARM64 false
+#endif
+#if defined(__aarch64__) && defined(__linux__)
+#define HWCAP(word, bit) (getauxval(word) >> (bit)&1)
+#else
+#define HWCAP(word, bit) false
 #endif
 #if defined(__arm__) && defined(__ARM_NEON) && defined(__ARM_FEATURE_FMA)
 #define ARM32 true

@@ -98,7 +98,8 @@ static const struct VecHelper *find_row(const Emit *e, const char *name, DType k
   for (u32 i = 0; i < sizeof rows / sizeof *rows; i++) {
     const char *kinds = rows[i].kinds;
     if (*kinds == 'v' && (!e->o->target->flushes || k == DT_f64)) continue;
-    kinds += *kinds == 'v';
+    if (*kinds == 'd' && !e->o->target->dotprod) continue;
+    kinds += *kinds == 'v' || *kinds == 'd';
     bool fits = *kinds == '*' || *kinds == kind || (*kinds == 'I' && kind == 'U');
     if (fits && !strcmp(rows[i].name, name) &&
         (!rows[i].bits || rows[i].bits == register_bits(e, k)))

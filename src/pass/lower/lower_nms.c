@@ -13,11 +13,7 @@
  */
 #include "pass/kernel/tile.h"
 
-enum {
-  EDGES = 4,
-  AREA = EDGES,
-  BOX_ROWS,
-};
+enum { EDGES = 4, AREA = EDGES, BOX_ROWS };
 
 typedef struct NmsCtx {
   Prog *p;
