@@ -12,6 +12,7 @@
  * instead a contraction of v with the elements that this position has read: a matmul that sums over
  * batch and image.
  */
+#include "ir/target.h"
 #include "pass/graph/grad_internal.h"
 
 #include <string.h>
