@@ -34,6 +34,8 @@ static LangValue of_ints(Eval *ev, const Ast *n, i64 x, i64 y) {
   case TOK_le: return value_bool(x <= y);
   case TOK_gt: return value_bool(x > y);
   case TOK_ge: return value_bool(x >= y);
+  case TOK_eq: return value_bool(x == y);
+  case TOK_ne: return value_bool(x != y);
   default: break;
   }
   if (!y) eval_fail(ev, n, n->op == TOK_mod ? "Modulo by zero" : "Division by zero");
@@ -50,6 +52,8 @@ static LangValue of_floats(Eval *ev, const Ast *n, double x, double y) {
   case TOK_le: return value_bool(x <= y);
   case TOK_gt: return value_bool(x > y);
   case TOK_ge: return value_bool(x >= y);
+  case TOK_eq: return value_bool(x == y);
+  case TOK_ne: return value_bool(x != y);
   default: break;
   }
   if (y == 0) eval_fail(ev, n, "Division by zero");
@@ -83,6 +87,10 @@ static double as_double(const LangValue *d) {
 
 LangValue value_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y) {
   ev->at = n;
+  if (n->op == TOK_at && x->kind != KD_tensor && y->kind != KD_tensor) cannot(ev, n, x, y);
+  if (x->kind == KD_int && y->kind == KD_int) return of_ints(ev, n, x->u.i, y->u.i);
+  if (is_number(x) && is_number(y) && n->op != TOK_mod)
+    return of_floats(ev, n, as_double(x), as_double(y));
   bool mixed =
       x->kind == KD_tensor ? y->kind == KD_array : x->kind == KD_array && y->kind == KD_tensor;
   if (mixed && (n->op == TOK_eq || n->op == TOK_ne))
@@ -92,10 +100,6 @@ LangValue value_binary(Eval *ev, const Ast *n, const LangValue *x, const LangVal
   if (n->op != TOK_mod && (x->kind == KD_tensor || y->kind == KD_tensor) &&
       (x->kind == KD_tensor || is_number(x)) && (y->kind == KD_tensor || is_number(y)))
     return tensor_binary(ev, n, n->op, x, y);
-  if (n->op == TOK_at) cannot(ev, n, x, y);
-  if (x->kind == KD_int && y->kind == KD_int) return of_ints(ev, n, x->u.i, y->u.i);
-  if (is_number(x) && is_number(y) && n->op != TOK_mod)
-    return of_floats(ev, n, as_double(x), as_double(y));
   bool joins =
       n->op == TOK_add && x->kind == y->kind && (x->kind == KD_string || x->kind == KD_array);
   if (!joins) cannot(ev, n, x, y);
