@@ -401,7 +401,7 @@ static LangValue call_other(LangValue f, LangValue *arg, u32 n, int at) {
 }
 
 /* Takes f and the arguments. at: positions of the call and of the arguments. */
-static LangValue call(LangValue f, LangValue *arg, u32 n, const int *at) {
+static FAST LangValue call(LangValue f, LangValue *arg, u32 n, const int *at) {
   const char here = 0;
   LangValue d;
   if (f.kind != KD_fn || f.u.fn->grad_of) {
