@@ -10,9 +10,9 @@
  *     after the last k:  y = epilogue(a)              bias, residual, activation; then one store
  *
  * One axis of the result becomes the lanes, a second one the rows. Loops run, from the outside in,
- * over batch axes, cache tiles, panels, other axes, rows and the reduction. Loops over the rows and
- * panels of one tile are unrolled. A map is a tile without a reduction. Horizontal kernels have
- * lanes along the reduction instead.
+ * over batch axes, cache tiles, panels, other axes, rows and the reduction. Exceptions: see
+ * CacheTile.axis and panels_innermost. Loops over the rows and panels of one tile are unrolled. A
+ * map is a tile without a reduction. Horizontal kernels have lanes along the reduction instead.
  */
 #ifndef INGOT_TILE_H
 #define INGOT_TILE_H
@@ -21,11 +21,12 @@
 #include "pass/kernel/segment.h"
 #include "pass/kernel/widen.h"
 
-/* How an operand moves along the lanes. */
+/* Access of an operand along the lanes. */
 typedef enum LaneUse {
-  LU_splat,  /* not at all: one element is broadcast */
-  LU_vector, /* by one element per lane: a vector load */
-  LU_packed  /* read from panels: moves in another way, is constant, or is large */
+  LU_splat,  /* stride 0: one element, broadcast */
+  LU_vector, /* stride 1: vector load */
+  LU_packed  /* read from panels: other stride, constant of a reduction, or large and read by many
+                rows */
 } LaneUse;
 
 /* How expensive the epilogue is, by its most expensive operation. */
@@ -37,11 +38,13 @@ typedef enum EpilogueCost {
 
 /* An operand that memory holds as int8 or int16; see tile_int.c. */
 typedef struct TileBytes {
-  u32 operand;     /* FORM_IN: none */
-  i64 zero;        /* zero point; accumulators start at -zero * sum of the weights */
+  u32 operand;     /* index in f.in; FORM_IN: none */
+  i64 zero;        /* zero point, plus 128 if bias_128; accumulators start at -zero * sum of the
+                      weights */
   bool bias_128;   /* the operand is signed; dot_i8x4 gets it plus 128 */
   bool sum_in_f32; /* accumulate in f32, which is exact here */
-  BufId sums;      /* initial accumulators, laid out like the panels; 0: f.init */
+  BufId sums; /* initial value of every accumulator lane, [batch axes, panels, lanes]; 0: all start
+                 at f.init */
 } TileBytes;
 
 /* Stores and the epilogue. */
@@ -67,24 +70,25 @@ typedef struct TilePrefetch {
   i64 lines; /* cache lines that each tile prefetches; 0: none */
   u32 axis;  /* reduction axis whose loop is split to place hints between its parts; FORM_AXES: no
                 loop is split, hints are placed once per channel block */
-  i64 steps; /* reduction steps that may issue a hint */
+  i64 steps; /* points of the reduction that issue hints: one per STEPS steps, or one per channel
+                block */
   BufId of;  /* the packed weights */
   i64 panel, line;    /* elements of a panel, and of a cache line */
   i64 prefetch_step;  /* elements from the panels of this tile to the next ones */
   ExprId tile, first; /* index of this tile among those that read the same panels; index of its
                          first panel within the batch */
-  ExprId batch;       /* panels of all earlier batches */
+  ExprId batch;       /* number of panels of all earlier batches */
 } TilePrefetch;
 
 /* Position of a tile while its code is written. */
 typedef struct TileAt {
   i64 from;        /* point of the lane axis at which panel 0 starts */
-  CacheTile block; /* each 0: not tiled */
+  CacheTile block; /* each == 0: no cache tiling here, and axis is not set */
   ExprId outer; /* linear index over the loops between the panel loop and the row loop; 0: none */
   i64 outer_count; /* iterations of these loops; 0: one */
   TilePrefetch fetch;
-  ExprId panel;          /* number of the vector along the lane axis */
-  ExprId panel_in_tile;  /* number of the vector within the tile */
+  ExprId panel;          /* index of the panel along the lane axis */
+  ExprId panel_in_tile;  /* index of the panel within the tile */
   VarId var[FORM_AXES];  /* loop variables */
   ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
   VarId split_block, split_lane;
@@ -97,7 +101,7 @@ typedef struct TileAxes {
   u32 lane;  /* becomes the lanes */
   u32 row;   /* tiles have several points of it */
   u32 split; /* reduction axis that an operand stores in channel blocks */
-  i64 block; /* channels of such a block */
+  i64 block; /* channels of that block that are read together: all, or those of one group */
   u32 quad;  /* reduction axis that dot products consume in groups */
   i64 each;  /* points of a group: 4 for dot_i8x4, 2 for dot_i16x2, otherwise 1 */
 } TileAxes;
@@ -125,10 +129,10 @@ typedef struct Tile {
   TileStore store;
   BufId table;     /* lookup table of a map (tile_lut.c); 0: computed */
   RecordId record; /* of the kernel being written */
-  u64 unroll; /* bit set: unroll this reduction axis, so that overlapping windows share loads */
+  u64 unroll;      /* bit i: unroll reduction axis i, so that overlapping windows share loads */
   TileAccumulators sums;
   VarId lane_var, acc_var; /* placeholders for lane and accumulator until expressions are widened */
-  const char *why_not;     /* why the form has no tile of this kind */
+  const char *why_not;     /* set when tile_choose returns false: the reason, for --explain */
   TileAt at;
 } Tile;
 
@@ -138,30 +142,34 @@ typedef struct TransposePlan TransposePlan;   /* see lower_transpose.c */
 /* How a form is written and why: chosen once (kernel_choose.c), then written accordingly. What
  * later passes and back ends need of it becomes the record of the kernel. */
 typedef struct KernelChoice {
-  const ConvPlan *conv; /* plan that layout_pass.c used; all zero for other nodes */
+  const ConvPlan
+      *conv; /* plan of the convolution, from layout_pass.c; all zero for other operators */
   Family family;
   Str size, reason;
-  Tile t;                    /* the tile; interior: the tile of the part without padding */
-  Tile out;                  /* dot_rows: lanes along the results, those of t along the reduction */
-  u32 axis;                  /* row_acc: its axis; interior: axis along which the window slides */
-  Segment in;                /* interior: range of outputs whose whole window is inside */
-  u32 nslide;                /* segments: number of windowed dimensions */
-  u32 dim;                   /* segments: first of these dimensions */
+  Tile t;     /* the tile; interior: the tile of the part without padding */
+  Tile out;   /* dot_rows: second tile, lanes along the results; the lanes of t run along the
+                 reduction */
+  u32 axis;   /* row_acc: axis of the row of accumulators; interior: axis along which the window
+                 slides */
+  Segment in; /* interior: range of outputs whose whole window is inside the image */
+  u32 nslide; /* segments: number of windowed dimensions */
+  u32 dim;    /* segments: first of these dimensions */
   WindowDim slide[MAX_RANK]; /* segments: window of each */
   WinogradWriter *wino;
   TransposePlan *turn;
-  const char *why_not; /* plain: why vectors do not apply */
+  const char *why_not; /* plain, row_acc: why vectors do not apply */
 } KernelChoice;
 
 /* kernel_choose.c */
 void kernel_choose(Lower *l, const Form *f, KernelChoice *r);
-void kernel_write(Lower *l, Cursor at, const Form *f,
-                  KernelChoice *r); /* also attaches the record to the kernel as a note */
+void kernel_write(
+    Lower *l, Cursor at, const Form *f,
+    KernelChoice *r); /* writes the loops; the kernel keeps the choice as its record */
 bool lower_tiles(
     Lower *l, Cursor at,
     const Form *f); /* chooses and writes vector loops for a part of a form; false: nothing fits */
 
-/* Points of the reduction; all its axes have known extents. */
+/* Number of reduction steps. Precondition: constant extents. */
 static inline double tile_reduction_size(const Tile *t) {
   double n = 1;
   for (u32 i = 0; i < t->f.naxes; i++)
@@ -174,7 +182,7 @@ static inline bool tile_varies(const Tile *t, u32 k) {
   return t->axis.row < FORM_AXES && operand_moves(&t->f.in[k], t->axis.row);
 }
 
-/* Accumulators of one tile. */
+/* Size of one tile, in accumulators. */
 typedef struct TileSize {
   i64 rows, panels;
 } TileSize;
@@ -198,9 +206,8 @@ bool tile_choose_dot_rows(Lower *l, const Form *f, Tile *t, Tile *out);
 
 /* Decides how a tile with known lanes is finished and stored: sets lane_var, acc_var and store. */
 void tile_choose_store(Tile *t);
-Tile tile_of(Lower *l, const Form *f); /* nothing decided yet */
-bool tile_is_const(const Tile *t,
-                   BufId b);       /* row-major constant whose data is known at compile time */
+Tile tile_of(Lower *l, const Form *f);      /* nothing decided yet */
+bool tile_is_const(const Tile *t, BufId b); /* constant buffer that is row-major and not inlined */
 u32 tile_lane_axis(const Tile *t); /* axis along which the result is contiguous; FORM_AXES: none */
 bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->axis.lane? */
 bool tile_map_repeats(
@@ -210,30 +217,31 @@ bool tile_map_repeats(
  * first function is for maps, the second for horizontal reductions. */
 bool tile_map_fits(const Tile *t, i64 from, u32 lanes);
 bool tile_horizontal_fits(const Tile *t, i64 from);
-RowSplit tile_cover(i64 n, i64 most);
-i64 tile_rows(const Tile *t, i64 panels);
-bool tile_row_fits(const Tile *t, u32 axis); /* can it be the row axis? */
-double tile_time(
-    const Tile *t,
-    i64 columns); /* estimated time of one reduction step over all rows and `columns` panels */
-double tile_fma_share(const Tile *t); /* part of that time spent in multiply-adds */
+RowSplit tile_cover(i64 n,
+                    i64 most); /* n rows in as few tiles of at most `most` rows as possible */
+i64 tile_rows(const Tile *t, i64 panels);     /* maximum rows of tiles with so many panels */
+bool tile_row_fits(const Tile *t, u32 axis);  /* can it be the row axis? */
+double tile_time(const Tile *t, i64 columns); /* estimated time, in vector FMAs, of one reduction
+                                                 step over all rows and `columns` panels */
+double tile_fma_share(const Tile *t);         /* part of that time spent in multiply-adds */
 
 /* Statements and expressions built between these two calls are dropped. */
 ProgMark trial_begin(Tile *t);
 void trial_end(Tile *t, ProgMark mark);
 
-/* tile_lut.c: table of a map that is a function of one byte; 0: the map is something else. */
+/* tile_lut.c: table of a map that is a function of one byte; 0: no table pays. */
 BufId tile_lut(Tile *t);
 void tile_lut_store(Tile *t, Cursor at); /* loads and stores the lanes of one vector */
 
-/* tile_tune.c: takes another size from the autotuning table. widest: largest number of panels of a
- * matrix product, 0 for other forms. */
+/* tile_tune.c: takes another size from the autotuning table. widest: maximum panels of an
+ * outer product; 0: not an outer product. */
 void tile_tune(Tile *t, i64 widest);
 
 /* tile_int.c: reductions over int8 and int16 products. */
-bool bytes_begin(
-    Tile *t); /* reads int8 or int16 instead of its i32 conversion; false: there is none */
-bool bytes_choose(Tile *t); /* chooses the instruction; false: plain integer arithmetic */
+bool bytes_begin(Tile *t);  /* replaces an i32 operand by the int8 or int16 value it was converted
+                               from; false: no operand was */
+bool bytes_choose(Tile *t); /* chooses how products are summed: dot_i8x4, dot_i16x2 or f32; false:
+                               i32 arithmetic */
 ExprId bytes_load(const Tile *t,
                   ExprId load); /* operand of one step: an element, or a group packed in an i32 */
 ExprId bytes_sum(const Tile *t,
@@ -245,19 +253,20 @@ const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a);
 /* tile_pack.c */
 void pack_sums(Tile *t,
                u32 k); /* sets t->bytes.sums: -zero * sum of the weights of constant operand k */
-ExprId sums_load(const Tile *t);
+ExprId sums_load(const Tile *t);          /* loads the initial accumulators from t->bytes.sums */
 void pack_const(Tile *t, u32 k);          /* packs a constant operand at compile time */
 void pack_run(Tile *t, Cursor at, u32 k); /* writes code that packs a non-constant operand */
-bool pack_can_run(const Tile *t, u32 k);
-/* Makes the next tiles read f16 panels as f32 from `wide`. A tile that `widens` fills it. false:
- * no operand has f16 panels whose f32 copy fits in L2. */
+bool pack_can_run(const Tile *t, u32 k);  /* can the kernel pack operand k at run time? */
+/* Allocates `wide` for operands with f16 panels. The tile with Tile.widens set stores the f32
+ * values there; later tiles load them. false: no operand has f16 panels whose f32 copy fits in L2.
+ */
 bool pack_widen(Tile *t, i64 panels);
 void pack_keep(const Tile *t, Cursor *at, u32 k,
-               ExprId value); /* stores one vector into `wide`, at the position in at.val */
+               ExprId value); /* stores one vector into `wide`, at the position in t->at */
 ExprId pack_load(const Tile *t,
                  u32 k); /* loads one vector of a panel, from `wide` if it is filled */
 
-/* Families written from a record. */
+/* Families with their own file. */
 enum { DOT_ROWS_LANES = 32 }; /* maximum lanes of a dot_rows vector */
 void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r); /* lower_dot_rows.c */
 bool i16_choose(Lower *l, const Form *f, KernelChoice *r);                /* lower_i16.c */
@@ -284,20 +293,21 @@ void prefetch_lines(const Tile *t, Cursor *at,
 
 /* lower_tile.c */
 void tile_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
-Nest tile_nest(const Tile *t, Cursor at);      /* at the position in t->at.val */
+Nest tile_nest(const Tile *t, Cursor at);      /* nest of the form at the position in t->at.val */
 void tile_loop(Tile *t, Cursor *at, u32 axis); /* opens a loop along an axis and sets its val */
 VarId tile_let(Prog *p, Cursor *at, ExprId value,
-               const char *name); /* new variable of the same type */
+               const char *name); /* declares a variable and assigns value to it */
 /* One transpose step: interleaves the even or the odd groups of `each` lanes of a and b. */
 ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd);
 /* Opens an unrolled loop and returns its counter; for n = 1 returns 0 without a loop. */
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name, LoopRole role);
+/* A register buffer of rows x columns vectors. */
 BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
 ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j);
 void reg_store(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value);
 /* Reduces the lanes of v. Halves are combined until four lanes are left, which are combined in
- * order (idempotent operations: in any order). Vectors keep their width, because C compilers
- * extract narrower ones lane by lane. */
+ * order; for idempotent operations until one lane is left. Vectors keep their width, because C
+ * compilers extract narrower ones lane by lane. */
 ExprId tile_reduce_lanes(Prog *p, Cursor *at, Op with, ExprId v);
 /* Test whether a condition holds in any lane of several vectors: begin with no lane set, add the
  * lanes of `is`, reduce to a bool. */
@@ -315,8 +325,9 @@ void store_wide(Nest *x, const Vectorizer *w,
 ExprId tile_first(const Tile *t); /* value of the lane axis at lane 0 */
 ExprId tile_lane(const Tile *t);  /* value of the lane axis as an expression of lane_var */
 /* Is the loop over this axis outside of the panels? True if a packed operand moves along it, or
- * both factors of a contraction do. */
+ * both a broadcast operand and a vector operand do. */
 bool tile_is_batch(const Tile *t, u32 axis);
+/* Turns expressions of lane_var into vectors; held: vector that replaces acc_var, 0: none. */
 Vectorizer tile_widen(const Tile *t, ExprId held);
 
 #endif
