@@ -334,7 +334,7 @@ static void put_buf(ProgPrint *o, const Buf *b) {
 }
 
 void prog_print(Prog *p, StrBuf *out, StrBuf *weights) {
-  ProgPrint o = {p, out, side, 0};
+  ProgPrint o = {p, out, weights, 0};
   bool *used = NEWS(&p->c->scratch, bool, dim_nsyms(p->dims) + 1);
   prog_names(p);
   for (BufId b = 1; b < p->buf.n; b++)
