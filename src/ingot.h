@@ -44,7 +44,7 @@ typedef struct IngotTensor {
   uint64_t bytes;
 } IngotTensor;
 
-/* Like realloc, with the old size. Size 0 frees p and returns NULL. */
+/* realloc with the old size as an argument. Size 0 frees p and returns NULL. */
 typedef struct IngotAlloc {
   void *(*resize)(void *user, void *p, size_t old, size_t size);
   void *user;

@@ -1,23 +1,33 @@
 #!/usr/bin/env python3
 """Report prose that breaks the writing rules a script can check (docs/style.md).
 
-Reads comments and strings of C files, Markdown, the man page, the Makefile, the Python package and
-the help of the compiler.
+Reads comments and strings of C and JavaScript files, Markdown, the man page, the Makefile, the Python
+package, the headers of Python scripts, HTML and the help of the compiler.
 Prints path:line: rule: text for every violation; exits with 1 if there is one.
 `test/prose.py PATH...` restricts the report to paths that start with one of the arguments.
 """
 
+import ast
 import os
 import re
 import subprocess
 import sys
 
+import wc
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BANNED = re.compile(
-    r"\b(behind|beside|nobody|whoever|likewise|foretells?|foretold|second cache|third cache"
+    r"\b(behind|beside|nobody|whoever|likewise|as above|same as above|foretells?|foretold|second cache|third cache"
     r"|rate of learning|numbers? of (?:8|16|32|64) bits)\b", re.I)
-IS_NO = re.compile(r"\b(is|are|was|were) no (?!longer|more\b|less\b|larger|smaller|greater|fewer|later|earlier|worse)", re.I)
-OPENS = re.compile(r"^(Of|By|What|Likewise|Whose|Whoever)\b")
+# Identifiers that have another name now; the readers of old text forms and options still know them.
+RENAMED = re.compile(
+    r"\b(ST_barrier|ST_fetch|IG_(?:HERE|FRESH|HOLD|AHEAD)|SF_(?:hold|ahead)|OP_(?:pairs|sign4|dot4|dot2|unblock|dot_blocks"
+    r"|suppress|within|exp0|exp1|gelu2)|KernelTakes|tile_stand|tile_leave|prog_ready(?:_list)?|put_own)\b")
+IS_NO = re.compile(r"\b(is|are|was|were)[\s*]+no (?!longer|more\b|less\b|larger|smaller|greater|fewer|later|earlier|worse)", re.I)
+OPENS = re.compile(r"^(Of|By|What|Likewise|Whose|Whoever|For|Where|Like|As|Also)\b")
+TEXT_OPENS = re.compile(r"^(Of|By|What|Whose|Likewise|For|Where|As) ")  # messages and help; lower case continues a sentence
+SENTENCES = re.compile(r"(?:[a-zA-Z)`*]|[a-z ]\S*\d)[.!?] +(?=[A-Z`*\[])")  # two sentences on a line of Markdown
+ABBREVIATION = re.compile(r"\b(e\.g|i\.e|vs|etc|cf|approx)\. ")
 COLUMNS = 100
 TOKENS = re.compile(r'(/\*.*?\*/|//[^\n]*)|("(?:\\.|[^"\\\n])*")|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
@@ -34,12 +44,21 @@ def read(path):
 
 def words(path, line, text, comment):
     """Violations of one comment or string that starts at a line."""
-    for n, row in enumerate(text.splitlines()):
-        for rule, found in (("banned word", BANNED.search(row)), ('"is no"', IS_NO.search(row))):
-            if found:
-                yield f"{path}:{line + n}: {rule}: {row.strip()}"
-    if comment and OPENS.match(text.lstrip("/* \n")):
-        yield f"{path}:{line}: comment opens with Of, By, What, Likewise or Whose: {text.splitlines()[0].strip()}"
+    for rule, pattern in (("banned word", BANNED), ('"is no"', IS_NO), ("renamed", RENAMED)):
+        for found in pattern.finditer(text):
+            n = text.count("\n", 0, found.start())
+            yield f"{path}:{line + n}: {rule}: {text.splitlines()[n].strip()}"
+    opens = (OPENS if comment else TEXT_OPENS).match(text.lstrip('/*#" \n'))
+    if comment is not None and opens:
+        yield f"{path}:{line}: opens with {opens.group(1)}: {text.splitlines()[0].strip()}"
+
+
+def short_messages(path, text):
+    """Texts of fail() with at most three words that do not say what was expected."""
+    for found in re.finditer(r"\bfail\([^;\"]*?(\"(?:\\.|[^\"\\])*\")\s*[,)]", text):
+        message = found.group(1)[1:-1]
+        if len(message.split()) <= 3 and "expected" not in message and message != "out of memory" and not re.fullmatch(r".*%s|.*%\.\*s.*|%s, .*", message):
+            yield f"{path}:{text.count(chr(10), 0, found.start(1)) + 1}: message of three words or fewer: {message}"
 
 
 def c_file(path):
@@ -50,6 +69,17 @@ def c_file(path):
             yield from words(path, line, found.group(1), True)
         elif found.group(2):
             yield from words(path, line, found.group(2), False)
+    yield from short_messages(path, text)
+
+
+def python_header(path):
+    """The text at the top of a script."""
+    head = ast.get_docstring(ast.parse(read(path)), clean=False)
+    yield from words(path, 1, head or "", True)
+
+
+def two_sentences(row):
+    return SENTENCES.search(ABBREVIATION.sub("", row))
 
 
 def markdown(path):
@@ -59,7 +89,10 @@ def markdown(path):
             code = not code
         if code or row.startswith("    "):
             continue
-        yield from words(path, n, re.sub(r"`[^`]*`", "", row), False)
+        plain = re.sub(r"`[^`]*`", "`", row)
+        yield from words(path, n, plain, None)
+        if not plain.lstrip().startswith(("|", "#", "<")) and two_sentences(plain):
+            yield f"{path}:{n}: two sentences on one line: {row.strip()}"
         table_or_link = row.lstrip().startswith("|") or re.search(r"\]\(|<http", row) or row.startswith(("#", "<"))
         if len(row) > COLUMNS and not table_or_link:
             yield f"{path}:{n}: over {COLUMNS} columns ({len(row)}): {row[:60]}..."
@@ -84,21 +117,26 @@ def help_lines(program):
         for n, row in enumerate(got.stdout.splitlines(), 1):
             if len(row) > COLUMNS:
                 yield f"{where}:{n}: over {COLUMNS} columns: {row[:60]}..."
-            yield from words(where, n, row, False)
+            said = re.match(r"  +(?:-\w, )?--[\w-]+(?: \S+)?  +(.*)", row)
+            yield from words(where, n, said.group(1).capitalize() if said else row, False)
 
 
 def main():
     only = tuple(sys.argv[1:])
     found = []
-    for path in listed("src/*.c", "src/*.h", "src/*.def", "tools/*.c", "tools/*.h"):
+    for path in listed("src/*.c", "src/*.h", "src/*.def", "tools/*.c", "tools/*.h", "tools/*.mjs", "tools/*.mts", "tools/*.js", "bench/*.c"):
         found.extend(c_file(path))
+    for path in listed("tools/*.py", "bench/*.py", "python/*.py"):
+        found.extend(python_header(path))
     for path in listed("*.md", "docs/*.md"):
         if not path.startswith("docs/results/"):
             found.extend(markdown(path))
-    for path in listed("docs/ingot.1", "Makefile", "cmake/*", "python/ingot/*.py", "tools/*.js"):
+    for path in listed("docs/ingot.1", "Makefile", "cmake/*", "python/ingot/*.py", "tools/*.html", "bench/why.txt"):
         for n, row in enumerate(read(path).splitlines(), 1):
-            found.extend(words(path, n, row, False))
+            found.extend(words(path, n, row, None))
     found.extend(names())
+    if wc.words() > wc.WORDS:
+        found.append(f"docs: {wc.words()} hand-written words, expected at most {wc.WORDS}")
     program = os.path.join(ROOT, "build", "ingot")
     if os.path.exists(program):
         found.extend(help_lines(program))

@@ -1,4 +1,4 @@
-"""Sizes of the source files: the ten largest, files and functions above the guideline, the total per folder.
+"""Sizes of the source files: the ten largest, files and functions above the guideline, the total per folder; words of docs/.
 
 The guideline (docs/style.md) is a hint, not a limit: a long file or function that holds one idea may stay.
 """
@@ -8,6 +8,8 @@ import re
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = (".c", ".h", ".def", ".py", ".t")
 FILE, FUNCTION = 800, 80
+GENERATED = ("operators.md",)  # pages of docs/ that tables are written into
+WORDS = 30000  # most hand-written words of docs/*.md; test/prose.py checks it
 
 
 def sizes():
@@ -33,6 +35,18 @@ def functions(path):
             start = None
 
 
+def words():
+    """Hand-written words of docs/*.md: generated pages and code do not count."""
+    total = 0
+    for name in sorted(os.listdir(os.path.join(ROOT, "docs"))):
+        if not name.endswith(".md") or name in GENERATED:
+            continue
+        with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as f:
+            text = re.sub(r"^```.*?^```", "", f.read(), flags=re.S | re.M)
+        total += len(text.split())
+    return total
+
+
 def main():
     rows = sorted(sizes(), reverse=True)
     code = [r for r in rows if r[1].startswith("src/")]
@@ -53,6 +67,8 @@ def main():
     for folder, (count, lines) in sorted(totals.items()):
         print(f"{lines:7} {folder} ({count} files)")
     print(f"{sum(n for n, _ in code):7} src in all, {sum(n for n, _ in rows):7} with tests and tools")
+    print(f"{words():7} hand-written words in docs/*.md, of at most {WORDS}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -132,8 +132,21 @@ static int is_static(const StaticNames *a, const char *s, size_t n) {
   return 0;
 }
 
+/* True if the line declares or defines a function with external linkage: at column 0 a type, then
+ * the name before the first parenthesis. A macro call has the parenthesis after its first word. */
+static int is_exported(const char *line) {
+  static const char *const other[] = {"static ", "typedef ", "extern ", "return ", "else ", "#"};
+  size_t n = strcspn(line, "(=;{,\"\n"), word = 0;
+  for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+    if (starts(line, other[i])) return 0;
+  while (is_word(line[word])) word++;
+  if (!word || word == n || line[n] != '(' || !is_word(line[n - 1])) return 0;
+  return n < 5 || memcmp(line + n - 5, " main", 5) != 0;
+}
+
 /* Writes the line with names replaced, except in quotes and fields. */
 static void put_apart(Text *t, const StaticNames *a, const char *line, const char *end) {
+  if (is_exported(line)) puts_to(t, "static ");
   for (const char *s = line; s < end;) {
     size_t n = 0;
     if (*s == '"') {

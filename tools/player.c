@@ -264,7 +264,7 @@ static int answer(ChatSession *t) {
     t->stats.answered++;
     if (vocab_stops(&t->vocab, id)) break;
     size_t n = detok_put(&detok, &t->vocab, id, t->piece);
-    put_out(t->shown, stops_put(&t->stops, t->piece, n, t->shown));
+    put_out(t->shown, stop_strings_put(&t->stops, t->piece, n, t->shown));
     t->stats.end = now();
     t->full = t->n == t->context;
     if (t->stops.stopped || t->full) break;
@@ -275,7 +275,7 @@ static int answer(ChatSession *t) {
   }
   if (!t->stops.stopped) {
     size_t n = detok_end(&detok, &t->vocab, t->piece);
-    put_out(t->shown, stops_put(&t->stops, t->piece, n, t->shown));
+    put_out(t->shown, stop_strings_put(&t->stops, t->piece, n, t->shown));
   }
   if (!t->stops.stopped) put_out(t->shown, stops_end(&t->stops, t->shown));
   return bad;

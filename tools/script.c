@@ -1,139 +1,37 @@
-/* script.c: runtime of compiled language programs (docs/language.md): values.
+/* script.c: runtime of compiled language programs (docs/language.md): operations, calls, start.
  *
- * ingot contains the text of this file. The code that `ingot build PROGRAM.ch` generates follows
- * it: one C function per function of the program, tables of types, structs and source positions,
- * and script_main. Nothing is looked up or decoded at run time.
+ * ingot contains the text of script_all.c, which includes this file. The code that `ingot build
+ * PROGRAM.ch` generates follows it: one C function per function of the program, tables of types,
+ * structs and source positions, and script_main. Nothing is looked up or decoded at run time.
  *
- * A Value is a scalar or a reference to a counted Box. Functions borrow their arguments and return
- * a new reference, unless they say that they take an argument. Shared lists are copied before a
- * change. Errors are reported with the source position, as in `ingot run`, and end the program with
- * code 4. */
-#include <errno.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <sys/resource.h>
-
-/* In the order of kinds.def; only the kinds of compiled programs. */
-typedef enum Kind {
-  K_none, /* an uninitialized variable; any type */
-  K_null,
-  K_int,
-  K_float,
-  K_bool,
-  K_string,
-  K_array,
-  K_tuple,
-  K_struct,
-  K_fn,
-  K_tensor,
-  K_object
-} Kind;
-static const char *const kind_names[] = {"nothing", "null",  "integer", "float",  "boolean",
-                                         "string",  "array", "tuple",   "struct", "function"};
-
-typedef struct Box Box;
-typedef struct Chars Chars;
-typedef struct List List;
-typedef struct Fn Fn;
-typedef struct Value {
-  Kind kind;
-  union {
-    int64_t i; /* K_int, K_bool */
-    double f;
-    Box *box;
-    Chars *text;
-    List *list;
-    Fn *fn;
-    struct LazyTensor *lazy;
-    struct LangObject *thing;
-  } u;
-} Value;
-
-struct Box {
-  uint32_t refs;
-  Kind kind;
-  Box *next; /* next box to free */
-};
-
-struct Chars {
-  Box box;
-  size_t n;
-  char at[];
-};
-
-typedef struct Struct {
-  const char *name;
-  uint32_t n;
-  const char *const *field;
-} Struct;
-
-struct List {
-  Box box;
-  const Struct *of;
-  uint64_t n, room;
-  Value at[];
-};
-
-typedef struct ValueType ValueType;
-struct ValueType {
-  Kind kind;
-  const char *text;             /* for messages */
-  const ValueType *const *item; /* one for an array, all for a tuple */
-  uint32_t n;
-  const Struct *of;
-  int shaped; /* a tensor type with a shape */
-  uint32_t rank;
-  const int64_t *dim;      /* -1: unknown */
-  const char *const *name; /* names of extents; NULL: none */
-};
+ * SCRIPT_TENSORS is defined before: 1 if the program uses tensors, else 0.
+ *
+ * Values and their operations are those of src/lang. The functions here take their operands and
+ * handle numbers inline. Errors are reported with the source position, as in `ingot run`, and end
+ * the program with code 4. */
 
 /* A source position: FILE:LINE:COLUMN, and the line with a caret below it. */
 typedef struct Place {
   const char *where, *line;
 } Place;
 extern const Place script_place[];
+extern const uint32_t script_nplace;
+extern const uint64_t script_seed;
+extern const size_t script_arena; /* bytes */
+static void script_main(void);
 
-/* at: positions of the call and of its arguments. Takes the arguments. */
-typedef Value Code(Fn *self, Value *arg, const int *at);
-typedef struct Shape {
-  Code *code;
-  uint32_t params;
-  const ValueType *const *param; /* NULL: any type */
-  uint32_t with;                 /* number of captured variables */
-} Shape;
-struct Fn {
-  Box box;
-  const Shape *shape;
-  Fn *grad_of; /* the function that it is the gradient of; NULL: none */
-  Value with[];
-};
+static void write_out(void *user, const char *at, size_t n) {
+  fwrite(at, 1, n, stdout);
+  (void)user;
+}
 
-#define MOST_ELEMENTS ((uint64_t)1 << 28)
-enum { MOST_DEPTH = 6000, BAD_INPUT = 4, BAD_SYSTEM = 5 };
-
-static const Value null = {K_null, {0}};
+static const LangValue null = {.kind = KD_null};
 static const char *script_name = "program";
-
-/* ---- tensors and objects: script_tensor.c, or stubs in script_lib.c ---- */
-
-typedef struct Shown Shown; /* a growing string */
-typedef struct Sizes Sizes; /* values of the named extents of a call */
-static const char *more_kind(Value d);
-static void more_release(Box *b); /* releases its contents, not its own memory */
-static void more_show(Shown *t, Value d, int at);
-/* These return whether they handled the operands; only then *out is set and the operands are
- * taken. */
-static int more_binary(char sign, Value x, Value y, int at, Value *out);
-static int more_negate(Value x, int at, Value *out);
-static int more_index(Value v, Value i, int at, int where, Value *out); /* takes only i */
-static int more_call(Value f, Value *arg, uint32_t n, const int *at, Value *out);
-static int more_method(Value on, const char *name, Value *arg, uint32_t n, const int *at,
-                       Value *out);
-static int more_equal(Value x, Value y, int at, int *same);
-/* Converts a tensor of one element to a number and returns 1, unless a gradient needs it. */
-static int more_number(Value *d);
-static int fits_element(Value d, double f); /* value of a tensor of one element */
-static int more_becomes(Value *d, const ValueType *to, int at);
+static const Output output = {write_out, NULL};
+static SymbolSizes sizes_of_files;
+static Eval eval = {.o = &output, .serial = 1, .sizes = &sizes_of_files};
+static Ast *nodes; /* by source position */
+static void *arena_memory;
 
 /* ---- errors ---- */
 
@@ -145,539 +43,493 @@ static _Noreturn void script_fail(int at, const char *fmt, ...) {
   vfprintf(stderr, fmt, args);
   va_end(args);
   fprintf(stderr, "%s\n", script_place[at].line);
-  exit(BAD_INPUT);
+  exit(ERR_input);
 }
 
-static _Noreturn void no_memory(void) {
-  fflush(stdout);
-  fprintf(stderr, "%s: out of memory\n", script_name);
-  exit(BAD_SYSTEM);
+_Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...) {
+  char text[4096];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  script_fail(at ? at->place : 0, "%s", text);
+  (void)ev;
 }
 
-static const char *kind_of(Value d) {
-  if (d.kind > K_fn) return more_kind(d);
-  return d.kind == K_struct ? d.u.list->of->name : kind_names[d.kind];
+static Ast *node_of(int at, const char *builtin) {
+  nodes[at].place = at;
+  nodes[at].builtin = builtin;
+  return &nodes[at];
 }
 
-/* ---- memory ---- */
-
-static void *box_new(Kind kind, size_t bytes) {
-  Box *b = calloc(1, bytes);
-  if (!b) no_memory();
-  b->refs = 1;
-  b->kind = kind;
-  return b;
+const char *builtin_name(const Eval *ev) {
+  return ev->at && ev->at->builtin ? ev->at->builtin : "operator";
 }
 
-static inline Value share(Value d) {
-  if (d.kind >= K_string) d.u.box->refs++;
+/* A compiled program may open files, but save never replaces the executable. */
+void eval_check_file(Eval *ev, const char *path) {
+  static const char self[] = "/proc/self/exe";
+  static bool known;
+  if (!known && !access(self, R_OK)) file_read(ev->c, self);
+  known = true;
+  (void)path;
+}
+
+/* Nothing must outlive the process. */
+void guard_enter(const Ctx *c) {
+  (void)c;
+}
+void guard_leave(const Ctx *c) {
+  (void)c;
+}
+void guard_put(const Ctx *c, const char *path, long pid) {
+  (void)c, (void)path, (void)pid;
+}
+void guard_drop(const Ctx *c, const char *path, long pid) {
+  (void)c, (void)path, (void)pid;
+}
+
+/* ---- values ---- */
+
+/* gcc inlines less in large files, so the functions that handle numbers ask for it. */
+#define FAST inline __attribute__((always_inline))
+
+static FAST LangValue share(LangValue d) {
+  if (d.kind >= KD_string) d.u.box->refs++;
   return d;
 }
 
-static void let_go(Value d, Box **waiting) {
-  if (d.kind < K_string || --d.u.box->refs) return;
-  d.u.box->next = *waiting;
-  *waiting = d.u.box;
-}
-
-/* Nested lists may be deep: they are freed through a chain, without recursion. */
-static void free_box(Box *b) {
-  Box *waiting = NULL;
-  for (;;) {
-    if (b->kind >= K_array && b->kind <= K_struct)
-      for (uint64_t i = 0; i < ((List *)b)->n; i++) let_go(((List *)b)->at[i], &waiting);
-    if (b->kind == K_fn)
-      for (uint32_t i = 0; i < ((Fn *)b)->shape->with; i++) let_go(((Fn *)b)->with[i], &waiting);
-    if (b->kind == K_fn && ((Fn *)b)->grad_of)
-      let_go((Value){K_fn, {.fn = ((Fn *)b)->grad_of}}, &waiting);
-    if (b->kind > K_fn || b->kind == K_none) more_release(b);
-    free(b);
-    if (!(b = waiting)) return;
-    waiting = b->next;
-  }
-}
-
-static inline void drop(Value d) {
-  if (d.kind >= K_string && !--d.u.box->refs) free_box(d.u.box);
+static FAST void drop(LangValue d) {
+  if (d.kind < KD_string) return;
+  if (d.u.box->refs > 1)
+    d.u.box->refs--;
+  else
+    heap_drop(&eval, d.u.box);
 }
 
 /* Assigns d to the variable and takes it. */
-static inline void set(Value *to, Value d) {
-  Value old = *to;
+static FAST void set(LangValue *to, LangValue d) {
+  LangValue old = *to;
   *to = d;
   drop(old);
 }
 
-static inline void forget(Value *d) {
-  set(d, (Value){K_none, {0}});
+static FAST void forget(LangValue *d) {
+  set(d, (LangValue){.kind = KD_none});
 }
 
-static inline Value of_int(int64_t i) {
-  return (Value){K_int, {.i = i}};
+static FAST LangValue of_int(int64_t i) {
+  return (LangValue){KD_int, .u = {.i = i}};
 }
-static inline Value of_float(double f) {
-  return (Value){K_float, {.f = f}};
+static FAST LangValue of_float(double f) {
+  return (LangValue){KD_float, .u = {.f = f}};
 }
-static inline Value of_bool(int b) {
-  return (Value){K_bool, {.i = b}};
-}
-
-static void not_too_many(uint64_t n, int at) {
-  if (n > MOST_ELEMENTS)
-    script_fail(at, "a value of %llu elements: the limit is %llu", (unsigned long long)n,
-                (unsigned long long)MOST_ELEMENTS);
+static FAST LangValue of_bool(bool b) {
+  return (LangValue){KD_bool, .u = {.i = b}};
 }
 
-static Value of_text(const char *s, size_t n) {
-  Chars *t = box_new(K_string, sizeof *t + n + 1);
-  t->n = n;
-  if (n) memcpy(t->at, s, n);
-  return (Value){K_string, {.text = t}};
-}
-
-static Value of_list(Kind kind, uint64_t n) {
-  List *l = box_new(kind, sizeof *l + (size_t)n * sizeof *l->at);
-  l->n = l->room = n;
-  for (uint64_t i = 0; i < n; i++) l->at[i] = null;
-  return (Value){kind, {.list = l}};
-}
-
-static Value of_struct(const Struct *of) {
-  Value d = of_list(K_struct, of->n);
+static LangValue of_struct(const StructInfo *of) {
+  LangValue d = value_list(&eval, KD_struct, of->n);
   d.u.list->of = of;
   return d;
 }
 
-static Fn *fn_new(const Shape *shape) {
-  Fn *f = box_new(K_fn, sizeof *f + shape->with * sizeof *f->with);
-  f->shape = shape;
+static ClosureObj *fn_new(LangFn *fn) {
+  ClosureObj *f = heap_new(&eval, KD_fn, sizeof *f + fn->with * sizeof *f->with);
+  f->fn = fn;
+  f->n = fn->with;
   return f;
 }
 
-/* The list of *d, copied if it is shared. */
-static List *own(Value *d) {
-  List *l = d->u.list;
-  if (l->box.refs == 1) return l;
-  Value copy = of_list(d->kind, l->n);
-  copy.u.list->of = l->of;
-  for (uint64_t i = 0; i < l->n; i++) copy.u.list->at[i] = share(l->at[i]);
-  set(d, copy);
-  return copy.u.list;
-}
-
-/* ---- printing ---- */
-
-struct Shown {
-  char *at;
-  size_t n, room;
-};
-
-static void put(Shown *t, const char *s, size_t n) {
-  if (t->n + n > t->room) {
-    t->room = (t->n + n) * 2 + 64;
-    t->at = realloc(t->at, t->room);
-    if (!t->at) no_memory();
-  }
-  if (n) memcpy(t->at + t->n, s, n);
-  t->n += n;
-}
-
-static void puts_to(Shown *t, const char *s) {
-  put(t, s, strlen(s));
-}
-
-static void put_value(Shown *t, Value d, int depth, int at);
-
-static void put_list(Shown *t, const List *l, const char *open, const char *close, int depth,
-                     int at) {
-  if (depth > MOST_DEPTH) script_fail(at, "arrays are nested too deeply to show");
-  puts_to(t, open);
-  for (uint64_t i = 0; i < l->n; i++) {
-    if (i) puts_to(t, ", ");
-    if (l->of) puts_to(t, l->of->field[i]), puts_to(t, ": ");
-    put_value(t, l->at[i], depth + 1, at);
-  }
-  puts_to(t, close);
-}
-
-static void put_value(Shown *t, Value d, int depth, int at) {
-  char text[NUMBER_ROOM];
-  switch (d.kind) {
-  case K_int: put(t, text, (size_t)sprintf(text, "%lld", (long long)d.u.i)); return;
-  case K_float: put(t, text, (size_t)number_text(text, d.u.f, 0, 0)); return;
-  case K_bool: puts_to(t, d.u.i ? "true" : "false"); return;
-  case K_string: put(t, d.u.text->at, d.u.text->n); return;
-  case K_array: put_list(t, d.u.list, "[", "]", depth, at); return;
-  case K_tuple: put_list(t, d.u.list, "(", ")", depth, at); return;
-  case K_struct:
-    puts_to(t, d.u.list->of->name);
-    put_list(t, d.u.list, " { ", " }", depth, at);
-    return;
-  case K_fn: puts_to(t, "<function>"); return;
-  case K_tensor:
-  case K_object: more_show(t, d, at); return;
-  default: puts_to(t, "null");
-  }
-}
-
-/* ---- truth and equality ---- */
-
-static int equal(Value x, Value y, int depth, int at) {
-  if (x.kind == K_int && y.kind == K_float) return (double)x.u.i == y.u.f;
-  if (x.kind == K_float && y.kind == K_int) return x.u.f == (double)y.u.i;
-  int same;
-  if ((x.kind == K_tensor || y.kind == K_tensor) && more_equal(x, y, at, &same)) return same;
-  if (x.kind != y.kind) return 0;
-  switch (x.kind) {
-  case K_null: return 1;
-  case K_int:
-  case K_bool: return x.u.i == y.u.i;
-  case K_float: return x.u.f == y.u.f;
-  case K_string:
-    return x.u.text->n == y.u.text->n && !memcmp(x.u.text->at, y.u.text->at, x.u.text->n);
-  case K_array:
-  case K_tuple:
-  case K_struct: {
-    const List *p = x.u.list, *q = y.u.list;
-    if (p->of != q->of) return 0;
-    if (depth > MOST_DEPTH) script_fail(at, "arrays are nested too deeply to compare");
-    if (p == q) return 1;
-    if (p->n != q->n) return 0;
-    for (uint64_t i = 0; i < p->n; i++)
-      if (!equal(p->at[i], q->at[i], depth + 1, at)) return 0;
-    return 1;
-  }
-  default: return 0;
-  }
-}
-
-static inline int is_true(Value d) {
-  switch (d.kind) {
-  case K_none:
-  case K_null: return 0;
-  case K_int:
-  case K_bool: return d.u.i != 0;
-  case K_float: return d.u.f != 0;
-  default: return 1;
-  }
-}
-
 /* Truth of a condition; takes it. */
-static inline int holds(Value d) {
-  int yes = is_true(d);
+static FAST bool holds(LangValue d) {
+  if (d.kind == KD_bool) return d.u.i != 0;
+  bool yes = value_is_true(&d);
   drop(d);
   return yes;
 }
 
-static inline int is_number(Value d) {
-  return d.kind == K_int || d.kind == K_float;
-}
-
-static inline double number(Value d) {
-  return d.kind == K_int ? (double)d.u.i : d.u.f;
-}
-
-static int64_t truncated(double x) {
-  if (isnan(x)) return 0;
-  if (x >= 0x1p63) return INT64_MAX;
-  if (x < -0x1p63) return INT64_MIN;
-  return (int64_t)x;
-}
-
 /* ---- operators; all take their operands ---- */
 
-static _Noreturn void cannot(const char *verb, Value x, Value y, int at) {
-  script_fail(at, "Cannot %s %s and %s", verb, kind_of(x), kind_of(y));
+static FAST bool is_number(LangValue d) {
+  return d.kind == KD_int || d.kind == KD_float;
 }
 
-#define ARITHMETIC(name, sign, verb)                                                               \
-  static inline Value do_##name(Value x, Value y, int at) {                                        \
-    if (x.kind == K_int && y.kind == K_int)                                                        \
-      return of_int((int64_t)((uint64_t)x.u.i sign(uint64_t) y.u.i));                              \
-    if (is_number(x) && is_number(y)) return of_float(number(x) sign number(y));                   \
-    Value out;                                                                                     \
-    if (more_binary(*#sign, x, y, at, &out)) return out;                                           \
-    OTHERWISE_##name cannot(verb, x, y, at);                                                       \
-  }
-#define COMPARISON(name, sign, as)                                                                 \
-  static inline Value do_##name(Value x, Value y, int at) {                                        \
-    if (x.kind == K_int && y.kind == K_int) return of_bool(x.u.i sign y.u.i);                      \
-    if (is_number(x) && is_number(y)) return of_bool(number(x) sign number(y));                    \
-    Value out;                                                                                     \
-    if (more_binary(as, x, y, at, &out)) return out;                                               \
-    cannot("compare", x, y, at);                                                                   \
-  }
-#define OTHERWISE_add                                                                              \
-  if (x.kind == y.kind && (x.kind == K_string || x.kind == K_array)) return joined(x, y, at);
-#define OTHERWISE_sub
-#define OTHERWISE_mul
+static FAST double number(LangValue d) {
+  return d.kind == KD_int ? (double)d.u.i : d.u.f;
+}
 
-static Value joined(Value x, Value y, int at) {
-  Value d;
-  if (x.kind == K_string) {
-    size_t n = x.u.text->n, more = y.u.text->n;
-    if (n + more > MOST_ELEMENTS) script_fail(at, "the string becomes too long");
-    d = of_text(NULL, 0);
-    d.u.text = realloc(d.u.text, sizeof *d.u.text + n + more + 1);
-    if (!d.u.text) no_memory();
-    memcpy(d.u.text->at, x.u.text->at, n);
-    memcpy(d.u.text->at + n, y.u.text->at, more);
-    d.u.text->n = n + more;
-  } else {
-    uint64_t n = x.u.list->n, more = y.u.list->n;
-    not_too_many(n + more, at);
-    d = of_list(K_array, n + more);
-    for (uint64_t i = 0; i < n; i++) d.u.list->at[i] = share(x.u.list->at[i]);
-    for (uint64_t i = 0; i < more; i++) d.u.list->at[n + i] = share(y.u.list->at[i]);
-  }
-  drop(x);
-  drop(y);
+static const LangType type_of_int = {KD_int, .text = "integer"};
+static const LangType type_of_float = {KD_float, .text = "float"};
+static const LangType type_of_bool = {KD_bool, .text = "boolean"};
+
+/* Takes d. */
+static __attribute__((noinline)) LangValue as_type(LangValue d, const LangType *t, int at) {
+  if (d.kind != t->kind) value_convert(&eval, node_of(at, NULL), &d, t);
   return d;
 }
 
-ARITHMETIC(add, +, "add")
-ARITHMETIC(sub, -, "subtract")
-ARITHMETIC(mul, *, "multiply")
-COMPARISON(lt, <, '<')
-COMPARISON(le, <=, 'l')
-COMPARISON(gt, >, '>')
-COMPARISON(ge, >=, 'g')
-
-static inline Value do_div(Value x, Value y, int at) {
-  Value out;
-  if (!is_number(x) || !is_number(y)) {
-    if (more_binary('/', x, y, at, &out)) return out;
-    cannot("divide", x, y, at);
-  }
-  if (number(y) == 0) script_fail(at, "Division by zero");
-  if (x.kind == K_float || y.kind == K_float) return of_float(number(x) / number(y));
-  return of_int(y.u.i == -1 ? (int64_t)(0 - (uint64_t)x.u.i)
-                            : x.u.i / y.u.i); /* avoids the overflow trap */
-}
-
-static inline Value do_mod(Value x, Value y, int at) {
-  if (x.kind != K_int || y.kind != K_int) cannot("modulo", x, y, at);
-  if (!y.u.i) script_fail(at, "Modulo by zero");
-  return of_int(y.u.i == -1 ? 0 : x.u.i % y.u.i);
-}
-
-static inline Value do_at(Value x, Value y, int at) {
-  Value out;
-  if (more_binary('@', x, y, at, &out)) return out;
-  cannot("multiply", x, y, at);
-}
-
-static inline Value do_eq(Value x, Value y, int at) {
-  Value out;
-  if (more_binary('=', x, y, at, &out)) return out;
-  int same = equal(x, y, 0, at);
+/* Operands of any kind. do_NAME_int and do_NAME_float are for operands of this static type: then
+ * the C compiler knows the kind of the result, and drops later tests of it. */
+static __attribute__((noinline)) LangValue binary(Tok op, LangValue x, LangValue y, int at) {
+  Ast *n = node_of(at, NULL);
+  n->op = op;
+  LangValue r = value_binary(&eval, n, &x, &y);
   drop(x);
   drop(y);
-  return of_bool(same);
+  return r;
 }
 
-static inline Value do_ne(Value x, Value y, int at) {
-  Value out;
-  if (more_binary('!', x, y, at, &out)) return out;
-  return of_bool(!do_eq(x, y, at).u.i);
+#define ARITHMETIC(name, sign)                                                                     \
+  static FAST LangValue do_##name(LangValue x, LangValue y, int at) {                              \
+    if (x.kind == KD_int && y.kind == KD_int)                                                      \
+      return of_int((int64_t)((uint64_t)x.u.i sign(uint64_t) y.u.i));                              \
+    if (is_number(x) && is_number(y)) return of_float(number(x) sign number(y));                   \
+    return binary(TOK_##name, x, y, at);                                                           \
+  }                                                                                                \
+  static FAST LangValue do_##name##_int(LangValue x, LangValue y, int at) {                        \
+    if (x.kind == KD_int && y.kind == KD_int)                                                      \
+      return of_int((int64_t)((uint64_t)x.u.i sign(uint64_t) y.u.i));                              \
+    return of_int(as_type(binary(TOK_##name, x, y, at), &type_of_int, at).u.i);                    \
+  }                                                                                                \
+  static FAST LangValue do_##name##_float(LangValue x, LangValue y, int at) {                      \
+    if (x.kind == KD_float && y.kind == KD_float) return of_float(x.u.f sign y.u.f);               \
+    return of_float(as_type(binary(TOK_##name, x, y, at), &type_of_float, at).u.f);                \
+  }
+#define COMPARISON(name, sign)                                                                     \
+  static FAST LangValue do_##name(LangValue x, LangValue y, int at) {                              \
+    if (x.kind == KD_int && y.kind == KD_int) return of_bool(x.u.i sign y.u.i);                    \
+    if (is_number(x) && is_number(y)) return of_bool(number(x) sign number(y));                    \
+    return binary(TOK_##name, x, y, at);                                                           \
+  }                                                                                                \
+  static FAST LangValue do_##name##_int(LangValue x, LangValue y, int at) {                        \
+    if (x.kind == KD_int && y.kind == KD_int) return of_bool(x.u.i sign y.u.i);                    \
+    return of_bool(holds(binary(TOK_##name, x, y, at)));                                           \
+  }                                                                                                \
+  static FAST LangValue do_##name##_float(LangValue x, LangValue y, int at) {                      \
+    if (x.kind == KD_float && y.kind == KD_float) return of_bool(x.u.f sign y.u.f);                \
+    return of_bool(holds(binary(TOK_##name, x, y, at)));                                           \
+  }
+ARITHMETIC(add, +)
+ARITHMETIC(sub, -)
+ARITHMETIC(mul, *)
+COMPARISON(lt, <)
+COMPARISON(le, <=)
+COMPARISON(gt, >)
+COMPARISON(ge, >=)
+COMPARISON(eq, ==)
+COMPARISON(ne, !=)
+
+static FAST LangValue do_div(LangValue x, LangValue y, int at) {
+  if (is_number(x) && y.kind == KD_float && y.u.f != 0) return of_float(number(x) / y.u.f);
+  return binary(TOK_div, x, y, at);
+}
+static FAST LangValue do_div_int(LangValue x, LangValue y, int at) {
+  if (x.kind == KD_int && y.kind == KD_int && y.u.i > 0) return of_int(x.u.i / y.u.i);
+  return of_int(as_type(binary(TOK_div, x, y, at), &type_of_int, at).u.i);
+}
+static FAST LangValue do_div_float(LangValue x, LangValue y, int at) {
+  if (x.kind == KD_float && y.kind == KD_float && y.u.f != 0) return of_float(x.u.f / y.u.f);
+  return of_float(as_type(binary(TOK_div, x, y, at), &type_of_float, at).u.f);
 }
 
-static inline Value do_neg(Value x, int at) {
-  if (x.kind == K_int) return of_int((int64_t)(0 - (uint64_t)x.u.i));
-  if (x.kind == K_float) return of_float(-x.u.f);
-  Value out;
-  if (more_negate(x, at, &out)) return out;
-  script_fail(at, "Cannot negate %s", kind_of(x));
+static FAST LangValue do_mod(LangValue x, LangValue y, int at) {
+  return binary(TOK_mod, x, y, at);
+}
+static FAST LangValue do_mod_int(LangValue x, LangValue y, int at) {
+  if (x.kind == KD_int && y.kind == KD_int && y.u.i > 0) return of_int(x.u.i % y.u.i);
+  return of_int(as_type(binary(TOK_mod, x, y, at), &type_of_int, at).u.i);
 }
 
-static Value cast(Value x, Kind to, const char *name, int at) {
-  if (x.kind == K_tensor && more_number(&x) && to == K_float) return x;
-  if (!is_number(x) && x.kind != K_bool) script_fail(at, "Cannot cast %s to %s", kind_of(x), name);
-  double f = x.kind == K_float ? x.u.f : (double)x.u.i;
-  if (to == K_bool) return of_bool(f != 0);
-  if (to == K_float) return of_float(f);
-  return of_int(x.kind == K_float ? truncated(f) : x.u.i);
+static FAST LangValue do_at(LangValue x, LangValue y, int at) {
+  return binary(TOK_at, x, y, at);
+}
+
+static FAST LangValue do_neg(LangValue x, int at) {
+  LangValue r = value_negate(&eval, node_of(at, NULL), &x);
+  drop(x);
+  return r;
+}
+
+static FAST LangValue cast(LangValue x, const char *to, int at) {
+  return value_cast(&eval, node_of(at, NULL), x, to);
 }
 
 /* ---- lists ---- */
 
-/* A bound of a range; takes it. */
-static int64_t bound(Value d, int at) {
-  if (d.kind == K_float) return truncated(d.u.f);
-  if (d.kind != K_int) script_fail(at, "a range goes from number to number, got %s", kind_of(d));
-  return d.u.i;
+static FAST int64_t bound(LangValue d, int at) {
+  return d.kind == KD_int ? d.u.i : value_bound(&eval, node_of(at, NULL), &d);
 }
 
-static int64_t upto(int64_t end, int at) {
-  if (end == INT64_MAX) script_fail(at, "the range is too long");
-  return end + 1;
+static FAST int64_t upto(int64_t end, int at) {
+  return value_upto(&eval, node_of(at, NULL), end);
 }
 
-static Value range(int64_t from, int64_t end, int at) {
-  uint64_t n = end > from ? (uint64_t)end - (uint64_t)from : 0;
-  not_too_many(n, at);
-  Value d = of_list(K_array, n);
-  for (uint64_t i = 0; i < n; i++) d.u.list->at[i] = of_int(from + (int64_t)i);
-  return d;
+static FAST LangValue range(int64_t from, int64_t end, int at) {
+  return value_range(&eval, node_of(at, NULL), from, end);
 }
 
-/* Takes both. */
-static Value repeat(Value v, Value times, int at) {
-  if (!is_number(times)) script_fail(at, "operator() takes a number here, got %s", kind_of(times));
-  double k = number(times) >= 0x1p62 ? 0x1p62 : number(times);
-  uint64_t n = k > 0 ? (uint64_t)k : 0;
-  not_too_many(n, at);
-  Value d = of_list(K_array, n);
-  for (uint64_t i = 0; i < n; i++) d.u.list->at[i] = share(v);
-  drop(v);
-  return d;
+static FAST LangValue repeat(LangValue d, LangValue times, int at) {
+  return value_repeat(&eval, node_of(at, NULL), d, &times);
 }
 
-/* From the first to the last element of the index, clipped. */
-static Value slice(const List *l, const List *index, int where) {
-  int64_t from = 0, to = 0;
-  if (index->n) {
-    Value a = index->at[0], b = index->at[index->n - 1];
-    if (a.kind != K_int || b.kind != K_int)
-      script_fail(where, "Index must be an integer or range, got an array of %s", kind_of(a));
-    from = a.u.i < 0 ? 0 : a.u.i;
-    to = b.u.i < (int64_t)l->n ? b.u.i + 1 : (int64_t)l->n;
-  }
-  uint64_t n = to > from ? (uint64_t)(to - from) : 0;
-  Value d = of_list(K_array, n);
-  for (uint64_t i = 0; i < n; i++) d.u.list->at[i] = share(l->at[from + (int64_t)i]);
-  return d;
+/* A node at the position `at` whose index is at `where`. */
+static Ast *node_of_index(int at, int where) {
+  Ast *n = node_of(at, NULL);
+  n->b = node_of(where, NULL);
+  return n;
 }
 
-/* at: the expression, where: the index. Takes the index. */
-static inline Value at_index(Value v, Value i, int at, int where) {
-  Value out;
-  if (v.kind != K_array) {
-    if (more_index(v, i, at, where, &out)) return out;
-    script_fail(at, "Cannot index into %s", kind_of(v));
-  }
-  const List *l = v.u.list;
-  if (i.kind == K_array) {
-    Value d = slice(l, i.u.list, where);
-    drop(i);
-    return d;
-  }
-  if (i.kind != K_int) script_fail(where, "Index must be an integer or range, got %s", kind_of(i));
-  int64_t k = i.u.i < 0 ? i.u.i + (int64_t)l->n : i.u.i;
-  if (k < 0 || (uint64_t)k >= l->n)
-    script_fail(where, "Index out of bounds: %lld", (long long)i.u.i);
-  return share(l->at[k]);
+/* Takes the index. */
+static FAST LangValue at_index(LangValue v, LangValue i, int at, int where) {
+  if (v.kind == KD_array && i.kind == KD_int && (uint64_t)i.u.i < v.u.list->n)
+    return share(v.u.list->at[i.u.i]);
+  LangValue r = value_index(&eval, node_of_index(at, where), &v, &i);
+  drop(i);
+  return r;
 }
 
-/* Takes v. */
-static Value item(Value v, int64_t i, int at) {
-  if (v.kind != K_tuple && v.kind != K_array)
-    script_fail(at, "Cannot index type %s with tuple index syntax", kind_of(v));
-  if ((uint64_t)i >= v.u.list->n)
-    script_fail(at, "Tuple index out of bounds: index %lld on tuple of length %llu", (long long)i,
-                (unsigned long long)v.u.list->n);
-  Value d = share(v.u.list->at[i]);
-  drop(v);
-  return d;
+static FAST LangValue *place_element(LangValue *in, LangValue i, int at, int where) {
+  if (in->kind == KD_array && in->u.list->box.refs == 1 && i.kind == KD_int &&
+      (uint64_t)i.u.i < in->u.list->n)
+    return &in->u.list->at[i.u.i];
+  return value_element(&eval, node_of_index(at, where), in, &i);
 }
 
-static Value *field_of(Value v, const char *name) {
-  if (v.kind != K_struct) return NULL;
-  for (uint32_t i = 0; i < v.u.list->of->n; i++)
+static FAST LangValue item(LangValue v, int64_t i, int at) {
+  return value_item(&eval, node_of(at, NULL), v, i);
+}
+
+static LangValue push(LangValue *to, LangValue x, int at) {
+  return value_push(&eval, node_of(at, "push"), to, x);
+}
+
+static LangValue pop(LangValue *from, int at) {
+  return value_pop(&eval, node_of(at, "pop"), from);
+}
+
+/* ---- structs ---- */
+
+static LangValue *field_of(LangValue v, const char *name) {
+  if (v.kind != KD_struct) return NULL;
+  for (u32 i = 0; i < v.u.list->of->n; i++)
     if (!strcmp(v.u.list->of->field[i], name)) return &v.u.list->at[i];
   return NULL;
 }
 
+static LangValue *field_that_is(LangValue v, const char *name, int at) {
+  LangValue *f = field_of(v, name);
+  if (!f) script_fail(at, "%s has no field '%s'", value_kind_name(&v), name);
+  return f;
+}
+
 /* Takes v. */
-static Value member(Value v, const char *name, int at) {
-  const Value *f = field_of(v, name);
-  if (!f) script_fail(at, "%s has no field '%s'", kind_of(v), name);
-  Value d = share(*f);
+static LangValue member(LangValue v, const char *name, int at) {
+  LangValue d = share(*field_that_is(v, name, at));
   drop(v);
   return d;
 }
 
-/* ---- elements of variables ---- */
-
-static Value *place_element(Value *in, Value i, int at, int where) {
-  if (in->kind != K_array) script_fail(at, "Cannot index into %s", kind_of(*in));
-  List *l = own(in);
-  if (!is_number(i)) script_fail(where, "Index must be an integer or range, got %s", kind_of(i));
-  double f = i.kind == K_int ? 0 : trunc(i.u.f);
-  int64_t k = i.kind == K_int ? i.u.i : fabs(f) < 9e18 ? (int64_t)f : -1;
-  if (k < 0 || (uint64_t)k >= l->n)
-    script_fail(where, "Index %lld out of bounds (len=%llu)", (long long)k,
-                (unsigned long long)l->n);
-  return &l->at[k];
-}
-
-static Value *place_field(Value *in, const char *name, int at) {
-  if (!field_of(*in, name)) script_fail(at, "%s has no field '%s'", kind_of(*in), name);
-  own(in);
+static LangValue *place_field(LangValue *in, const char *name, int at) {
+  field_that_is(*in, name, at);
+  list_make_unique(&eval, in);
   return field_of(*in, name);
 }
 
-/* Checks that the variable is initialized. */
-static inline Value *held(Value *d, const char *name, int at) {
-  if (!d || d->kind == K_none) script_fail(at, "Undefined variable: %s", name);
+/* ---- variables ---- */
+
+static FAST LangValue *held(LangValue *d, const char *name, int at) {
+  if (!d || d->kind == KD_none) script_fail(at, "Undefined variable: %s", name);
   return d;
 }
 
-static inline Value *assigned(Value *d, const char *name, int at) {
-  if (!d || d->kind == K_none) script_fail(at, "Cannot assign to undefined variable: %s", name);
+/* The value of a variable whose static type is a number or a boolean. */
+static FAST LangValue int_in(LangValue *d, const char *name, int at) {
+  if (d->kind == KD_int) return of_int(d->u.i);
+  return of_int(as_type(share(*held(d, name, at)), &type_of_int, at).u.i);
+}
+static FAST LangValue float_in(LangValue *d, const char *name, int at) {
+  if (d->kind == KD_float) return of_float(d->u.f);
+  return of_float(as_type(share(*held(d, name, at)), &type_of_float, at).u.f);
+}
+static FAST LangValue bool_in(LangValue *d, const char *name, int at) {
+  if (d->kind == KD_bool) return of_bool(d->u.i != 0);
+  return of_bool(as_type(share(*held(d, name, at)), &type_of_bool, at).u.i != 0);
+}
+
+static FAST LangValue *assigned(LangValue *d, const char *name, int at) {
+  if (!d || d->kind == KD_none) script_fail(at, "Cannot assign to undefined variable: %s", name);
   return d;
 }
 
-/* ---- types ---- */
+static FAST void becomes(LangValue *d, const LangType *to, int at) {
+  if (d->kind != to->kind || value_is_boxed(d)) value_convert(&eval, node_of(at, NULL), d, to);
+}
 
-static void becomes(Value *d, const ValueType *to, int at) {
-  if (to->kind == K_none) return;
-  if (to->kind == K_tensor && more_becomes(d, to, at)) return;
-  if (to->kind == K_float && d->kind == K_tensor && more_number(d)) return;
-  if (to->kind == K_float && d->kind == K_int) *d = of_float((double)d->u.i);
-  if (d->kind != to->kind || (to->kind == K_tuple && d->u.list->n != to->n) ||
-      (to->kind == K_struct && d->u.list->of != to->of))
-    script_fail(at, "expected %s, found %s", to->text, kind_of(*d));
-  if (to->kind != K_array && to->kind != K_tuple) return;
-  for (uint64_t i = 0; i < d->u.list->n; i++) {
-    const ValueType *t = to->item[to->kind == K_tuple ? i : 0];
-    Value *x = &d->u.list->at[i];
-    int ready = t->kind == K_none || (t->kind == x->kind && t->kind < K_array);
-    if (!ready) becomes(&own(d)->at[i], t, at);
-  }
+/* ---- patterns ---- */
+
+static FAST bool fits_int(LangValue d, int64_t i) {
+  return d.kind == KD_int && d.u.i == i;
+}
+static FAST bool fits_float(LangValue d, double f) {
+  if (d.kind == KD_tensor)
+    return d.u.lazy->n == 1 && fabs(lazy_data(&eval, d.u.lazy)[0] - f) < 0x1p-52;
+  return d.kind == KD_float && fabs(d.u.f - f) < 0x1p-52;
+}
+static FAST bool fits_bool(LangValue d, bool b) {
+  return d.kind == KD_bool && d.u.i == b;
+}
+static FAST bool fits_text(LangValue d, LangValue s) {
+  return d.kind == KD_string && value_equal(&eval, &d, &s);
 }
 
 /* ---- calls ---- */
 
+static const char *stack_base;
+static int64_t stack_max;
+
+/* Calls an object or a gradient. Takes the arguments. */
+static LangValue call_other(LangValue f, LangValue *arg, u32 n, int at) {
+  Ast *node = node_of(at, NULL);
+  if (f.kind == KD_fn) return call_grad(&eval, node, f.u.fn->grad_of, arg, n);
+  if (f.kind != KD_object)
+    script_fail(at, "Cannot call non-function value: %s", value_kind_name(&f));
+  node->a = node;
+  LangValue d = object_call(&eval, node, f.u.thing, arg, n);
+  for (u32 i = 0; i < n; i++) drop(arg[i]);
+  return d;
+}
+
 /* Takes f and the arguments. at: positions of the call and of the arguments. */
-static Value call(Value f, Value *arg, uint32_t n, const int *at);
+static FAST LangValue call(LangValue f, LangValue *arg, u32 n, const int *at) {
+  const char here = 0;
+  LangValue d;
+  if (f.kind != KD_fn || f.u.fn->grad_of) {
+    d = call_other(f, arg, n, at[0]);
+    drop(f);
+    return d;
+  }
+  const LangFn *s = f.u.fn->fn;
+  SymbolSizes own, *outer = eval.sizes;
+  if (n != s->params)
+    script_fail(at[0], "Wrong number of arguments: expected %u, got %u", s->params, n);
+  /* negative if the call is inlined into main's frame */
+  if (stack_base - &here > stack_max) script_fail(at[0], "calls are nested too deeply");
+  if (SCRIPT_TENSORS) {
+    own.n = 0;
+    eval.sizes = &own;
+  }
+  for (u32 i = 0; i < n; i++)
+    if (s->param[i]) becomes(&arg[i], s->param[i], at[1 + i]);
+  d = s->code(f.u.fn, arg, at);
+  eval.sizes = outer;
+  drop(f);
+  return d;
+}
+
+LangValue call_fn(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n) {
+  enum { FEW = 64 };
+  int place[FEW + 1];
+  if (n > FEW) eval_fail(ev, at, "a gradient of a function with more than %d arguments", FEW);
+  for (u32 i = 0; i <= n; i++) place[i] = at->place;
+  return call(share((LangValue){KD_fn, .u = {.fn = f}}), arg, n, place);
+}
 
 /* Calls on.name(...): a field that holds a function, or a method of an object. */
-static Value call_method(Value on, const char *name, Value *arg, uint32_t n, const int *at,
-                         int where) {
-  Value out;
-  const Value *f = field_of(on, name);
+static LangValue call_method(LangValue on, const char *name, LangValue *arg, u32 n, const int *at,
+                             int where) {
+  LangValue out;
+  const LangValue *f = field_of(on, name);
   if (f) {
     out = call(share(*f), arg, n, at);
-  } else if (!more_method(on, name, arg, n, at, &out)) {
-    script_fail(where, "%s has no functions of its own: it is an argument of others", kind_of(on));
+  } else {
+    Ast *node = node_of(at[0], NULL);
+    node->a = node_of(where, NULL);
+    out = object_method(&eval, node, &on, name, arg, n);
+    for (u32 i = 0; i < n; i++) drop(arg[i]);
   }
   drop(on);
   return out;
 }
 
-/* ---- patterns ---- */
+/* Borrows the arguments. */
+static LangValue builtin(BuiltinFn *fn, const char *name, LangValue *arg, u32 n, int at) {
+  LangValue out = null;
+  eval.at = node_of(at, name);
+  fn(&eval, arg, n, &out);
+  eval.at = node_of(at, name);
+  return out;
+}
 
-static inline int fits_int(Value d, int64_t i) {
-  return d.kind == K_int && d.u.i == i;
+/* ---- models ---- */
+
+static LangValue class_new(const char *name, u32 max) {
+  LangObject *m = object_new(&eval, OBJ_class);
+  m->name = name;
+  model_reserve(&eval, m, max);
+  return value_object(m);
 }
-static inline int fits_float(Value d, double f) {
-  if (d.kind == K_tensor) return fits_element(d, f);
-  return d.kind == K_float && fabs(d.u.f - f) < 0x1p-52;
+
+/* Takes the layer. */
+static void class_add(LangValue class, LangValue layer) {
+  model_add(class.u.thing, layer.u.thing);
 }
-static inline int fits_bool(Value d, int b) {
-  return d.kind == K_bool && d.u.i == b;
+
+/* kind: an activation with its parameter, or a layer with neither. */
+static void class_plain(LangValue class, ObjectKind kind, double number) {
+  LangObject *t = object_new(&eval, kind);
+  t->num[0] = number;
+  model_add(class.u.thing, t);
 }
-static inline int fits_text(Value d, Value s) {
-  return d.kind == K_string && equal(d, s, 0, 0);
+
+/* ---- the program ---- */
+
+static void run_all(Ctx *c, void *arg) {
+  (void)c, (void)arg;
+  arena_alloc(&eval.stack, 1); /* keeps a block, so that rewinding frees none */
+  script_main();
+  lazy_drop(&eval, eval.last_loss);
+  arena_clear(&eval.stack);
+}
+
+static _Noreturn void no_memory(void) {
+  fprintf(stderr, "%s: out of memory\n", script_name);
+  exit(ERR_system);
+}
+
+static void script_run(void) {
+  Ctx *c = ctx_new(NULL, NULL);
+  void *memory = malloc(script_arena + 64);
+  nodes = calloc(script_nplace, sizeof *nodes);
+  if (!c || !memory || !nodes) no_memory();
+  arena_memory = (char *)memory + (64 - (uintptr_t)memory % 64) % 64;
+  eval.c = eval.stack.c = c;
+  eval.random = script_seed;
+  Err e = ctx_protect(c, run_all, NULL);
+  if (e) {
+    fflush(stdout);
+    for (const Diag *d = c->diags; d; d = d->next)
+      fprintf(stderr, "%s: %s\n", script_name, d->text);
+    exit((int)e);
+  }
+  free(nodes);
+  free(memory);
+  ctx_free(c);
+}
+
+int main(int argc, char **argv) {
+  const char here = 0, *slash = argc ? strrchr(argv[0], '/') : NULL;
+  struct rlimit r;
+  enum { MARGIN = 256 << 10 };
+  size_t max = (size_t)8 << 20;
+  if (argc) script_name = slash ? slash + 1 : argv[0];
+  if (!getrlimit(RLIMIT_STACK, &r) && r.rlim_cur != RLIM_INFINITY) max = (size_t)r.rlim_cur;
+  stack_base = &here;
+  stack_max = (int64_t)(max > 2 * (size_t)MARGIN ? max - MARGIN : max / 2);
+  script_run();
+  if (fflush(stdout) || ferror(stdout)) {
+    fprintf(stderr, "%s: standard output: %s\n", script_name, strerror(errno));
+    return ERR_system;
+  }
+  return 0;
 }

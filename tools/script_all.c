@@ -1,8 +1,9 @@
-/* script_all.c: runtime of a compiled program with tensors, as one text (tools/embed.txt).
+/* script_all.c: runtime of a compiled program, as one text (tools/embed.c).
  *
- * Values are those of script.c. Tensors, layers, gradients and optimizers use the sources of
- * src/lang, as `ingot run` does. The difference: where src/lang/run/force.c compiles a graph,
- * script_tensor.c looks up one that ingot compiled before. */
+ * Values, tensors, layers, gradients and optimizers use the sources of src/lang, as `ingot run`
+ * does. The difference: where src/lang/run/force.c compiles a graph, script_tensor.c looks up one
+ * that ingot compiled before. Functions are static, so a C compiler drops those that a program does
+ * not use. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +18,6 @@
 #define __builtin_add_overflow(a, b, to) ((b) > UINT64_MAX - (a) ? 1 : (*(to) = (a) + (b), 0))
 #endif
 
-#include "ir/ir.h"
-#include "lang/run/digits.h"
-#include "script.c"
 #include "script_own.h"
 
 #include "base/arena.c"
@@ -58,7 +56,10 @@
 #include "lang/run/random.c"
 #include "lang/run/tensors.c"
 #include "lang/run/lang_object.c"
+#include "lang/run/lang_value.c"
+#include "lang/run/show.c"
+#include "lang/run/value_ops.c"
 #include "lang/run/weights.c"
 
+#include "script.c"
 #include "script_tensor.c"
-#include "script_main.c"

@@ -1,41 +1,24 @@
-/* script_own.h: replaces src/lang/run/lang_value.h in a compiled program with tensors.
+/* script_own.h: replaces src/lang/run/lang_value.h in a compiled program.
  *
- * Values are those of script.c under the names of src/lang. An Eval is the state of a running
- * program apart from its variables. A node of the syntax tree is a source position and the called
- * name, which is all that messages need. */
+ * Values are those of src/lang/run/value.h. An Eval is the state of a running program apart from
+ * its variables. A node of the syntax tree is a source position with what messages need. Types,
+ * structs and functions are tables that ingot writes. No value is unknown at run time
+ * (src/lang/run/dry.h), and no extent is symbolic (src/lang/run/sizes.c). */
 #ifndef INGOT_SCRIPT_OWN_H
 #define INGOT_SCRIPT_OWN_H
 
-#include "lang/run/symbol_sizes.h"
+#define INGOT_SCRIPT
+#include "ir/ir.h"
 
-typedef Value LangValue;
-typedef Box HeapObj;
-typedef Kind LangKind;
-typedef Chars StringObj;
-typedef List ListObj;
-typedef Fn ClosureObj;
-typedef struct LangObject LangObject;
-typedef struct LazyTensor LazyTensor;
-typedef struct AutogradMeta AutogradMeta;
-typedef struct Eval Eval;
+#include <sys/resource.h>
+
 typedef struct Ast Ast;
+typedef struct LangFn LangFn;
+typedef struct LangType LangType;
+typedef struct StructInfo StructInfo;
 typedef struct Graph Graph; /* unused here */
 typedef struct Ingot Ingot;
 typedef u32 Val;
-
-#define KD_none   K_none
-#define KD_null   K_null
-#define KD_int    K_int
-#define KD_float  K_float
-#define KD_bool   K_bool
-#define KD_string K_string
-#define KD_array  K_array
-#define KD_tuple  K_tuple
-#define KD_struct K_struct
-#define KD_fn     K_fn
-#define KD_tensor K_tensor
-#define KD_object K_object
-#define kind_name kind_names
 
 typedef enum Tok {
 #define TOK(name, text) TOK_##name,
@@ -49,10 +32,66 @@ static const char *const tok_text[] = {
 #undef TOK
 };
 
+typedef enum LangKind {
+#define KIND(name, text) KD_##name,
+#include "lang/syntax/kinds.def"
+#undef KIND
+} LangKind;
+static const char *const kind_name[] = {
+#define KIND(name, text) text,
+#include "lang/syntax/kinds.def"
+#undef KIND
+};
+
+/* Functions that macros declare: static, as tools/embed.c makes all others. */
+struct Eval;
+struct LangObject;
+struct LangValue;
+#define BI(name, sig, args, shape, fn)                                                             \
+  static void bi_##fn(struct Eval *ev, struct LangValue *arg, u32 n, struct LangValue *out);
+#include "lang/syntax/builtins.def"
+#undef BI
+#define METHOD(name, n, result, fn)                                                                \
+  static void do_##fn(struct Eval *ev, struct LangObject *m, struct LangValue *arg,                \
+                      struct LangValue *out);
+#include "lang/syntax/methods.def"
+#undef METHOD
+
+#include "lang/run/value.h"
+
 struct Ast {
   int place;
+  Tok op;
   const char *builtin; /* called function; NULL: an operator */
   const Ast *a, *b;    /* its operands */
+};
+
+struct StructInfo {
+  const char *text; /* the name */
+  u32 n;
+  const char *const *field;
+};
+
+struct LangType {
+  LangKind kind;
+  const char *text;            /* for messages */
+  const LangType *elem;        /* of an array */
+  const LangType *const *item; /* of a tuple */
+  u32 n;
+  const StructInfo *of;
+  bool shaped; /* a tensor type with a shape */
+  u32 rank;
+  const i64 *dim;          /* -1: unknown */
+  const char *const *name; /* names of extents; NULL: none */
+};
+
+/* at: positions of the call and of its arguments. Takes the arguments. */
+typedef LangValue Code(ClosureObj *self, LangValue *arg, const int *at);
+struct LangFn {
+  Code *code;
+  u32 params;
+  const LangType *const *param; /* NULL: any type */
+  u32 with;                     /* number of captured variables */
 };
 
 typedef struct Output {
@@ -64,78 +103,93 @@ struct Eval {
   Ctx *c;
   const Output *o;
   Arena stack;
-  u32 in_grad;
+  u32 in_grad, depth, mark;
   bool tracing; /* never */
   const Ast *at;
   u64 serial, random;
-  u32 mark;
+  SymbolSizes *sizes; /* values of the named extents of the current call */
   LazyTensor *last_loss;
-  const void *dry, *dims; /* always NULL: see src/lang/run/dry.h, sizes.c */
+  const void *dry, *dims; /* always NULL */
 };
 
-typedef void BuiltinFn(Eval *ev, LangValue *arg, u32 n, LangValue *out);
-
-_Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-void eval_check_file(Eval *ev, const char *path);
-#define ARG_BAD(ev, ...) eval_fail(ev, (ev)->at, __VA_ARGS__)
-const char *builtin_name(const Eval *ev);
-void *heap_new(Eval *ev, LangKind kind, size_t bytes);
-void heap_drop(Eval *ev, HeapObj *b);
-LangValue value_retain(const LangValue *d);
-void value_drop(Eval *ev, LangValue *d);
-LangValue value_int(i64 i);
-static inline LangValue value_size(const Eval *ev, i64 d) {
-  return (void)ev, value_int(d);
+static inline void heap_link(Eval *ev, HeapObj *b) {
+  (void)ev, (void)b;
 }
-LangValue value_float(double f);
-LangValue value_bool(bool b);
-LangValue value_string(Eval *ev, const char *at, size_t n);
-LangValue value_list(Eval *ev, LangKind kind, u64 n);
-bool value_is_true(const LangValue *d);
-const char *value_kind_name(const LangValue *d);
-void value_show(Eval *ev, const LangValue *d, StrBuf *out);
-void show_float(StrBuf *out, double x, bool exponent);
-void show_number(StrBuf *out, double x);
-LangValue fn_gradient(Eval *ev, ClosureObj *f);
-LangValue call_grad(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n);
-LangValue call_fn(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n);
+static inline void heap_unlink(Eval *ev, HeapObj *b) {
+  (void)ev, (void)b;
+}
+static inline bool struct_same(const StructInfo *x, const StructInfo *y) {
+  return x == y;
+}
+static inline const char *struct_field_text(Eval *ev, const StructInfo *s, u64 i) {
+  return (void)ev, s->field[i];
+}
+static inline const char *lang_type_text(Ctx *c, const LangType *t) {
+  return (void)c, t->text;
+}
+static inline const char *type_symbol(Eval *ev, const LangType *t, u32 i) {
+  return (void)ev, t->name ? t->name[i] : NULL;
+}
+static inline SymbolSizes *call_sizes(Eval *ev) {
+  return ev->sizes;
+}
+
+/* ---- unknown values and symbolic extents ---- */
+
+#define SIZE_ANY INT64_MIN
+
+static _Noreturn void not_known(Eval *ev) {
+  eval_fail(ev, ev->at, "a size was not known when the program was compiled");
+}
 static inline bool value_is_unknown(const Eval *ev, const LangValue *d) {
   return (void)ev, (void)d, false;
 }
-LangValue value_unknown(Eval *ev, LangKind kind);
-_Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what);
+static LangValue value_unknown(Eval *ev, LangKind kind) {
+  (void)kind;
+  not_known(ev);
+}
+static _Noreturn void dry_refuse(Eval *ev, const Ast *at, const char *what) {
+  eval_fail(ev, at, "%s", what);
+}
+static LangValue dry_cast(Eval *ev, const Ast *n, const LangValue *v, char to) {
+  (void)v, (void)to;
+  dry_refuse(ev, n, "a number");
+}
 static inline void dry_clear_data(Eval *ev, LazyTensor *t) {
   (void)ev, (void)t;
 }
 static inline bool dry_load_file(Eval *ev, const char *path, LangValue *out) {
   return (void)ev, (void)path, (void)out, false;
 }
-i64 size_window_count(Eval *ev, i64 extent, i64 size, i64 stride);
-i64 size_infer(Eval *ev, const LazyTensor *t, const i64 *dim, u32 rank, u32 without);
-#define SIZE_ANY INT64_MIN
+static inline bool lazy_is_symbolic(Eval *ev, LazyTensor *t) {
+  return (void)ev, (void)t, false;
+}
 static inline bool size_is_symbolic(const Eval *ev, i64 d) {
   return (void)ev, (void)d, false;
 }
+static inline i64 size_times(Eval *ev, i64 x, i64 y) {
+  return (void)ev, x * y;
+}
 static inline i64 size_sum(Eval *ev, i64 x, i64 y) {
   return (void)ev, x + y;
+}
+static i64 size_infer(Eval *ev, const LazyTensor *t, const i64 *dim, u32 rank, u32 without) {
+  (void)t, (void)dim, (void)rank, (void)without;
+  not_known(ev);
+}
+static i64 size_window_count(Eval *ev, i64 extent, i64 size, i64 stride) {
+  (void)extent, (void)size, (void)stride;
+  not_known(ev);
 }
 static inline void size_show(const Eval *ev, i64 d, StrBuf *out) {
   (void)ev;
   sb_fmt(out, "%lld", (long long)d);
 }
-double arg_number(Eval *ev, const LangValue *d);
-u32 arg_shape(Eval *ev, const LangValue *d, i64 *dim);
-double number_of(Op op, double x, double y);
-double number_minmax(bool largest, double x, double y);
-i64 arg_int(Eval *ev, const LangValue *d);
+static inline LangValue value_size(const Eval *ev, i64 d) {
+  return (void)ev, value_int(d);
+}
 static inline i64 arg_size(Eval *ev, const LangValue *d) {
   return arg_int(ev, d);
 }
-ListObj *arg_array(Eval *ev, const LangValue *d);
-
-#define BI(name, sig, args, shape, fn) BuiltinFn bi_##fn;
-#include "lang/syntax/builtins.def"
-#undef BI
 
 #endif

@@ -41,7 +41,7 @@ typedef struct CodegenOptions {
   bool aim_given;     /* given explicitly: a preset does not change it */
   u64 ram;            /* limit in bytes; 0: none */
   bool precise;       /* see ingot_set_precise */
-  u32 threads, grain; /* threads: 0 or 1: one; see Prog */
+  u32 threads, grain; /* threads: 0 means 1; see Prog */
   bool openmp;        /* OpenMP threads */
 } CodegenOptions;
 
@@ -127,9 +127,9 @@ typedef struct EmitResult {
 typedef struct TargetSet {
   const Target *target; /* NULL: scalar */
   const Target *made; /* target of the program: target or its scalar fallback; NULL: not made yet */
-  Targets bodies; /* targets of all variants, in table order; target is the one for this CPU; empty:
-                     only target */
-  Prog **body;    /* program per variant, including Ingot's p; NULL: only p */
+  Targets variants;   /* targets of all variants, in table order; target is the one for this CPU;
+                       empty:   only target */
+  Prog **variant_progs; /* program per variant, including Ingot's p; NULL: only p */
 } TargetSet;
 
 /* The model file. */
@@ -138,7 +138,7 @@ typedef struct ModelSource {
   const Reader *reader;      /* NULL: text of a program */
   const Model *model;        /* declarations; NULL: known after import */
   BindInputs frozen;         /* inputs of the model that are constants of the graph */
-  OutputTree *ports;         /* declared outputs; NULL: those of the graph */
+  OutputStructure *ports;    /* declared outputs; NULL: those of the graph */
   Graph *origin;             /* as imported, if several programs are made from it; else NULL */
   const struct Vocab *vocab; /* see ingot_open_vocab; NULL: none */
 } ModelSource;
@@ -147,7 +147,7 @@ typedef struct ModelSource {
 typedef struct GraphFacts {
   bool rounds;          /* quantizes activations: see INGOT_AUTO */
   double macs;          /* multiply-adds of the imported graph, at the upper bounds */
-  const char *bands;    /* row-tiled chains as a list; NULL: none */
+  const char *tiled;    /* row-tiled chains as a list; NULL: none */
   IngotTensor *desc[2]; /* descriptions of inputs and outputs */
   u32 ndesc[2];
 } GraphFacts;
@@ -222,7 +222,7 @@ void api_describe(Ingot *m);    /* of the current graph or program */
 typedef struct CompileRequest { /* how to make a program */
   const Target *target;
   Aim aim;
-  u64 bands; /* arena size in bytes that row tiling aims at; 0: off */
+  u64 arena_goal; /* arena size in bytes that row tiling aims at; 0: off */
 } CompileRequest;
 void api_compile(Ingot *m, const IngotPassOptions *pipe, const CompileRequest *how);
 const Target *api_program_target(const Ingot *m); /* target of its code */
@@ -245,11 +245,11 @@ void api_hint_open_dims(Ingot *m);
 void api_bake_prompt(Ingot *m); /* computes the KV cache of the system prompt */
 
 /* entries.c */
-void api_open(Ingot *m, const char *path);   /* session.c: a file */
-void api_compile_entries(Ingot *m);          /* programs of the other models, for every variant */
-u32 api_entry_count(const Ingot *m);         /* 1: single model */
-Ingot *api_entry(Ingot *m, u32 i);           /* 0: m itself */
-Prog *api_program(const Ingot *m, u32 body); /* after the passes */
+void api_open(Ingot *m, const char *path); /* session.c: a file */
+void api_compile_entries(Ingot *m);        /* programs of the other models, for every variant */
+u32 api_entry_count(const Ingot *m);       /* 1: single model */
+Ingot *api_entry(Ingot *m, u32 i);         /* 0: m itself */
+Prog *api_program(const Ingot *m, u32 variant); /* after the passes */
 
 /* grad_outputs.c */
 void api_add_grad(Ingot *m); /* adds the outputs of --grad after import */
@@ -376,26 +376,26 @@ void api_need_runnable_build(Ingot *m, const char *cc,
                              const char *what); /* refuses code that may fail here */
 
 /* bandwidth.c: peak throughput of this machine, measured by bench/peak.c. */
-typedef struct Peak {
+typedef struct MachinePeak {
   double gflops, gflops64; /* a multiply-add is 2 operations; 0: unknown */
   double gbps;             /* read from memory */
-} Peak;
-Peak api_peak(Ctx *c, const TempDir *f, const char *cc, u32 threads);
+} MachinePeak;
+MachinePeak api_peak(Ctx *c, const TempDir *f, const char *cc, u32 threads);
 
 /* toolchain.c */
 typedef enum CompilerKind { CK_gcc, CK_clang, CK_tcc, CK_other } CompilerKind;
-typedef struct Tool {
+typedef struct ExternalTool {
   const char *name, *package; /* package: in Debian */
   const char *use;
   const char *flag; /* prints the version */
   bool suffixed;    /* the name may end in a version number */
-} Tool;
-extern const Tool tool_table[];
+} ExternalTool;
+extern const ExternalTool tool_table[];
 extern const u32 tool_count;
 const char *tool_find(Ctx *c, const char *name);                        /* command name, or NULL */
 _Noreturn void tool_missing(Ctx *c, const char *name, const char *why); /* fails */
 /* Version line; NULL: the tool does not start. */
-const char *tool_version(Ctx *c, const TempDir *f, const Tool *t, const char *program);
+const char *tool_version(Ctx *c, const TempDir *f, const ExternalTool *t, const char *program);
 /* Version line of the compiler w, from argv_compiler. */
 const char *compiler_version(Ctx *c, const TempDir *f, const ArgVec *w);
 CompilerKind compiler_kind(Ctx *c, const TempDir *f, const ArgVec *w);
@@ -534,15 +534,15 @@ typedef struct CodeSize {
 CodeSize api_build(Ingot *m, const IngotBuild *o);
 
 /* examples.c: inputs of many runs */
-typedef struct Labels { /* class indices of one example, one per row of its result */
+typedef struct ClassLabels { /* class indices of one example, one per row of its result */
   i64 *at;
   u32 n;
-} Labels;
+} ClassLabels;
 typedef struct Examples {
   u32 n, ninput;
-  const Str *name; /* of inputs */
-  Tensor ***at;    /* at[i][k]: input k in example i */
-  Labels *label;   /* by example; NULL: not requested */
+  const Str *name;    /* of inputs */
+  Tensor ***at;       /* at[i][k]: input k in example i */
+  ClassLabels *label; /* by example; NULL: not requested */
 } Examples;
 bool api_list_archives(Ctx *c, const char *path,
                        ArgVec *to); /* .npz files of a folder; false: not a folder */
@@ -592,8 +592,8 @@ void api_need_array(Ctx *c, const IngotTensor *x); /* refuses NULL pointers */
 u32 *api_index_limits(Ingot *m);
 Tensor *api_tensor_row(Ctx *c, const Tensor *stack, u32 i); /* along its first axis */
 Tensor *api_binding_tensor(Ingot *m, InputBinding *v);      /* unpacks it if necessary */
-Tensor **api_inputs(Ingot *m, u64 seed);            /* one per parameter: given or generated */
-const char *api_scale_text(Ctx *c, const Scale *s); /* "(x - 3) * 0.5" */
+Tensor **api_inputs(Ingot *m, u64 seed); /* one per parameter: given or generated */
+const char *api_scale_text(Ctx *c, const QuantParams *s); /* "(x - 3) * 0.5" */
 Tensor *api_check_input(Ingot *m, u32 i,
                         Tensor *t); /* converted for input i; fails if impossible */
 

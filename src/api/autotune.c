@@ -116,7 +116,7 @@ static void clone_options(Ctx *c, void *arg) {
   n->machine.target = m->machine.target;
   n->compiled.cflags = m->compiled.cflags;
   n->codegen.precise = m->codegen.precise;
-  n->codegen.lacks_dot4 = m->codegen.lacks_dot4;
+  n->codegen.lacks_dot_i8x4 = m->codegen.lacks_dot_i8x4;
   n->tuning.ticks = true;
   n->tuning.tune = tune_new(c);
   api_import(n, false);

@@ -45,10 +45,10 @@ double api_read_bandwidth(const void *at, size_t n) {
   return best * 1000;
 }
 
-Peak api_peak(Ctx *c, const TempDir *f, const char *cc, u32 threads) {
+MachinePeak api_peak(Ctx *c, const TempDir *f, const char *cc, u32 threads) {
   enum { MS = 60 };
   const char *source = tempdir_file(c, f, "peak.c"), *program = tempdir_file(c, f, "peak");
-  Peak p = {0};
+  MachinePeak p = {0};
   ArgVec w = {0};
   char many[16], ms[16], *end;
   file_write(c, source, peak_text, peak_text_size);

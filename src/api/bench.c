@@ -112,7 +112,7 @@ static void measure_peak(Ctx *c, Bench *a) {
     if (k->ms > 0) fastest = fmax(fastest, 2e-6 * (k->macs - k->whole) / k->ms);
   }
   for (u32 i = 0; i < ATTEMPTS && (!i || fastest > r->peak_gflops); i++) {
-    Peak p = api_peak(c, &a->folder, a->build ? a->build->cc : NULL, r->threads);
+    MachinePeak p = api_peak(c, &a->folder, a->build ? a->build->cc : NULL, r->threads);
     r->peak_gflops = fmax(r->peak_gflops, p.gflops);
     r->peak_gbps = fmax(r->peak_gbps, p.gbps);
   }

@@ -9,12 +9,12 @@
 
 #include <math.h>
 
-/* Programs with row tiling that are tried for a limit. Each aims below the previous one by what it
- * missed plus one part in SAVES. */
+/* TRIES: programs with row tiling tried for a limit. The target of each is lowered by the excess of
+ * the previous one plus one part in SAVES. */
 enum { TRIES = 4, SAVES = 16, SHOWN = 3 };
 
-/* Programs with row tiling that aim somewhat above the limit, in parts of MORE: the estimate of
- * row_tiling.c differs from the plan in both directions. */
+/* MORES: further programs whose target is 1, 2, ... parts in MORE above the limit, because the
+ * estimate of row_tiling.c differs from the plan in both directions. */
 enum { MORE = 24, MORES = 3 };
 
 /* Exchange rate of RAM and time: 1 % less RAM is worth this many % more time. A program with twice
@@ -63,7 +63,7 @@ static u64 total_ram(const ProgCandidate *t) {
 
 /* ---- messages ---- */
 
-/* Warns of what was given up for less memory, compared with the fastest program. */
+/* Warns of the speed and size given up for less memory, compared with the fastest program. */
 static void warn_tradeoff(const ProgCandidate *fast, const ProgCandidate *got) {
   Ctx *c = got->m.c;
   StrBuf t = sb_new(&c->scratch);
@@ -73,11 +73,11 @@ static void warn_tradeoff(const ProgCandidate *fast, const ProgCandidate *got) {
            (unsigned long long)fast->stack);
   if (plain)
     sb_fmt(&t, ", without vectors (%s), much slower", got->how.target->name);
-  else if (!got->m.facts.bands)
+  else if (!got->m.facts.tiled)
     sb_puts(&t, ", kernels that need less memory");
   double more = fast->ns > 0 ? got->ns / fast->ns : 1;
   if (!plain && more >= 1.005) sb_fmt(&t, ", estimated %.0f %% more time", (more - 1) * 100);
-  if (got->m.facts.bands) sb_fmt(&t, ", row tiling: %s", got->m.facts.bands);
+  if (got->m.facts.tiled) sb_fmt(&t, ", row tiling: %s", got->m.facts.tiled);
   warn(c, LOC_NONE, "for %s: %llu bytes of RAM instead of %llu: arena %llu instead of %llu%s",
        fast->how.target->name, (unsigned long long)total_ram(got),
        (unsigned long long)total_ram(fast), (unsigned long long)got->arena,
@@ -162,7 +162,7 @@ static _Noreturn void refuse(Ingot *m, const ProgCandidate *smallest) {
       ports ? "smaller inputs and outputs, which alone exceed the limit" : "a smaller input",
       has_floats(&smallest->m) ? ", quantization to int8, which needs a quarter of the memory" : "",
       m->codegen.threads > 1 ? ", fewer threads" : "",
-      m->machine.bodies.n ? ", one target instead of several (possibly --march scalar)" : "",
+      m->machine.variants.n ? ", one target instead of several (possibly --march scalar)" : "",
       need - smallest->stack <= m->codegen.ram
           ? ", a larger --ram: the stack is an upper bound for all compilers and flags (gcc "
             "-fstack-usage prints yours)"
@@ -178,7 +178,8 @@ static ProgCandidate choose_size(Ingot *m, const Target *target) {
                                 {target_scalar(), AIM_size, 0}};
   ProgCandidate best = {.how = {.target = target}};
   u64 smallest = UINT64_MAX;
-  u32 ways = sizeof way / sizeof *way - (m->machine.bodies.n > 0); /* a variant keeps its target */
+  u32 ways =
+      sizeof way / sizeof *way - (m->machine.variants.n > 0); /* a variant keeps its target */
   for (u32 i = 0; i < (target->lanes > 1 ? ways : 1); i++) {
     ProgCandidate t = try_program(m, way[i], i > 0);
     EmitOptions o = api_query_options(m, way[i].target);
@@ -206,9 +207,9 @@ static ProgCandidate choose_ram(Ingot *m, const Target *target) {
   for (u32 i = 0; i < 6; i++) { /* first without row tiling, then with less and less of it */
     const u64 known[] = {0, TILING_MIN_RAM, TILING_LOW_RAM, fast.arena - fast.arena / 8,
                          fast.arena - fast.arena / 16};
-    u64 bands = i < 5 ? known[i] : smallest + smallest / 2;
-    if (bands >= fast.arena) continue;
-    ProgCandidate t = try_program(m, (CompileRequest){target, AIM_ram, bands}, true);
+    u64 goal = i < 5 ? known[i] : smallest + smallest / 2;
+    if (goal >= fast.arena) continue;
+    ProgCandidate t = try_program(m, (CompileRequest){target, AIM_ram, goal}, true);
     if (t.arena < smallest) smallest = t.arena;
     if (total_ram(&t) < total_ram(&fast) && ram_score(&t, &fast) < ram_score(&best, &fast))
       best = t;
@@ -264,7 +265,7 @@ static void choose_budget(Ingot *m, const Target *target) {
   BudgetSearch f = {.any = false};
   if (m->codegen.aim == AIM_time) {
     bool ok = choose_fit(m, target, &f);
-    if (!ok && target->lanes > 1 && !m->machine.bodies.n) ok = choose_fit(m, target_scalar(), &f);
+    if (!ok && target->lanes > 1 && !m->machine.variants.n) ok = choose_fit(m, target_scalar(), &f);
     for (u32 part = 8; !ok && part <= 16;
          part *= 2) /* as in choose_ram, so that the refusal states the minimum */
       ok = fits(

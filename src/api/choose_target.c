@@ -45,7 +45,7 @@ const char *api_target_flags(Ctx *c) {
 }
 
 /* True with INGOT_NATIVE: flags of a target do not include the feature. */
-static bool lacks_dot4_here(Ctx *c) {
+static bool lacks_dot_i8x4_here(Ctx *c) {
   return named_here(c) || !target_has_dot_i8x4(target_native());
 }
 
@@ -76,11 +76,11 @@ typedef struct CompilerQuery {
   TempDir folder;
 } CompilerQuery;
 
-/* Prints the word "dot4" if the compiler has the feature. */
-static void put_dot4_probe(StrBuf *t, const char *feature) {
+/* Prints the word "dot_i8x4" if the compiler has the feature. */
+static void put_dot_i8x4_probe(StrBuf *t, const char *feature) {
   sb_puts(t, "#ifdef __");
   for (const char *s = feature; *s; s++) sb_fmt(t, "%c", toupper((unsigned char)*s));
-  sb_puts(t, "__\ndot4\n#endif\n");
+  sb_puts(t, "__\ndot_i8x4\n#endif\n");
 }
 
 /* Prints "ingot NAME" for the largest target whose guard holds. */
@@ -89,7 +89,7 @@ static void write_probe(Ctx *c, const char *path) {
   for (u32 i = target_count - 1; i; i--) {
     const Target *row = &target_table[i];
     sb_fmt(&t, "#%s %s\ningot %s\n", i + 1 == target_count ? "if" : "elif", row->guard, row->name);
-    if (row->pairs == MADDUBS_without_dot_i8x4) put_dot4_probe(&t, row->dot4);
+    if (row->maddubs == MADDUBS_without_dot_i8x4) put_dot_i8x4_probe(&t, row->dot_i8x4);
   }
   sb_fmt(&t, "#else\ningot %s\n#endif\n", target_scalar()->name);
   file_write(c, path, t.at, t.n);
@@ -108,13 +108,13 @@ static int preprocess(Ctx *c, CompilerQuery *a, const char *flag, const char *qu
   return spawn_status(c, &a->folder, "C compiler", w.at);
 }
 
-/* lacks_dot4: not known to have the feature; NULL: not needed. */
-static const Target *read_answer(Ctx *c, const char *path, bool *lacks_dot4) {
+/* lacks_dot_i8x4: not known to have the feature; NULL: not needed. */
+static const Target *read_answer(Ctx *c, const char *path, bool *lacks_dot_i8x4) {
   File f = file_read_own(c, path);
   StrBuf t = sb_new(&c->keep);
   sb_put(&t, f.at, f.n);
   const char *at = strstr(sb_cstr(&t), "ingot ");
-  if (lacks_dot4) *lacks_dot4 = !at || !strstr(at, "dot4");
+  if (lacks_dot_i8x4) *lacks_dot_i8x4 = !at || !strstr(at, "dot_i8x4");
   for (u32 i = 0; at && i < target_count; i++) {
     size_t n = strlen(target_table[i].name);
     if (!strncmp(at + 6, target_table[i].name, n) && strchr("\n\r ", at[6 + n]))
@@ -174,7 +174,7 @@ static void query_compiler(Ctx *c, void *arg) {
          "--march %s%s: neither ingot nor the C compiler knows this machine%s%s", name, a->more,
          *a->more ? ", or one of the features" : "", nearest_target(c, name, true));
   }
-  a->m->machine.target = read_answer(c, answer, &a->m->codegen.lacks_dot4);
+  a->m->machine.target = read_answer(c, answer, &a->m->codegen.lacks_dot_i8x4);
   a->m->compiled.cflags = flag;
 }
 
@@ -225,14 +225,14 @@ void api_target_native(Ingot *m, const char *cc) {
     return;
   }
   m->machine.target = api_target_here(m->c);
-  m->codegen.lacks_dot4 = lacks_dot4_here(m->c);
+  m->codegen.lacks_dot_i8x4 = lacks_dot_i8x4_here(m->c);
   m->compiled.cflags = api_target_flags(m->c);
 }
 
 void api_target_host(Ingot *m) {
   if (m->machine.target) return;
   m->machine.target = api_target_here(m->c);
-  m->codegen.lacks_dot4 = lacks_dot4_here(m->c);
+  m->codegen.lacks_dot_i8x4 = lacks_dot_i8x4_here(m->c);
 }
 
 /* Engines are compared bit by bit, so the program is the same for all of them unless a target is
@@ -254,7 +254,7 @@ static bool set_list(Ingot *m, const char *name) {
   bool wanted[64] = {0}, base = false;
   const char *list = strcmp(name, "multi") ? name : target_multi;
   if (!strchr(list, ',')) return false;
-  if (m->machine.bodies.n && m->codegen.march && !strcmp(m->codegen.march, name))
+  if (m->machine.variants.n && m->codegen.march && !strcmp(m->codegen.march, name))
     return true; /* unchanged */
   need_unpassed(m);
   for (const char *s = list; s;) {
@@ -272,27 +272,27 @@ static bool set_list(Ingot *m, const char *name) {
     s = s[n] ? s + n + 1 : NULL;
   }
   if (!base) wanted[target_find("sse2") - target_table] = true;
-  m->machine.bodies.n = 0;
-  m->codegen.lacks_dot4 = false; /* a variant is compiled with and without it */
+  m->machine.variants.n = 0;
+  m->codegen.lacks_dot_i8x4 = false; /* a variant is compiled with and without it */
   for (u32 i = 0; i < target_count; i++) {
     if (!wanted[i]) continue;
-    *vec_push(&c->keep, &m->machine.bodies) = &target_table[i];
-    if (m->machine.bodies.n == 1 || is_here(c, &target_table[i]))
+    *vec_push(&c->keep, &m->machine.variants) = &target_table[i];
+    if (m->machine.variants.n == 1 || is_here(c, &target_table[i]))
       m->machine.target = &target_table[i];
   }
-  if (m->machine.bodies.n == 1) m->machine.bodies.n = 0;
+  if (m->machine.variants.n == 1) m->machine.variants.n = 0;
   m->codegen.march = str_text(c, str_of(c, name)); /* the caller may free name */
   m->compiled.cflags = "";
   return true;
 }
 
 static void set(Ingot *m, const char *name, const Target *t) {
-  if (m->machine.target != t || m->machine.bodies.n) need_unpassed(m);
-  m->machine.bodies.n = 0;
+  if (m->machine.target != t || m->machine.variants.n) need_unpassed(m);
+  m->machine.variants.n = 0;
   m->machine.target = t;
   bool here = !strcmp(name, "native");
-  m->codegen.lacks_dot4 =
-      here && lacks_dot4_here(m->c); /* generated text may be compiled with it */
+  m->codegen.lacks_dot_i8x4 =
+      here && lacks_dot_i8x4_here(m->c); /* generated text may be compiled with it */
   m->compiled.cflags = here ? api_target_flags(m->c) : t->cflags;
 }
 
@@ -341,7 +341,7 @@ static bool set_features(Ingot *m, const char *name, const char *cc) {
     base = NULL;
   }
   need_unpassed(m);
-  m->machine.bodies.n = 0;
+  m->machine.variants.n = 0;
   set_from_compiler(m, cc, base, flags);
   warn_missing(m, name);
   return true;
@@ -354,7 +354,7 @@ void api_march(Ingot *m, const char *name, const char *cc) {
   if (t) {
     set(m, name, t);
     if (strcmp(name, "native"))
-      m->codegen.lacks_dot4 = true; /* flags of targets do not include it */
+      m->codegen.lacks_dot_i8x4 = true; /* flags of targets do not include it */
     return;
   }
   if (strpbrk(name, " \t\n") || !*name)
@@ -392,7 +392,7 @@ void argv_target(Ctx *c, ArgVec *w, const Ingot *m) {
 
 /* A file with several variants checks the CPU, which ignores INGOT_NATIVE. */
 void argv_variant(Ctx *c, ArgVec *w, const Ingot *m, const char *upper) {
-  if (m->machine.bodies.n && named_here(c))
+  if (m->machine.variants.n && named_here(c))
     *vec_push(&c->keep, w) =
         str_text(c, str_fmt(c, "-D%s_BODY=%s", upper, m->machine.target->name));
 }

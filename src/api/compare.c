@@ -228,7 +228,7 @@ static void compare_output(CompareArg *a, u32 flat, const Tensor *want) {
 }
 
 /* Compares kind and length of a sequence or optional. */
-static bool compare_length(CompareArg *a, const char *name, const Datum *want, TypeKind kind,
+static bool compare_length(CompareArg *a, const char *name, const PbValue *want, TypeKind kind,
                            i64 n) {
   static const char *const word[] = {
       [TY_tensor] = "a tensor", [TY_seq] = "a sequence", [TY_opt] = "an optional"};
@@ -240,7 +240,8 @@ static bool compare_length(CompareArg *a, const char *name, const Datum *want, T
   return d.ok;
 }
 
-static void compare_stack(CompareArg *a, const OutputTree *p, const char *name, const Datum *want) {
+static void compare_stack(CompareArg *a, const OutputStructure *p, const char *name,
+                          const PbValue *want) {
   Ingot *m = a->m;
   const Tensor *stack = m->run.out[p->elem[0].flat];
   i64 n = tensor_get(m->run.out[p->elem[1].flat], 0).i;
@@ -255,7 +256,7 @@ static void compare_stack(CompareArg *a, const OutputTree *p, const char *name, 
 
 /* Values of map `row` in the order of the expected keys; NULL: a key is missing. */
 static Tensor *map_values(Ctx *c, const Tensor *stack, const Tensor *keys, u32 row,
-                          const Datum *want) {
+                          const PbValue *want) {
   i64 n = want->n, have = stack->dim[1];
   Tensor *t = tensor_new(&c->keep, stack->dt, &n, 1);
   if (n != have || want->keys->dt != keys->dt) return NULL;
@@ -268,12 +269,13 @@ static Tensor *map_values(Ctx *c, const Tensor *stack, const Tensor *keys, u32 r
   return t;
 }
 
-static void compare_maps(CompareArg *a, const OutputTree *p, const char *name, const Datum *want) {
+static void compare_maps(CompareArg *a, const OutputStructure *p, const char *name,
+                         const PbValue *want) {
   Ctx *c = a->m->c;
   const Tensor *stack = a->m->run.out[p->elem[0].flat], *keys = a->m->run.out[p->elem[1].flat];
   if (!compare_length(a, name, want, TY_seq, stack->dim[0])) return;
   for (u32 i = 0; i < want->n; i++) {
-    const Datum *m = &want->elem[i];
+    const PbValue *m = &want->elem[i];
     IngotDiff d = {.name = str_text(c, str_fmt(c, "%s.%u", name, i)), .ok = 1, .why = ""};
     Tensor *x = m->keys ? map_values(c, stack, keys, i, m) : NULL;
     Tensor *y = tensor_new(&c->keep, stack->dt, (const i64[]){m->n}, 1);
@@ -292,7 +294,8 @@ static void compare_maps(CompareArg *a, const OutputTree *p, const char *name, c
   }
 }
 
-static void compare_port(CompareArg *a, const OutputTree *p, const char *name, const Datum *want) {
+static void compare_port(CompareArg *a, const OutputStructure *p, const char *name,
+                         const PbValue *want) {
   Ingot *m = a->m;
   if (p->kind == TY_tensor && want->kind == TY_tensor) {
     compare_output(a, p->flat, want->t);
@@ -328,7 +331,7 @@ static void do_compare(Ctx *c, void *arg) {
     const char *path = str_text(c, files.at[i]);
     loc.file = files.at[i];
     File f = file_read(c, path);
-    Datum *d = data_read_pb(c, f.at, f.n, g ? &g->output[i].type : NULL, NULL, loc, &c->keep);
+    PbValue *d = data_read_pb(c, f.at, f.n, g ? &g->output[i].type : NULL, NULL, loc, &c->keep);
     if (g)
       compare_port(a, &m->opened.ports[i], str_text(c, g->output[i].name), d);
     else

@@ -168,7 +168,7 @@ static void put_target(Doctor *d) {
   put_fact(d, "targets", sb_cstr(&t));
 }
 
-static void put_peak(Doctor *d, u32 threads, Peak p) {
+static void put_peak(Doctor *d, u32 threads, MachinePeak p) {
   StrBuf *t = d->out;
   if (d->json) {
     open_row(d);
@@ -188,12 +188,12 @@ static void put_peak(Doctor *d, u32 threads, Peak p) {
 }
 
 /* Memory bandwidth only, without a compiler. */
-static Peak peak_alone(Ctx *c) {
+static MachinePeak peak_alone(Ctx *c) {
   const size_t n = (size_t)128 << 20;
   Mark mark = arena_mark(&c->keep);
   u8 *at = NEWS(&c->keep, u8, n);
   memset(at, 1, n); /* untouched pages share one zero page */
-  Peak p = {.gbps = api_read_bandwidth(at, n) * 1e-9};
+  MachinePeak p = {.gbps = api_read_bandwidth(at, n) * 1e-9};
   arena_rewind(&c->keep, mark);
   return p;
 }
@@ -203,7 +203,7 @@ static void put_peaks(Doctor *d) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
   u32 all = n < 1 ? 1 : n > 64 ? 64 : (u32)n;
   open_list(d, "measured");
-  Peak one = {0};
+  MachinePeak one = {0};
   if (api_has_compiler(c, NULL)) one = api_peak(c, &d->folder, NULL, 1);
   put_peak(d, 1, one.gbps > 0 ? one : peak_alone(c));
   if (all > 1 && one.gbps > 0) put_peak(d, all, api_peak(c, &d->folder, NULL, all));
@@ -314,7 +314,7 @@ static void put_tools(Doctor *d) {
   u32 llvm = ingot_llvm();
   open_list(d, "tools");
   for (u32 i = 0; i < tool_count; i++) {
-    const Tool *t = &tool_table[i];
+    const ExternalTool *t = &tool_table[i];
     const char *program = tool_find(c, t->name), *version = NULL;
     if (program) version = tool_version(c, &d->folder, t, program);
     if (version && !strcmp(t->name, "perf"))

@@ -57,7 +57,7 @@ typedef struct TestRun {
   Prog *p;
   bool flushes; /* see Target */
   bool loops;   /* the file has scalar loops instead of vectors, which round differently */
-  Unfused unfused;
+  UnfusedExprs unfused;
   SelfTest st;
   i64 *size;
   Tensor **in, **out;
@@ -166,8 +166,8 @@ static const char *separator(const StrBuf *t) {
 
 const char *api_march_text(Ingot *m, const Target *one) {
   StrBuf t = sb_new(&m->c->keep);
-  for (u32 i = 0; i < m->machine.bodies.n; i++)
-    sb_fmt(&t, "%s%s", i ? "," : "", m->machine.bodies.at[i]->name);
+  for (u32 i = 0; i < m->machine.variants.n; i++)
+    sb_fmt(&t, "%s%s", i ? "," : "", m->machine.variants.at[i]->name);
   return t.n ? sb_cstr(&t) : one->name;
 }
 
@@ -206,7 +206,7 @@ static const char *options_text(Ingot *m, const IngotCodegen *o) {
   StrBuf t = sb_new(&m->c->keep);
   for (u32 i = 0; i < api_entry_count(m); i++) put_given_shapes(api_entry(m, i), &t);
   put_language(m, &t);
-  if (m->machine.bodies.n || (m->machine.target && m->machine.target->lanes > 1))
+  if (m->machine.variants.n || (m->machine.target && m->machine.target->lanes > 1))
     sb_fmt(&t, "%smarch=%s", separator(&t), api_march_text(m, m->machine.target));
   if (m->codegen.precise) sb_fmt(&t, "%sprecise", separator(&t));
   if (m->tuning.tune) sb_fmt(&t, "%stuned", separator(&t));
@@ -230,13 +230,13 @@ static const char *options_text(Ingot *m, const IngotCodegen *o) {
 /* ---- entries ---- */
 
 /* Entries of a variant with their self-tests; why: first reason for a missing one. */
-static EmitEntry *make_entries(Ingot *m, u32 body, const Target *t, bool loops, int selftest,
+static EmitEntry *make_entries(Ingot *m, u32 variant, const Target *t, bool loops, int selftest,
                                const char **why) {
   u32 n = api_entry_count(m);
   EmitEntry *to = NEWS(&m->c->keep, EmitEntry, n);
   for (u32 i = 0; i < n; i++) {
     Ingot *x = api_entry(m, i);
-    Prog *p = api_program(x, body);
+    Prog *p = api_program(x, variant);
     TestRun *r = *why ? NULL : make_test(x, p, t->flushes, loops, selftest);
     if (r && r->why) *why = r->why;
     to[i] = (EmitEntry){x->entries.entry, p, *why ? NULL : &r->st, x->facts.macs,
@@ -296,19 +296,20 @@ static EmitFacts emit_late(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *
   if (o->split < 0 || o->split > MAX_SPLIT)
     fail(c, ERR_usage, LOC_NONE, "--split %d: expected 1 to %d", o->split, MAX_SPLIT);
   api_compile_variants(m);
-  guard_say(c, "emit");
+  guard_log(c, "emit");
   need_one_entry(m, o);
-  u32 n = m->machine.body ? m->machine.bodies.n : 1;
-  EmitVariant *body = NEWS(&c->keep, EmitVariant, n);
+  u32 n = m->machine.variant_progs ? m->machine.variants.n : 1;
+  EmitVariant *variant = NEWS(&c->keep, EmitVariant, n);
   const char *why = NULL;
   for (u32 i = 0; i < n; i++) {
-    body[i].target = m->machine.body ? m->machine.bodies.at[i] : api_program_target(m);
-    body[i].n = api_entry_count(m);
-    body[i].entry =
-        make_entries(m, i, body[i].target, !i && body[i].target->fma, o->selftest, &why);
+    variant[i].target =
+        m->machine.variant_progs ? m->machine.variants.at[i] : api_program_target(m);
+    variant[i].n = api_entry_count(m);
+    variant[i].entry =
+        make_entries(m, i, variant[i].target, !i && variant[i].target->fma, o->selftest, &why);
   }
   for (u32 i = 0; why && i < n; i++)
-    body[i].entry = make_entries(m, i, body[i].target, false, -1, &(const char *){NULL});
+    variant[i].entry = make_entries(m, i, variant[i].target, false, -1, &(const char *){NULL});
   if (why && o->selftest >= 0) warn(c, LOC_NONE, "the C has no self-test: %s", why);
   EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,
@@ -331,10 +332,10 @@ static EmitFacts emit_late(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *
   if (plays) e.more = api_lm_c(m, o->name, e.weights == WM_pointer);
   if (m->compiled.more) e.more = m->compiled.more(m, o->name);
   m->written.blob = (Blob){.a = &c->keep};
-  EmitFacts facts = emit_variants(body, n, &e, source, header, &m->written.blob);
+  EmitFacts facts = emit_variants(variant, n, &e, source, header, &m->written.blob);
   m->written.profile = facts.profile;
   m->written.nprofile = facts.nprofile;
-  guard_say(c, NULL);
+  guard_log(c, NULL);
   return facts;
 }
 
@@ -380,7 +381,7 @@ IngotStatus ingot_emit_c(Ingot *m, const IngotCodegen *o, const char **source, s
 
 u64 api_weight_bytes(const Ingot *m) {
   u64 n = 0;
-  for (u32 i = 0; i < (m->machine.body ? m->machine.bodies.n : 1); i++)
+  for (u32 i = 0; i < (m->machine.variant_progs ? m->machine.variants.n : 1); i++)
     n += prog_stored_bytes(api_program(m, i));
   for (u32 i = 0; i < m->entries.also.n; i++) n += api_weight_bytes(m->entries.also.at[i]);
   return n;

@@ -118,7 +118,7 @@ void api_clear_run(Ingot *m) {
 
 void api_check_pins(Ingot *m) {
   for (u32 i = 0; m->g && i < m->g->pin.n; i++) {
-    const Pin *p = &m->g->pin.at[i];
+    const FixedParam *p = &m->g->pin.at[i];
     u32 pos = 0;
     while (api_graph_index(m, pos, false) != graph_val(m->g, p->param)->pos) pos++;
     if (!tensor_equal(m->c, m->run.in[pos], p->data))

@@ -141,9 +141,10 @@ static void start_threads(Ctx *c, Ingot *m) {
 static void check_facts(Ctx *c, Ingot *m) {
   const char *const *have = find(c, m, "facts");
   StrList want = emit_fact_lines(
-      (const Prog *const *)(m->machine.body ? m->machine.body : &m->p),
-      m->machine.body ? m->machine.bodies.n : 1, api_march_text(m, api_program_target(m)),
-      hash_bytes(m->opened.source.at, m->opened.source.n), m->states.arena_bytes);
+      (const Prog *const *)(m->machine.variant_progs ? m->machine.variant_progs : &m->p),
+      m->machine.variant_progs ? m->machine.variants.n : 1,
+      api_march_text(m, api_program_target(m)), hash_bytes(m->opened.source.at, m->opened.source.n),
+      m->states.arena_bytes);
   if (!have)
     fail(c, ERR_input, LOC_NONE, "%s: NAME_facts is missing: build it with --caller",
          m->compiled.library);

@@ -17,8 +17,8 @@ Ingot *api_entry(Ingot *m, u32 i) {
   return i ? m->entries.also.at[i - 1] : m;
 }
 
-Prog *api_program(const Ingot *m, u32 body) {
-  return m->machine.body ? m->machine.body[body] : m->p;
+Prog *api_program(const Ingot *m, u32 variant) {
+  return m->machine.variant_progs ? m->machine.variant_progs[variant] : m->p;
 }
 
 /* File name without folder and extensions; characters that C does not allow become '_'. */
@@ -80,15 +80,15 @@ void api_compile_entries(Ingot *m) {
   for (u32 i = 1; i < n; i++) {
     Ingot *x = api_entry(m, i);
     x->machine.target = m->machine.target;
-    x->machine.bodies = m->machine.bodies;
+    x->machine.variants = m->machine.variants;
     x->codegen = m->codegen;
     x->tuning = m->tuning;
     c->here.file = x->opened.source.file;
     api_compile_variants(x);
   }
   c->here.file = m->opened.source.file;
-  for (u32 body = 0; body < (m->machine.body ? m->machine.bodies.n : 1); body++) {
-    for (u32 i = 0; i < n; i++) p[i] = api_program(api_entry(m, i), body);
+  for (u32 v = 0; v < (m->machine.variant_progs ? m->machine.variants.n : 1); v++) {
+    for (u32 i = 0; i < n; i++) p[i] = api_program(api_entry(m, i), v);
     progs_join(p, n, m->entries.share_state);
   }
   m->entries.joined = true;

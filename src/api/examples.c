@@ -91,7 +91,7 @@ static NamedTensors read_arrays(Ingot *m, const char *path, Loc *loc, Str label)
 /* ---- labels ---- */
 
 static void read_labels(Ctx *c, Loc loc, const NamedTensors *v, Str name, u32 examples,
-                        Labels *to) {
+                        ClassLabels *to) {
   const Tensor *t = find_array(v, name);
   if (!t)
     fail(c, ERR_input, loc,
@@ -104,7 +104,7 @@ static void read_labels(Ctx *c, Loc loc, const NamedTensors *v, Str name, u32 ex
   i64 *all = NEWS(&c->keep, i64, t->n);
   u32 per = (u32)(t->n / examples);
   for (u64 i = 0; i < t->n; i++) all[i] = tensor_get(t, i).i;
-  for (u32 i = 0; i < examples; i++) to[i] = (Labels){all + (size_t)i * per, per};
+  for (u32 i = 0; i < examples; i++) to[i] = (ClassLabels){all + (size_t)i * per, per};
 }
 
 /* ---- one file ---- */
@@ -178,7 +178,7 @@ static Examples from_file(Ingot *m, const char *path, Str label) {
     e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
     for (u32 k = 0; k < e.ninput; k++) e.at[i][k] = part_of(c, &cut[k], i);
   }
-  if (label) e.label = NEWS(&c->keep, Labels, e.n);
+  if (label) e.label = NEWS(&c->keep, ClassLabels, e.n);
   if (label) read_labels(c, loc, &v, label, e.n, e.label);
   return e;
 }
@@ -214,7 +214,7 @@ static Examples from_folder(Ingot *m, const ArgVec *file, const char *path, Str 
   Loc loc = {.file = str_of(c, path), .index = -1};
   Examples e = {
       .n = file->n, .ninput = m->opened.model->ninput, .at = NEWS(&c->keep, Tensor **, file->n)};
-  if (label) e.label = NEWS(&c->keep, Labels, file->n);
+  if (label) e.label = NEWS(&c->keep, ClassLabels, file->n);
   for (u32 i = 0; i < e.n; i++) {
     NamedTensors v = read_arrays(m, file->at[i], &loc, label);
     e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
@@ -246,7 +246,7 @@ Examples api_examples_slice(const Examples *e, Arena *a, u32 from, u32 n, u32 st
   Examples some = *e;
   some.n = (n + step - 1) / step;
   some.at = NEWS(a, Tensor **, some.n + 1);
-  if (e->label) some.label = NEWS(a, Labels, some.n + 1);
+  if (e->label) some.label = NEWS(a, ClassLabels, some.n + 1);
   for (u32 i = 0; i < some.n; i++) {
     some.at[i] = e->at[from + i * step];
     if (e->label) some.label[i] = e->label[from + i * step];

@@ -72,7 +72,7 @@ static Val first_const(Graph *g, Tensor *t, Str name) {
   g->cur = 1;
   Val c = mk_const(g, t);
   graph_val(g, c)->name = name;
-  GraphRegion *b = &g->blk.at[1];
+  GraphRegion *b = &g->region.at[1];
   NodeId id = b->node.at[b->node.n - 1];
   memmove(b->node.at + 1, b->node.at, (b->node.n - 1) * sizeof *b->node.at);
   b->node.at[0] = id;
@@ -83,20 +83,20 @@ static void replace(Graph *g, Val old, Val by) {
   for (NodeId id = 1; id < g->node.n; id++)
     for (u32 k = 0; k < graph_node(g, id)->nin; k++)
       if (graph_node(g, id)->in[k] == old) graph_node(g, id)->in[k] = by;
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 k = 0; k < g->blk.at[b].ret.n; k++)
-      if (g->blk.at[b].ret.at[k] == old) g->blk.at[b].ret.at[k] = by;
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 k = 0; k < g->region.at[b].ret.n; k++)
+      if (g->region.at[b].ret.at[k] == old) g->region.at[b].ret.at[k] = by;
 }
 
 static void freeze(Ingot *m, InputBinding *v) {
   Graph *g = m->g;
-  GraphRegion *b = &g->blk.at[1];
+  GraphRegion *b = &g->region.at[1];
   u32 at = 0, pins = 0;
   while (at < b->param.n && graph_val(g, b->param.at[at])->name != v->name) at++;
   if (at == b->param.n) api_no_input(m, v->name);
   Val old = b->param.at[at];
   replace(g, old, first_const(g, binding_tensor(m, v, graph_type(g, old)), v->name));
-  b = &g->blk.at[1];
+  b = &g->region.at[1];
   for (b->param.n--; at < b->param.n; at++) {
     b->param.at[at] = b->param.at[at + 1];
     graph_val(g, b->param.at[at])->pos = at;

@@ -14,8 +14,8 @@ static const char *near_value(Ingot *m, Str word) {
   Graph *g = m->g;
   Suggestion near = suggest_new(str_text(m->c, word));
   for (u32 i = 0; i < g->out_name.n; i++) suggest_try(&near, str_text(m->c, g->out_name.at[i]));
-  for (u32 i = 0; i < g->blk.at[1].param.n; i++)
-    suggest_try(&near, str_text(m->c, graph_val(g, g->blk.at[1].param.at[i])->name));
+  for (u32 i = 0; i < g->region.at[1].param.n; i++)
+    suggest_try(&near, str_text(m->c, graph_val(g, g->region.at[1].param.at[i])->name));
   return suggest_text(m->c, &near);
 }
 
@@ -23,11 +23,12 @@ static const char *near_value(Ingot *m, Str word) {
 static Val find(Graph *g, Str name, bool output) {
   Val found = 0;
   for (u32 i = 0; output && i < g->out_name.n; i++)
-    if (g->out_name.at[i] == name) return g->blk.at[1].ret.at[i];
-  for (u32 i = 0; i < g->blk.at[1].param.n; i++)
-    if (graph_val(g, g->blk.at[1].param.at[i])->name == name) found = g->blk.at[1].param.at[i];
-  for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
-    const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
+    if (g->out_name.at[i] == name) return g->region.at[1].ret.at[i];
+  for (u32 i = 0; i < g->region.at[1].param.n; i++)
+    if (graph_val(g, g->region.at[1].param.at[i])->name == name)
+      found = g->region.at[1].param.at[i];
+  for (u32 i = 0; i < g->region.at[1].node.n; i++) {
+    const Node *n = graph_node(g, g->region.at[1].node.at[i]);
     for (u32 k = 0; k < n->nout; k++)
       if (graph_val(g, n->out[k])->name == name) found = n->out[k];
   }
@@ -48,7 +49,7 @@ static Val find_float(Ingot *m, const char *at, size_t n, bool output) {
 
 static u32 list_values(Ingot *m, const char *list, Val *x) {
   u32 n = 0;
-  const GraphRegion *b = &m->g->blk.at[1];
+  const GraphRegion *b = &m->g->region.at[1];
   for (u32 i = 0; !list && i < b->param.n; i++)
     if (dtype_is_float(graph_type(m->g, b->param.at[i])->dt)) x[n++] = b->param.at[i];
   while (list && *list) {
@@ -66,7 +67,7 @@ void api_add_grad(Ingot *m) {
   Graph *g = m->g;
   size_t k = strcspn(spec, ":");
   Val y = find_float(m, spec, k, true);
-  Val *x = NEWS(&m->c->work, Val, g->blk.at[1].param.n + strlen(spec) + 1);
+  Val *x = NEWS(&m->c->work, Val, g->region.at[1].param.n + strlen(spec) + 1);
   u32 n = list_values(m, spec[k] ? spec + k + 1 : NULL, x);
   Val *out = NEWS(&m->c->work, Val, n + 1);
   g->cur = 1;

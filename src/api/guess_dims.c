@@ -112,7 +112,7 @@ static void keep_number(Ingot *m, const BindDim *d) {
 }
 
 static Val param_named(const Graph *g, Str name) {
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   for (u32 i = 0; i < b->param.n; i++)
     if (g->val.at[b->param.at[i]].name == name) return b->param.at[i];
   return 0;
@@ -151,7 +151,7 @@ static bool is_given(const Ingot *m, Str name) {
 
 void api_hint_open_dims(Ingot *m) {
   for (u32 i = 0; m->g && i < api_param_count(m); i++) {
-    Val v = m->g->blk.at[1].param.at[api_graph_index(m, i, false)];
+    Val v = m->g->region.at[1].param.at[api_graph_index(m, i, false)];
     const Type *t = graph_type(m->g, v);
     for (u32 k = 0; k < t->rank && !is_given(m, api_param_name(m, i)); k++) {
       Sym sym;

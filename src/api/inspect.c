@@ -30,9 +30,9 @@ static int by_count(const void *a, const void *b) {
 
 /* Counts constants of a graph in text form. */
 static void count_constants(Report *r, Graph *g) {
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->region.at[b].node.at[i]);
       if (n->op != OP_const) continue;
       r->facts.params += node_attr(n, AT_value)->u.t->n;
       r->facts.bytes += tensor_bytes(node_attr(n, AT_value)->u.t);
@@ -44,7 +44,7 @@ static void quote_json(Report *r, const char *before, Str s) {
   sb_json(&r->out, str_text(r->m->c, s), str_len(r->m->c, s));
 }
 
-static void value_line(Report *r, Str name, const char *type, const Scale *s, bool first) {
+static void value_line(Report *r, Str name, const char *type, const QuantParams *s, bool first) {
   if (!r->json) {
     sb_fmt(&r->out, "  %s: %s", show(r->m->c, name), type);
     if (s) sb_fmt(&r->out, ", quantized: %s", api_scale_text(r->m->c, s));
@@ -60,7 +60,7 @@ static void value_line(Report *r, Str name, const char *type, const Scale *s, bo
 
 static void values(Report *r, bool inputs) {
   Graph *g = r->m->g;
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   u32 n = inputs ? b->param.n : b->ret.n;
   sb_puts(&r->out, r->json ? (inputs ? "\"inputs\":[" : "\"outputs\":[")
                            : (inputs ? "inputs\n" : "outputs\n"));
@@ -76,7 +76,7 @@ static void values(Report *r, bool inputs) {
 static void state_part(Report *r) {
   Ctx *c = r->m->c;
   Graph *g = r->m->g;
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   StatePair *pair = NEWS(&c->scratch, StatePair, b->param.n + 1);
   u32 n = g->state.n;
   for (u32 i = 0; i < n; i++) pair[i] = g->state.at[i];
@@ -86,7 +86,7 @@ static void state_part(Report *r) {
   sb_puts(&r->out, r->json ? "\"state\":[" : title);
   for (u32 i = 0; i < n; i++) {
     Str in = graph_val(g, b->param.at[pair[i].in])->name, out = g->out_name.at[pair[i].out];
-    Growth how = state_growth(g, &pair[i]);
+    GrowingAxis how = state_growth(g, &pair[i]);
     Str with = how.axis == MAX_RANK ? 0 : dim_syminfo(g->dims, how.sym)->name;
     if (!r->json) {
       sb_fmt(&r->out, "  %s -> %s", show(c, in), show(c, out));

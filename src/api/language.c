@@ -79,7 +79,7 @@ static void import_decoder(Perplexity *o, u64 n) {
     if (!m->options.language.context && n < LM_CONTEXT) m->options.language.context = (i64)n;
     api_import(m, false);
   }
-  const GraphRegion *b = m->g ? &m->g->blk.at[1] : NULL;
+  const GraphRegion *b = m->g ? &m->g->region.at[1] : NULL;
   if (!b || !m->g->state.n || !m->g->state.at[0].most || m->g->out_name.n < 1 ||
       !str_is(c, m->g->out_name.at[0], "logits"))
     fail(c, ERR_usage, LOC_NONE, "is not a language model: it has no logits and no context");

@@ -105,7 +105,8 @@ const EmitExtra *api_lm_c(Ingot *m, const char *name, bool given) {
   LmFacts f = {0};
   Vocab v;
   if (!s || !find_facts(m, &f)) return NULL;
-  if (!vocab_open(&v, s->vocab, s->nvocab)) bug(c, LOC_NONE, "a vocabulary that cannot be opened");
+  if (!vocab_open(&v, s->vocab, s->nvocab))
+    internal_error(c, LOC_NONE, "a vocabulary that cannot be opened");
   f.tokens = v.head->ntoken < (u64)f.vocab ? v.head->ntoken : (u32)f.vocab;
   StrBuf upper = sb_new(&c->keep), macros = sb_new(&c->keep), t = sb_new(&c->keep);
   sb_upper(&upper, name);

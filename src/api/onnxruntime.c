@@ -63,9 +63,9 @@ void api_write_inputs(Ingot *m, const char *path) {
 
 /* Keys of the maps in output i; NULL: not maps, or unknown. */
 static const Tensor *keys_of(Ingot *m, u32 i) {
-  const OutputTree *p = &m->opened.ports[i];
+  const OutputStructure *p = &m->opened.ports[i];
   if (p->kind != TY_seq || !p->maps || !m->g) return NULL;
-  return graph_const(m->g, m->g->blk.at[1].ret.at[p->elem[1].flat]);
+  return graph_const(m->g, m->g->region.at[1].ret.at[p->elem[1].flat]);
 }
 
 /* Writes a file with the keys of all maps; refuses outputs that are neither maps nor tensors. */

@@ -253,7 +253,7 @@ bool pgo_can_measure(Ctx *c, ProductBuild *b) {
 /* After the baseline, which ignores the preset: switches to the goal of the preset. */
 static void aim_as_asked(Ctx *c, ProductBuild *b) {
   b->m->codegen.aim = b->preset->aim;
-  b->m->machine.body = NULL;
+  b->m->machine.variant_progs = NULL;
   api_restore_graph(b->m);
   build_text(c, b);
 }

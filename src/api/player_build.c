@@ -237,7 +237,7 @@ static const LmAssets *need_chat_assets(Ingot *m) {
   const LmAssets *s = api_chat_assets(m);
   if (!s)
     fail(m->c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
-         "has no tokenizer");
+         "expected a model with a tokenizer, found none in the file or next to it");
   return s;
 }
 

@@ -192,7 +192,8 @@ static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
     *vec_push(&c->keep, &w) = NULL;
     int status;
     const char *text = spawn_text(c, &b->folder, "the instrumented program", w.at, &status);
-    if ((status == 2 || status == 4) && *b->o->pgo) /* it refuses arguments or arrays of the user */
+    if ((status == 2 || status == 4) &&
+        *b->o->pgo) /* the program refuses the arguments or arrays of the user */
       fail(c, ERR_input, LOC_NONE, "--pgo=%s: %.*s", b->o->pgo, (int)strcspn(text, "\n"), text);
     if (status) spawn_fail(c, &b->folder, "the instrumented program", program, status);
   }

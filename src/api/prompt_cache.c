@@ -95,7 +95,8 @@ static void find_ids(Ingot *m, const LmAssets *s) {
   const char *prompt = m->options.prompt;
   size_t length = strlen(prompt);
   Vocab v;
-  if (!vocab_open(&v, s->vocab, s->nvocab)) bug(c, LOC_NONE, "a vocabulary that cannot be opened");
+  if (!vocab_open(&v, s->vocab, s->nvocab))
+    internal_error(c, LOC_NONE, "a vocabulary that cannot be opened");
   if (chat->trims) {
     while (length && strchr(" \t\r\n", prompt[0])) prompt++, length--;
     while (length && strchr(" \t\r\n", prompt[length - 1])) length--;
@@ -142,7 +143,7 @@ static void keep_states(Ingot *m) {
     if (x->space != BS_state || x->alias) continue;
     const u8 *from = m->states.arena ? m->states.arena + x->offset : m->states.vm_state->at[b];
     for (u32 i = 0; i < x->rank; i++)
-      if (!dim_is_const(x->dim[i])) bug(m->c, LOC_NONE, "a state of open extent");
+      if (!dim_is_const(x->dim[i])) internal_error(m->c, LOC_NONE, "a state of open extent");
     x->data = tensor_new(&m->c->keep, x->dt, x->dim, x->rank);
     memcpy((void *)x->data->data, from, tensor_bytes(x->data));
   }

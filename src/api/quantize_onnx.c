@@ -62,7 +62,7 @@ static QuantOptions read_options(Ctx *c, const IngotQuantize *o) {
          "--method static calibrates activations: expected --data, an .npz with arrays for the "
          "inputs");
   if (!o->data && (o->holdout || o->label || o->budget || o->bias_correction))
-    fail(c, ERR_usage, LOC_NONE, "%s needs data",
+    fail(c, ERR_usage, LOC_NONE, "%s needs calibration data: expected --data",
          o->holdout  ? "a holdout"
          : o->label  ? "a label"
          : o->budget ? "a budget"
@@ -108,7 +108,7 @@ static Tensor *copy_value(Ctx *c, const Tensor *t) {
   return y;
 }
 
-static void begin_runner(Quantize *q, ModelRunner *t, const struct OnnxModel *m, QuantProbe which) {
+static void begin_runner(Quantize *q, ModelRunner *t, const struct OnnxModel *m, QuantTap which) {
   runner_close(t);
   *t = (ModelRunner){
       .c = q->c, .model = sb_new(&q->c->work), .file = str_text(q->c, q->m->opened.source.file)};
@@ -140,7 +140,7 @@ static void check_labels(const Quantize *q, const Examples *e, Tensor ***out, co
   Ctx *c = q->c;
   for (u32 i = 0; e->label && i < e->n; i++) {
     const Tensor *t = first_float(q, out[i]);
-    const Labels *l = &e->label[i];
+    const ClassLabels *l = &e->label[i];
     u64 rows = 1, axis = 0;
     if (!t) fail(c, ERR_input, LOC_NONE, "--label: expected an output of floats, found none");
     while (axis < t->rank && rows != l->n) rows *= (u64)t->dim[axis++];
@@ -176,7 +176,7 @@ static void want_outputs(Quantize *q) {
 /* ---- errors ---- */
 
 /* Counts rows of the first float output whose argmax equals the label. */
-static u32 count_right(const Quantize *q, Tensor **out, const Labels *label) {
+static u32 count_right(const Quantize *q, Tensor **out, const ClassLabels *label) {
   const Tensor *t = first_float(q, out);
   u32 right = 0;
   if (!t || t->n % label->n) return 0;

@@ -56,7 +56,7 @@ static void put_port(PageReport *r, Str name, const char *type, bool first) {
 
 static void put_ports(PageReport *r) {
   Graph *g = r->whole;
-  const GraphRegion *b = g ? &g->blk.at[1] : NULL;
+  const GraphRegion *b = g ? &g->region.at[1] : NULL;
   for (u32 out = 0; out < 2; out++) {
     sb_puts(&r->out, out ? "],\"outputs\":[" : ",\n\"inputs\":[");
     for (u32 i = 0; b && i < (out ? b->ret.n : b->param.n); i++) {

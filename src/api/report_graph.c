@@ -62,15 +62,15 @@ static void list_nodes(PageReport *r) {
   Graph *g = r->whole;
   Arena *a = &r->c->keep;
   u32 *number = NEWS(a, u32, g->node.n + 1);
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      NodeId id = g->blk.at[b].node.at[i];
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      NodeId id = g->region.at[b].node.at[i];
       if (graph_node(g, id)->op == OP_const) continue;
       number[id] = number_at(r, &graph_node(g, id)->loc, true);
       *vec_push(a, &r->node.at[number[id] - 1].inside) = id;
     }
-  for (RegionId b = 1; b < g->blk.n; b++) {
-    const GraphRegion *k = &g->blk.at[b];
+  for (RegionId b = 1; b < g->region.n; b++) {
+    const GraphRegion *k = &g->region.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *n = graph_node(g, k->node.at[i]);
       u32 me = number[k->node.at[i]];
@@ -104,9 +104,9 @@ static void find_roots(Groups *s) {
   Graph *g = s->g;
   Arena *a = &s->r->c->keep;
   s->same = NEWS(a, u32, g->node.n + 1);
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      NodeId id = g->blk.at[b].node.at[i];
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      NodeId id = g->region.at[b].node.at[i];
       const Node *n = graph_node(g, id);
       if (n->op == OP_const || !n->nout || graph_val(g, n->out[0])->home != HOME_buffer) continue;
       PlaceKey key = key_of(&n->loc, 0), named = key_of(&n->loc, group_label(g, n));
@@ -166,9 +166,9 @@ static void bind_rest(Groups *s) {
   PageReport *r = s->r;
   u32 *kernel = NEWS(&r->c->keep, u32, g->node.n + 1);
   NodeId *user = NEWS(&r->c->keep, NodeId, g->val.n + 1);
-  for (RegionId b = g->blk.n; b-- > 1;)
-    for (u32 i = g->blk.at[b].node.n; i-- > 0;) {
-      NodeId id = g->blk.at[b].node.at[i];
+  for (RegionId b = g->region.n; b-- > 1;)
+    for (u32 i = g->region.at[b].node.n; i-- > 0;) {
+      NodeId id = g->region.at[b].node.at[i];
       const Node *n = graph_node(g, id);
       u32 node = number_at(r, &n->loc, false);
       if (node) {

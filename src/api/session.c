@@ -369,7 +369,7 @@ void api_describe(Ingot *m) {
     for (u32 i = 0; i < n; i++) {
       Str name = out ? api_result_name(m, i) : api_param_name(m, i);
       if (m->g) {
-        const GraphRegion *b = &m->g->blk.at[1];
+        const GraphRegion *b = &m->g->region.at[1];
         u32 at = api_graph_index(m, i, out != 0);
         const Type *t = graph_type(m->g, out ? b->ret.at[at] : b->param.at[at]);
         m->facts.desc[out][i] = describe(m, name, t->dt, t->dim, t->rank);
@@ -426,9 +426,9 @@ void api_graph_stats(Ingot *m) {
 
 void api_import(Ingot *m, bool symbolic) {
   if (m->g || m->p) return;
-  guard_say(m->c, "import");
+  guard_log(m->c, "import");
   import(m, symbolic);
-  guard_say(m->c, NULL);
+  guard_log(m->c, NULL);
   api_add_train_step(m);
   api_add_grad(m);
   api_bind_state(m);
@@ -482,10 +482,10 @@ void api_compile(Ingot *m, const IngotPassOptions *p, const CompileRequest *how)
                       .on_time = p->on_time,
                       .user = p->user};
   o.target = how->target;
-  o.lacks_dot4 = m->codegen.lacks_dot4;
+  o.lacks_dot_i8x4 = m->codegen.lacks_dot_i8x4;
   o.for_c = m->codegen.for_c || (p && !bytecode);
   o.aim = how->aim;
-  o.ram = how->bands;
+  o.ram = how->arena_goal;
   o.precise = m->codegen.precise;
   o.threads = o.target && o.target->warp ? GPU_THREADS : m->codegen.threads;
   o.grain = m->codegen.grain;
@@ -493,7 +493,7 @@ void api_compile(Ingot *m, const IngotPassOptions *p, const CompileRequest *how)
   pipeline_run(&u, &o);
   m->g = u.g;
   m->p = u.p;
-  m->facts.bands = u.bands;
+  m->facts.tiled = u.tiled;
   m->machine.made = how->target;
   api_describe(m);
   m->passed = true;
@@ -519,7 +519,7 @@ void api_run_passes(Ingot *m, const IngotPassOptions *p) {
   api_import(m, false);
   if (p) api_need_model(m, "passes");
   if (!p && m->p) return; /* a program in text form runs as written */
-  if (m->g && (m->machine.bodies.n || m->codegen.aim != AIM_time || m->codegen.ram) &&
+  if (m->g && (m->machine.variants.n || m->codegen.aim != AIM_time || m->codegen.ram) &&
       !m->opened.origin)
     m->opened.origin = graph_copy(m->g);
   const Target *target = m->machine.target ? m->machine.target : target_scalar();
@@ -538,21 +538,21 @@ static void make_bodies(Ingot *m) {
   if (!m->passed) /* a program in text form lacks what back ends need but interpreters do not */
     api_compile(m, &(IngotPassOptions){.start = m->p->planned ? "bounds" : "plan"},
                 &(CompileRequest){.target = api_program_target(m)});
-  if (!m->machine.bodies.n || m->machine.body) return;
+  if (!m->machine.variants.n || m->machine.variant_progs) return;
   Ingot first = *m;
   if (!m->opened.reader)
     fail(c, ERR_usage, LOC_NONE, "several targets: expected a model, found a program");
-  Prog **body = NEWS(&c->keep, Prog *, m->machine.bodies.n);
-  for (u32 i = 0; i < m->machine.bodies.n; i++) {
-    m->machine.target = m->machine.bodies.at[i];
-    body[i] = first.p;
+  Prog **progs = NEWS(&c->keep, Prog *, m->machine.variants.n);
+  for (u32 i = 0; i < m->machine.variants.n; i++) {
+    m->machine.target = m->machine.variants.at[i];
+    progs[i] = first.p;
     if (m->machine.target == first.machine.target) continue;
     api_restore_graph(m);
     api_run_passes(m, NULL);
-    body[i] = m->p;
+    progs[i] = m->p;
   }
   *m = first;
-  m->machine.body = body;
+  m->machine.variant_progs = progs;
 }
 
 void api_compile_variants(Ingot *m) {
@@ -570,7 +570,7 @@ void api_need_single_entry(const Ingot *m) {
 }
 
 void api_need_single_variant(const Ingot *m) {
-  if (m->machine.bodies.n)
+  if (m->machine.variants.n)
     fail(m->c, ERR_usage, LOC_NONE, "'%s' is a list of targets, expected one", m->codegen.march);
 }
 
@@ -637,11 +637,11 @@ IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n) {
 /* ---- parameters ---- */
 
 u32 api_param_count(const Ingot *m) {
-  return m->g ? m->g->blk.at[1].param.n - m->g->state.n : m->p ? m->p->in.n : 0;
+  return m->g ? m->g->region.at[1].param.n - m->g->state.n : m->p ? m->p->in.n : 0;
 }
 
 Str api_param_name(const Ingot *m, u32 i) {
-  return m->g ? graph_val(m->g, m->g->blk.at[1].param.at[api_graph_index(m, i, false)])->name
+  return m->g ? graph_val(m->g, m->g->region.at[1].param.at[api_graph_index(m, i, false)])->name
               : prog_buf(m->p, m->p->in.at[i])->name;
 }
 
@@ -669,7 +669,7 @@ IngotTensor ingot_output_info(const Ingot *m, uint32_t i) {
 
 uint32_t ingot_output_count(const Ingot *m) {
   if (!m || m->status) return 0;
-  return m->g ? m->g->blk.at[1].ret.n - m->g->state.n : m->p ? m->p->out.n : 0;
+  return m->g ? m->g->region.at[1].ret.n - m->g->state.n : m->p ? m->p->out.n : 0;
 }
 
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t) {

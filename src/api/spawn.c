@@ -92,7 +92,7 @@ const char *spawn_resolve(Ctx *c, const char *program) {
   return path;
 }
 
-/* Reports a missing program; for a C compiler with alternatives. */
+/* Reports a program that cannot be started; for a C compiler, the message names alternatives. */
 static _Noreturn void fail_start(Ctx *c, const char *what, const char *program, const char *why) {
   fail(c, ERR_system, LOC_NONE, "%s '%s' cannot be started: %s%s", what, program, why,
        strcmp(what, "C compiler") ? ""
@@ -179,9 +179,9 @@ int spawn_status(Ctx *c, const TempDir *f, const char *what, const char *const *
   const char *log = tempdir_file(c, f, "log");
   pid_t pid = 0;
   report_command(c, f, argv);
-  guard_say(c, what);
+  guard_log(c, what);
   int e = start(c, log, argv, &pid), status = e ? 0 : wait_for(c, pid);
-  guard_say(c, NULL);
+  guard_log(c, NULL);
   return exit_code(c, what, argv[0], e, status);
 }
 
@@ -222,7 +222,7 @@ void spawn_parallel(Ctx *c, const TempDir *f, const char *what, const ArgVec *jo
   pid_t pid[SPAWN_MAX];
   u32 started = 0, ended = 0, side = processors();
   bool failed = false;
-  guard_say(c, n > 1 ? str_text(c, str_fmt(c, "%s: part 1 of %u", what, n)) : what);
+  guard_log(c, n > 1 ? str_text(c, str_fmt(c, "%s: part 1 of %u", what, n)) : what);
   while (ended < started || (started < n && !failed)) {
     if (started < n && !failed && started - ended < side) {
       report_command(c, f, job[started].at);
@@ -234,10 +234,10 @@ void spawn_parallel(Ctx *c, const TempDir *f, const char *what, const ArgVec *jo
       status[ended] = wait_for(c, pid[ended]);
       failed = failed || status[ended];
       if (++ended < n)
-        guard_say(c, str_text(c, str_fmt(c, "%s: part %u of %u", what, ended + 1, n)));
+        guard_log(c, str_text(c, str_fmt(c, "%s: part %u of %u", what, ended + 1, n)));
     }
   }
-  guard_say(c, NULL);
+  guard_log(c, NULL);
   if (e) exit_code(c, what, job[0].at[0], e, 0);
   for (u32 i = 0; i < ended; i++) {
     int code = exit_code(c, what, job[i].at[0], 0, status[i]);

@@ -130,20 +130,20 @@ static bool match(const char *in, const char *out) {
 /* ---- pairs ---- */
 
 static Str in_name(const Graph *g, u32 i) {
-  return g->val.at[g->blk.at[1].param.at[i]].name;
+  return g->val.at[g->region.at[1].param.at[i]].name;
 }
 
 static bool may_pair(Ingot *m, u32 in, u32 out) {
   Graph *g = m->g;
-  Growth how;
+  GrowingAxis how;
   const char *why;
-  Val v = g->blk.at[1].param.at[in];
+  Val v = g->region.at[1].param.at[in];
   return match(str_text(m->c, in_name(g, in)), str_text(m->c, g->out_name.at[out])) &&
-         !graph_pin(g, v) && state_fits(g, v, g->blk.at[1].ret.at[out], &how, &why);
+         !graph_pin(g, v) && state_fits(g, v, g->region.at[1].ret.at[out], &how, &why);
 }
 
 u32 api_find_state(Ingot *m, StatePair *pair, u32 max) {
-  u32 ni = m->g->blk.at[1].param.n, nout = m->g->out_name.n, n = 0;
+  u32 ni = m->g->region.at[1].param.n, nout = m->g->out_name.n, n = 0;
   for (u32 i = 0; i < ni; i++) {
     u32 found = 0, which = 0, back = 0;
     for (u32 k = 0; k < nout; k++)
@@ -161,12 +161,12 @@ static StatePair named_pair(Ingot *m, const char *spec) {
   Graph *g = m->g;
   for (const char *eq = strchr(spec, '='); eq; eq = strchr(eq + 1, '=')) {
     Str in = str_intern(m->c, spec, (size_t)(eq - spec)), out = str_of(m->c, eq + 1);
-    for (u32 i = 0; i < g->blk.at[1].param.n; i++)
+    for (u32 i = 0; i < g->region.at[1].param.n; i++)
       for (u32 k = 0; k < g->out_name.n; k++)
         if (in_name(g, i) == in && g->out_name.at[k] == out) return (StatePair){.in = i, .out = k};
   }
   StrBuf in = sb_new(&m->c->scratch), out = sb_new(&m->c->scratch);
-  for (u32 i = 0; i < g->blk.at[1].param.n; i++)
+  for (u32 i = 0; i < g->region.at[1].param.n; i++)
     sb_fmt(&in, "%s%s", i ? ", " : "", show(m->c, in_name(g, i)));
   for (u32 k = 0; k < g->out_name.n; k++)
     sb_fmt(&out, "%s%s", k ? ", " : "", show(m->c, g->out_name.at[k]));
@@ -180,7 +180,7 @@ void api_bind_state(Ingot *m) {
   if (!m->options.state.n) return;
   if (!m->g)
     fail(c, ERR_usage, LOC_NONE, "--state: expected a graph; a program declares its own state");
-  u32 max = m->g->blk.at[1].param.n;
+  u32 max = m->g->region.at[1].param.n;
   StatePair *found = NEWS(&c->scratch, StatePair, max + 1);
   for (u32 i = 0; i < m->options.state.n; i++) {
     u32 n = 1;
@@ -193,7 +193,7 @@ void api_bind_state(Ingot *m) {
            "no input and output are named like a state and have equal types; give INPUT=OUTPUT; "
            "bound a growing cache with --max-shapes instead of -d");
     for (u32 k = 0; k < n; k++) {
-      Val v = m->g->blk.at[1].param.at[found[k].in];
+      Val v = m->g->region.at[1].param.at[found[k].in];
       if (graph_pin(m->g, v))
         fail(c, ERR_usage, LOC_NONE, "input '%s' decides shapes and cannot be a state",
              show(c, in_name(m->g, found[k].in)));
@@ -261,7 +261,7 @@ static i64 *sizes_seen(Ingot *m) {
   Graph *g = m->g;
   i64 *env = NEWS(&m->c->scratch, i64, dim_nsyms(g->dims) + 1);
   for (u32 i = 0; i < api_param_count(m); i++) {
-    const Type *t = graph_type(g, g->blk.at[1].param.at[api_graph_index(m, i, false)]);
+    const Type *t = graph_type(g, g->region.at[1].param.at[api_graph_index(m, i, false)]);
     Sym sym;
     for (u32 k = 0; k < t->rank; k++)
       if (dim_is_sym(g->dims, t->dim[k], SY_input, &sym)) env[sym] = m->run.in[i]->dim[k];
@@ -273,8 +273,8 @@ static i64 *sizes_seen(Ingot *m) {
 static void check_room(Ingot *m) {
   Graph *g = m->g;
   for (u32 k = 0; k < g->state.n; k++) {
-    const Type *t = graph_type(g, g->blk.at[1].param.at[g->state.at[k].in]);
-    Growth how = state_growth(g, &g->state.at[k]);
+    const Type *t = graph_type(g, g->region.at[1].param.at[g->state.at[k].in]);
+    GrowingAxis how = state_growth(g, &g->state.at[k]);
     i64 lo, hi;
     if (how.axis == MAX_RANK) continue;
     dim_bounds(g->dims, t->dim[how.axis], &lo, &hi);
@@ -289,7 +289,7 @@ static void check_room(Ingot *m) {
 void api_run_ref(Ingot *m, const RefOptions *o) {
   Ctx *c = m->c;
   Graph *g = m->g;
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   Tensor **in = NEWS(&c->keep, Tensor *, b->param.n + 1),
          **out = NEWS(&c->keep, Tensor *, b->ret.n + 1);
   if (!m->states.ref_state) {

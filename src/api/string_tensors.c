@@ -24,7 +24,7 @@ Tensor *api_encode_strings(Ingot *m, u32 i, const Tensor *t) {
   return rows;
 }
 
-static void decode(Ingot *m, const OutputTree *p) {
+static void decode(Ingot *m, const OutputStructure *p) {
   for (u32 i = 0; i < (p->open ? 2 : p->n); i++) decode(m, &p->elem[i]);
   if (p->kind != TY_tensor || !p->text) return;
   Tensor *rows = m->run.out[p->flat];

@@ -23,7 +23,7 @@ typedef struct Values {
 
 static Values list_values(Graph *g) {
   Values vs = {.at = map_new(&g->c->keep)};
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(g, b->node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
@@ -56,7 +56,7 @@ static void expose(Ingot *m, bool all, const u32 *value, u32 n) {
   api_clear_run(m);
   Graph *g = m->g;
   Values vs = list_values(g);
-  GraphRegion *b = &g->blk.at[1];
+  GraphRegion *b = &g->region.at[1];
   b->ret.n = g->out_name.n = g->state.n = 0;
   m->opened.ports = NULL;
   for (u32 k = 0; k < (all ? vs.val.n : n); k++) {
@@ -89,14 +89,14 @@ static void list_stored(Ingot *m, const u32 **out, u32 *nout) {
     Str name = graph_val(g, vs.val.at[i])->name = value_name(g, vs.val.at[i], i);
     *map_put(&number, name) = i + 1;
   }
-  for (u32 i = 0; i < g->blk.at[1].ret.n; i++) { /* results are stored, whatever their name */
-    const u32 *at = map_get(&vs.at, g->blk.at[1].ret.at[i]);
+  for (u32 i = 0; i < g->region.at[1].ret.n; i++) { /* results are stored, whatever their name */
+    const u32 *at = map_get(&vs.at, g->region.at[1].ret.at[i]);
     if (at) stored[*at - 1] = true;
   }
   api_run_passes(m, &(IngotPassOptions){.stop = "fuse"});
   g = m->g;
-  for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
-    const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
+  for (u32 i = 0; i < g->region.at[1].node.n; i++) {
+    const Node *n = graph_node(g, g->region.at[1].node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
       const Value *v = graph_val(g, n->out[k]);
       const u32 *at = v->name && v->home == HOME_buffer ? map_get(&number, v->name) : NULL;
@@ -132,7 +132,7 @@ static void do_origin(Ctx *c, void *arg) {
 
 const char *ingot_output_origin(const Ingot *m, uint32_t i) {
   if (!m || !m->g || i >= ingot_output_count(m)) return "";
-  const Value *v = graph_val(m->g, m->g->blk.at[1].ret.at[api_graph_index(m, i, true)]);
+  const Value *v = graph_val(m->g, m->g->region.at[1].ret.at[api_graph_index(m, i, true)]);
   if (!v->def) return "input";
   OriginArg a = {.n = graph_node(m->g, v->def), .text = ""};
   ctx_protect(m->c, do_origin, &a); /* out of memory: returns nothing */
@@ -159,14 +159,14 @@ static bool is_open(Graph *g, const Type *t) {
 static void keep_value(Subgraph *u, Val v, u32 steps, u32 depth);
 
 static void keep_block(Subgraph *u, RegionId b, u32 steps, u32 depth) {
-  const GraphRegion *blk = &u->g->blk.at[b];
-  for (u32 i = 0; i < blk->node.n; i++) {
-    const Node *n = graph_node(u->g, blk->node.at[i]);
-    u->steps[blk->node.at[i]] = 1;
+  const GraphRegion *region = &u->g->region.at[b];
+  for (u32 i = 0; i < region->node.n; i++) {
+    const Node *n = graph_node(u->g, region->node.at[i]);
+    u->steps[region->node.at[i]] = 1;
     for (u32 k = 0; k < n->nin; k++) keep_value(u, n->in[k], steps, depth);
-    for (u32 k = 0; k < n->nblk; k++) keep_block(u, n->blk[k], steps, depth);
+    for (u32 k = 0; k < n->nregion; k++) keep_block(u, n->region[k], steps, depth);
   }
-  for (u32 i = 0; i < blk->ret.n; i++) keep_value(u, blk->ret.at[i], steps, depth);
+  for (u32 i = 0; i < region->ret.n; i++) keep_value(u, region->ret.at[i], steps, depth);
 }
 
 /* Keeps the node that computes v, or turns v into a parameter if it is too many steps away. */
@@ -188,10 +188,10 @@ static void keep_value(Subgraph *u, Val v, u32 steps, u32 depth) {
   if (u->steps[id] && u->steps[id] <= now + 1) return;
   u->steps[id] = now + 1;
   for (u32 i = 0; i < n->nin; i++) keep_value(u, n->in[i], now, depth);
-  for (u32 i = 0; i < n->nblk; i++) keep_block(u, n->blk[i], now, depth);
+  for (u32 i = 0; i < n->nregion; i++) keep_block(u, n->region[i], now, depth);
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Subgraph *u = e->user;
   const Node *n = graph_node(u->g, id);
   for (u32 i = 0; i < n->nout; i++) {
@@ -204,7 +204,7 @@ static bool visit(Edit *e, NodeId id) {
 /* Sets the remaining parameters, then the new ones, and renumbers them. */
 static void set_params(Subgraph *u) {
   Graph *g = u->g;
-  GraphRegion *b = &g->blk.at[1];
+  GraphRegion *b = &g->region.at[1];
   u32 n = 0;
   for (u32 i = 0; i < b->param.n; i++)
     if (map_get(&u->used, b->param.at[i])) b->param.at[n++] = b->param.at[i];
@@ -232,7 +232,7 @@ static void extract(Ingot *m, u32 value, u32 depth) {
   u.steps = NEWS(&c->keep, u32, g->node.n);
   keep_value(&u, v, 0, depth ? depth : UINT32_MAX - 2);
   set_params(&u);
-  g->blk.at[1].ret.n = g->out_name.n = g->state.n = 0;
+  g->region.at[1].ret.n = g->out_name.n = g->state.n = 0;
   m->opened.ports = NULL;
   graph_result(g, v, name);
   bool eager = g->eager;

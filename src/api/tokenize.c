@@ -8,7 +8,7 @@ static void open_vocab(Ingot *m, const char *path) {
   api_need(c, path, "the name of a file");
   VocabBlob f = vocab_file(c, path, &c->keep);
   Vocab *v = NEW(&c->keep, Vocab);
-  if (!vocab_open(v, f.at, f.n)) bug(c, LOC_NONE, "a vocabulary that cannot be opened");
+  if (!vocab_open(v, f.at, f.n)) internal_error(c, LOC_NONE, "a vocabulary that cannot be opened");
   m->opened.vocab = v;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const Tool tool_table[] = {
+const ExternalTool tool_table[] = {
     {"llvm-profdata", "llvm", "merges profiles: build --pgo with clang", "merge --version", true},
     {"llvm-bolt", "bolt-16", "optimizes layout: build --bolt", "--version", true},
     {"perf2bolt", "bolt-16", "reads samples: build --bolt", "--version", true},
@@ -26,14 +26,14 @@ const u32 tool_count = sizeof tool_table / sizeof *tool_table;
 
 enum { OLDEST = 11, NEWEST = 25 }; /* LLVM versions in tool names */
 
-static const Tool *tool_named(const char *name) {
+static const ExternalTool *tool_named(const char *name) {
   for (u32 i = 0; i < tool_count; i++)
     if (!strcmp(tool_table[i].name, name)) return &tool_table[i];
   return NULL;
 }
 
 const char *tool_find(Ctx *c, const char *name) {
-  const Tool *t = tool_named(name);
+  const ExternalTool *t = tool_named(name);
   if (spawn_exists(c, name)) return name;
   for (int v = NEWEST; t && t->suffixed && v >= OLDEST; v--) {
     const char *one = str_text(c, str_fmt(c, "%s-%d", name, v));
@@ -43,7 +43,7 @@ const char *tool_find(Ctx *c, const char *name) {
 }
 
 void tool_missing(Ctx *c, const char *name, const char *why) {
-  const Tool *t = tool_named(name);
+  const ExternalTool *t = tool_named(name);
   fail(c, ERR_system, LOC_NONE, "%s needs %s, which is not installed (Debian package %s)", why,
        name, t ? t->package : name);
 }
@@ -92,7 +92,7 @@ static const char *version_line(const char *text) {
   return text;
 }
 
-const char *tool_version(Ctx *c, const TempDir *f, const Tool *t, const char *program) {
+const char *tool_version(Ctx *c, const TempDir *f, const ExternalTool *t, const char *program) {
   ArgVec w = {0};
   int status;
   *vec_push(&c->keep, &w) = program;

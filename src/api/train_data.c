@@ -142,7 +142,7 @@ void dataset_convert_labels(Training *f, Dataset *s, const TrainStep *d, u64 row
   Ctx *c = f->c;
   Loc loc = {.file = str_of(c, s->path), .index = -1};
   const Tensor *want = train_step_in(d, str_of(c, "label")), *t = s->label.t;
-  if (!want) bug(c, LOC_NONE, "a step without a label");
+  if (!want) internal_error(c, LOC_NONE, "a step without a label");
   if (!want->rank || (u64)want->dim[0] != rows)
     fail(c, ERR_unsupported, LOC_NONE,
          "labels of a step are %s: expected the examples, %llu of them, along the first axis",

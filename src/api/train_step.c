@@ -38,7 +38,7 @@ static void find_states(TrainStep *d) {
     u64 n;
     i64 *dim = NEWS(&c->keep, i64, x->rank + 1);
     for (u32 i = 0; i < x->rank; i++) dim[i] = x->dim[i];
-    if (!shape_count(dim, x->rank, &n)) bug(c, LOC_NONE, "a state of open size");
+    if (!shape_count(dim, x->rank, &n)) internal_error(c, LOC_NONE, "a state of open size");
     if (train_step_state(d, x->name))
       fail(c, ERR_unsupported, LOC_NONE, "two states of the step are called '%s'",
            show(c, x->name));
@@ -73,7 +73,7 @@ static i64 count_classes(Ingot *m) {
   index_limits(m->g, limit);
   for (u32 i = 0; i < api_param_count(m); i++)
     if (str_is(m->c, api_param_name(m, i), "label"))
-      return limit[m->g->blk.at[1].param.at[api_graph_index(m, i, false)]];
+      return limit[m->g->region.at[1].param.at[api_graph_index(m, i, false)]];
   return 0;
 }
 
@@ -96,7 +96,7 @@ void train_step_open(Training *f, TrainStep *d, TrainPart part, u64 rows, const 
   dataset_bind_shapes(f, m, rows);
   api_import(m, false);
   for (u32 i = 0; i < m->g->state.n; i++) {
-    const Value *v = graph_val(m->g, m->g->blk.at[1].param.at[m->g->state.at[i].in]);
+    const Value *v = graph_val(m->g, m->g->region.at[1].param.at[m->g->state.at[i].in]);
     if (v->weight) *vec_push(&c->keep, &d->weight) = v->name;
   }
   d->classes = count_classes(m);

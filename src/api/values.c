@@ -72,7 +72,7 @@ static void bind_symbol(Ingot *m, Str name, u32 n) {
   *vec_push(&m->c->keep, &m->options.dim) = (BindDim){.symbol = name, .value = n};
 }
 
-static Tensor *map_values(Ctx *c, const Datum *d) {
+static Tensor *map_values(Ctx *c, const PbValue *d) {
   DType dt = d->n && d->elem[0].kind == TY_tensor ? d->elem[0].t->dt : DT_f32;
   i64 n = d->n;
   Tensor *t = tensor_new(&c->keep, dt, &n, 1);
@@ -86,7 +86,7 @@ static Tensor *map_values(Ctx *c, const Datum *d) {
 }
 
 /* Adds the tensors of a sequence or optional under their input names. */
-static void add_datum(Ingot *m, Str name, const Datum *d) {
+static void add_datum(Ingot *m, Str name, const PbValue *d) {
   const char *base = str_text(m->c, name);
   if (d->keys) {
     add_binding(m, str_fmt(m->c, "%s.keys", base), -1, IB_data, d->keys);
@@ -274,7 +274,7 @@ static void set_file(Ingot *m, const char *text) {
     const char *path = str_text(c, files.at[i]);
     File f = file_read(c, path);
     const DeclValue *v = model && i < model->ninput ? model->input[i] : NULL;
-    Datum *d = data_read_pb(c, f.at, f.n, v ? &v->type : NULL, NULL, file_loc(c, path), &c->keep);
+    PbValue *d = data_read_pb(c, f.at, f.n, v ? &v->type : NULL, NULL, file_loc(c, path), &c->keep);
     if (v && d->kind != TY_tensor)
       add_datum(m, v->name, d);
     else
@@ -302,7 +302,7 @@ u32 *api_index_limits(Ingot *m) {
   i64 *index_limit = m->g ? NEWS(&m->c->scratch, i64, m->g->val.n) : NULL;
   if (m->g) index_limits(m->g, index_limit);
   for (u32 i = 0; i < n; i++) {
-    i64 k = m->g ? index_limit[m->g->blk.at[1].param.at[api_graph_index(m, i, false)]] : 0;
+    i64 k = m->g ? index_limit[m->g->region.at[1].param.at[api_graph_index(m, i, false)]] : 0;
     limit[i] = k && k < RANDOM_INT_LIMIT ? (u32)k : RANDOM_INT_LIMIT;
   }
   return limit;
@@ -382,7 +382,7 @@ static const char *numpy_name(DType dt) {
   return name[dt];
 }
 
-const char *api_scale_text(Ctx *c, const Scale *s) {
+const char *api_scale_text(Ctx *c, const QuantParams *s) {
   return str_text(c, str_fmt(c, "(x %c %lld) * %.9g", s->zero < 0 ? '+' : '-',
                              (long long)(s->zero < 0 ? -s->zero : s->zero), s->scale));
 }
@@ -390,7 +390,8 @@ const char *api_scale_text(Ctx *c, const Scale *s) {
 /* numpy expression that converts array x for an input; "": none. */
 static const char *cast_advice(Ingot *m, Str name, DType from, DType to) {
   const char *cast = from == DT_str ? NULL : numpy_name(to);
-  const Scale *s = dtype_is_float(from) && m->g ? scale_find(&m->g->scale, name, false) : NULL;
+  const QuantParams *s =
+      dtype_is_float(from) && m->g ? scale_find(&m->g->scale, name, false) : NULL;
   Scalar lo, hi;
   if (!cast) return "";
   if (!s) return str_text(m->c, str_fmt(m->c, "; in numpy: x.astype(\"%s\")", cast));
@@ -528,20 +529,20 @@ Tensor *api_tensor_row(Ctx *c, const Tensor *stack, u32 i) {
 }
 
 /* Assembles an output of the model from outputs of the graph. */
-static Datum datum_of(Ingot *m, const OutputTree *p) {
+static PbValue datum_of(Ingot *m, const OutputStructure *p) {
   Arena *a = &m->c->keep;
-  if (p->kind == TY_tensor) return (Datum){.kind = TY_tensor, .t = m->run.out[p->flat]};
-  Datum d = {.kind = p->kind, .n = p->n};
+  if (p->kind == TY_tensor) return (PbValue){.kind = TY_tensor, .t = m->run.out[p->flat]};
+  PbValue d = {.kind = p->kind, .n = p->n};
   if (p->kind == TY_seq && p->open) {
     const Tensor *stack = m->run.out[p->elem[0].flat];
     i64 n = tensor_get(m->run.out[p->elem[1].flat], 0).i;
     d.n = n < 0 || n > stack->dim[0] ? 0 : (u32)n;
-    d.elem = NEWS(a, Datum, d.n + 1);
+    d.elem = NEWS(a, PbValue, d.n + 1);
     for (u32 i = 0; i < d.n; i++) d.elem[i].t = api_tensor_row(m->c, stack, i);
     return d;
   }
   if (p->open && !tensor_get(m->run.out[p->elem[p->n].flat], 0).i) d.n = 0;
-  d.elem = NEWS(a, Datum, d.n + 1);
+  d.elem = NEWS(a, PbValue, d.n + 1);
   for (u32 i = 0; i < d.n; i++) d.elem[i] = datum_of(m, &p->elem[i]);
   return d;
 }
@@ -554,9 +555,9 @@ static NamedTensors named_outputs(Ingot *m) {
   bool *stacked = NEWS(a, bool, m->run.nout + 1);
   u32 nport = m->opened.ports ? m->opened.model->noutput : 0;
   for (u32 i = 0; i < nport; i++) {
-    const OutputTree *p = &m->opened.ports[i];
+    const OutputStructure *p = &m->opened.ports[i];
     if (p->kind != TY_seq || !p->open || p->maps) continue;
-    Datum d = datum_of(m, p);
+    PbValue d = datum_of(m, p);
     const char *name = str_text(m->c, m->opened.model->output[i].name);
     stacked[p->elem[0].flat] = stacked[p->elem[1].flat] = true;
     for (u32 k = 0; k < d.n; k++)
@@ -595,7 +596,7 @@ static void write_outputs(Ingot *m, const char *text) {
   FileOut *f = NEWS(&c->keep, FileOut, n);
   for (u32 i = 0; i < n; i++) {
     StrBuf bytes = sb_new(&c->keep);
-    Datum d = {.kind = TY_tensor, .t = m->run.out[i]};
+    PbValue d = {.kind = TY_tensor, .t = m->run.out[i]};
     if (g) d = datum_of(m, &m->opened.ports[i]);
     data_write_datum(c, &bytes, g ? g->output[i].name : api_result_name(m, i), &d);
     f[i] = (FileOut){

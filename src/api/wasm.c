@@ -149,7 +149,7 @@ static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const ArgV
 
 /* Does a state have initial data? These are not passed by pointer. */
 static bool has_beginnings(const Ingot *m) {
-  for (u32 i = 0; i < (m->machine.body ? m->machine.bodies.n : 1); i++) {
+  for (u32 i = 0; i < (m->machine.variant_progs ? m->machine.variants.n : 1); i++) {
     const Prog *p = api_program(m, i);
     for (BufId b = 1; b < p->buf.n; b++)
       if (prog_buf(p, b)->space == BS_state && prog_buf(p, b)->data) return true;

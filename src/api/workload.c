@@ -108,7 +108,8 @@ static void add_prompts(Ctx *c, ProductBuild *b, const char *path, StrBuf *key) 
       add_prompt(c, b, (const char *)f.at + i, n, key);
     }
   }
-  if (!b->work.run.n) fail(c, ERR_input, loc, "has no prompts");
+  if (!b->work.run.n)
+    fail(c, ERR_input, loc, "the file has no prompts, expected at least one line");
 }
 
 void workload_read(Ctx *c, ProductBuild *b) {

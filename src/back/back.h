@@ -174,7 +174,7 @@ typedef struct EmitVariant {
  * target_table. The first variant runs everywhere. At run time the file selects the last one that
  * the CPU supports. All variants have the same entries. The programs are planned and are not
  * changed. o->target is ignored. blob: for WM_file and WM_pointer. */
-EmitFacts emit_variants(const EmitVariant *body, u32 n, const EmitOptions *o, StrBuf *c_text,
+EmitFacts emit_variants(const EmitVariant *variant, u32 n, const EmitOptions *o, StrBuf *c_text,
                         StrBuf *h_text, Blob *blob);
 
 /* wrap/params.c: is the name reserved? kind: a row of reserved.def */

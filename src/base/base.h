@@ -242,7 +242,8 @@ _Noreturn void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...)
 void diag(Ctx *c, Err code, Loc loc, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void warn(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Internal compiler error: names the pass that just ran. Code ERR_system. */
-_Noreturn void bug(Ctx *c, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void internal_error(Ctx *c, Loc loc, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The first error from `from` on, without the file; if others wrap it, the last of these, which
  * shows the context. */
 const char *diag_cause(const Diag *from);
@@ -285,7 +286,7 @@ void guard_leave(const Ctx *c);
 /* Registers a path or a process id; path is not copied. */
 void guard_put(const Ctx *c, const char *path, long pid);
 void guard_drop(const Ctx *c, const char *path, long pid);
-void guard_say(const Ctx *c, const char *what);
+void guard_log(const Ctx *c, const char *what);
 
 /* temp.c */
 void dir_remove(const char *path); /* removes a folder and the files in it */

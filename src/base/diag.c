@@ -186,7 +186,7 @@ void warn(Ctx *c, Loc loc, const char *fmt, ...) {
     fail(c, ERR_system, LOC_NONE, "out of memory");
 }
 
-void bug(Ctx *c, Loc loc, const char *fmt, ...) {
+void internal_error(Ctx *c, Loc loc, const char *fmt, ...) {
   MessageLine l;
   va_list args;
   va_start(args, fmt);

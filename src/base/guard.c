@@ -73,7 +73,7 @@ void guard_drop(const Ctx *c, const char *path, long pid) {
   replace(c, (GuardEntry){path, pid}, (GuardEntry){NULL, 0});
 }
 
-void guard_say(const Ctx *c, const char *what) {
+void guard_log(const Ctx *c, const char *what) {
   if (c->guard && c->guard->doing) c->guard->doing(c->guard->user, what);
 }
 

@@ -129,7 +129,7 @@ void sb_vfmt(StrBuf *t, const char *fmt, va_list args) {
     n = vsnprintf(t->at + t->n, t->cap - t->n, fmt, again);
   }
   va_end(again);
-  if (n < 0) fail(t->a->c, ERR_system, LOC_NONE, "cannot format text");
+  if (n < 0) fail(t->a->c, ERR_system, LOC_NONE, "vsnprintf cannot format a text of the library");
   t->n += (size_t)n;
 }
 
@@ -167,7 +167,7 @@ static void put_var(void *data, StrBuf *t, const char *name, size_t n) {
       sb_puts(t, v->text);
       return;
     }
-  bug(table->c, LOC_NONE, "template: ${%.*s} has no value", (int)n, name);
+  internal_error(table->c, LOC_NONE, "template: ${%.*s} has no value", (int)n, name);
 }
 
 void sb_subst(Ctx *c, StrBuf *t, const char *at, size_t n, const TemplateVar *vars) {

@@ -131,8 +131,8 @@ static bool stop_begins(const StopStrings *s, size_t at, u32 i) {
   return n < s->length[i] && !memcmp(s->held + at, s->text[i], n);
 }
 
-/* Start of the stop string that is complete first, the longest of several. Else the start of a
- * possible one. */
+/* Finds the first complete stop string in the held text, the longest if several end there, and sets
+ * `stopped`. If none is complete: the start of a suffix that a stop string may begin with. */
 static size_t first_stop(StopStrings *s) {
   size_t at = s->nheld;
   for (size_t end = 1; end <= s->nheld && !s->stopped; end++)
@@ -148,7 +148,7 @@ static size_t first_stop(StopStrings *s) {
   return at;
 }
 
-size_t stops_put(StopStrings *s, const u8 *piece, size_t n, u8 *to) {
+size_t stop_strings_put(StopStrings *s, const u8 *piece, size_t n, u8 *to) {
   if (s->stopped) return 0;
   memcpy(s->held + s->nheld, piece, n);
   s->nheld += n;

@@ -51,11 +51,11 @@ struct StopStrings {
   bool stopped;
 };
 
-/* Required size of held and of `to` in stops_put, for pieces of at most `piece` bytes. */
+/* Required size of held and of `to` in stop_strings_put, for pieces of at most `piece` bytes. */
 TEXT_FN size_t stops_buffer_bytes(const StopStrings *s, size_t piece);
 /* Takes a piece of text and writes the bytes that precede any stop string. The answer ends before
  * the stop string that is complete first, even if a longer one starts earlier. */
-TEXT_FN size_t stops_put(StopStrings *s, const u8 *piece, size_t n, u8 *to);
+TEXT_FN size_t stop_strings_put(StopStrings *s, const u8 *piece, size_t n, u8 *to);
 /* At the end of the answer: writes the held bytes. */
 TEXT_FN size_t stops_end(StopStrings *s, u8 *to);
 

@@ -120,7 +120,7 @@ void print_messages(const Ingot *m, int quiet);
 void print_hint(const Ingot *m, const Args *a);
 
 /* Announces output files, opens the model and applies all options on its inputs. */
-IngotStatus prepare(Ingot *m, const Args *a);
+IngotStatus cli_prepare(Ingot *m, const Args *a);
 /* Adds the models after the first, which become entries of one file. */
 IngotStatus prepare_more_models(Ingot *m, const Args *a);
 /* Verbs that open the model several times: buffers a model on stdin. Returns 0, or the exit code
@@ -128,7 +128,7 @@ IngotStatus prepare_more_models(Ingot *m, const Args *a);
 int buffer_stdin_model(Args *a);
 /* Runs --steps times, each with the state of the previous run. */
 IngotStatus run_steps(Ingot *m, const Args *a, const char *engine);
-IngotStatus tune(Ingot *m, const Args *a, const char *march); /* if --tune was given */
+IngotStatus cli_tune(Ingot *m, const Args *a, const char *march); /* if --tune was given */
 /* Prefix of C names: given, or from the name of the output. */
 void c_prefix(const Args *a, char *to, size_t n);
 /* C files: OUT.c, OUT.h and, unless empty, OUT.bin. */
@@ -138,10 +138,10 @@ typedef struct OutputFiles {
 int is_c_name(const char *output); /* OUT.c, of limited length */
 void c_files(OutputFiles *t, const char *output);
 Ingot *new_model_or_report(void);
-int refuse(const Args *a, const char *why); /* prints a message, returns INGOT_USAGE */
+int cli_refuse(const Args *a, const char *why); /* prints a message, returns INGOT_USAGE */
 int refuse_option(const Args *a, const char *name, const char *why);
-int finish(Ingot *m, const Args *a,
-           IngotStatus s); /* prints messages, frees m, returns the exit code */
+int cli_finish(Ingot *m, const Args *a,
+               IngotStatus s); /* prints messages, frees m, returns the exit code */
 
 /* cli_watch.c */
 Ingot *new_model(void);            /* NULL: out of memory; a signal removes its temporary files */
@@ -205,7 +205,7 @@ void json_diff(const IngotDiff *d);
 IngotStatus json_memory(Ingot *m);            /* memory of the model as members of an object */
 void json_real(const char *before, double x); /* null for NaN and infinity */
 int wants_color(FILE *to);                    /* a terminal, and NO_COLOR is not set */
-const char *verdict(int ok);                  /* "ok" or "DIFFERS", colored on a terminal */
+const char *cli_verdict(int ok);              /* "ok" or "DIFFERS", colored on a terminal */
 
 /* Prints text to standard output. More than 1 MB is refused on a terminal. */
 int fits_terminal(const Args *a, const char *what, size_t n); /* 0: after a message */

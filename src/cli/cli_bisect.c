@@ -42,7 +42,7 @@ static int is_reference(const char *engine) {
 static IngotStatus run_side(Ingot **m, const Args *a, const char *engine, int expose) {
   *m = new_model();
   if (!*m) return INGOT_SYSTEM;
-  IngotStatus s = prepare(*m, a);
+  IngotStatus s = cli_prepare(*m, a);
   if (!s && expose) s = ingot_expose(*m);
   if (!s && is_reference(engine)) s = ingot_round_activations(*m);
   return s ? s : run_steps(*m, a, engine);
@@ -103,9 +103,9 @@ static void run_stored(Pair *p, const Args *a) {
   Ingot *plan = new_model();
   run_reference(p, a);
   p->other = new_model();
-  p->other_bad = plan && p->other ? prepare(plan, a) : INGOT_SYSTEM;
+  p->other_bad = plan && p->other ? cli_prepare(plan, a) : INGOT_SYSTEM;
   if (!p->other_bad) p->other_bad = ingot_stored(plan, &value, &n);
-  if (!p->other_bad) p->other_bad = prepare(p->other, a);
+  if (!p->other_bad) p->other_bad = cli_prepare(p->other, a);
   if (!p->other_bad) p->other_bad = ingot_expose_some(p->other, value, n);
   if (!p->other_bad && !p->ref_bad) p->other_bad = run_steps(p->other, a, engine_of(a));
   ingot_free(plan);
@@ -168,7 +168,7 @@ static IngotStatus fill_page(const Args *a, const Pair *p, IngotValueDiff *value
     if (!s && !diff[i].ok) *differs = 1;
   }
   Ingot *m = s ? NULL : new_model();
-  if (!s) s = m ? prepare(m, a) : INGOT_SYSTEM;
+  if (!s) s = m ? cli_prepare(m, a) : INGOT_SYSTEM;
   if (!s)
     s = write_html_report(m, a,
                           &(IngotReport){.engine = engine_of(a), .value = value, .nvalue = n});
@@ -262,7 +262,7 @@ static IngotStatus run_part(const Bisect *h, Ingot **m, uint32_t value, uint32_t
                             const char *engine) {
   *m = new_model();
   if (!*m) return INGOT_SYSTEM;
-  IngotStatus s = prepare(*m, h->a);
+  IngotStatus s = cli_prepare(*m, h->a);
   if (!s) s = ingot_extract_subgraph(*m, value, depth);
   if (!s) s = feed(h, *m);
   if (!s && is_reference(engine)) s = ingot_round_activations(*m);
@@ -435,7 +435,7 @@ int verify_bisect(const Args *a) {
   Bisect h = {.a = &all, .files = &files};
   int result;
   if (!name_files(&files, a->output ? a->output : "bisect.ing"))
-    return refuse(a, "--output: the name is too long");
+    return cli_refuse(a, "--output: the name is too long");
   all.writes[all.nwrites++] = files.text;
   all.writes[all.nwrites++] = files.weights_path;
   all.writes[all.nwrites++] = files.inputs;

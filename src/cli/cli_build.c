@@ -17,7 +17,7 @@ static int print_presets(const Args *a) {
   size_t n = 0;
   IngotStatus s = ingot_presets(m, a->json, &text, &n);
   if (!s) fwrite(text, 1, n, stdout);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }
 
 static IngotStatus print_speedups(Ingot *m, const Args *a) {
@@ -49,7 +49,7 @@ static int is_whole_script(const Args *a) {
 static int build_script(const Args *a) {
   if (has_model_options(a) || a->backend || a->triple || a->march || a->preset || a->lto ||
       a->fast_math || a->pgo || a->bolt || a->weights || a->profile || a->selftest || a->caller)
-    return refuse(
+    return cli_refuse(
         a, "for a whole program expected only --cc, -O and --sanitize; other options apply to "
            "models: --function selects one");
   Ingot *m = new_model_or_report();
@@ -60,15 +60,15 @@ static int build_script(const Args *a) {
                   .sanitize = a->sanitize,
                   .no_files = forbids_files(a),
                   .on_command = a->verbose ? print_command : NULL};
-  return finish(m, a, ingot_script_build(m, a->model, &o));
+  return cli_finish(m, a, ingot_script_build(m, a->model, &o));
 }
 
 int verb_build(const Args *a) {
   if (a->clean) return clean_cache(a);
   if (a->presets) return print_presets(a);
   if (!a->output)
-    return refuse(a,
-                  "--output is missing: OUT.o, OUT.a, OUT.so, OUT.wasm, or the name of a program");
+    return cli_refuse(
+        a, "--output is missing: OUT.o, OUT.a, OUT.so, OUT.wasm, or the name of a program");
   if (is_whole_script(a)) return build_script(a);
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
@@ -96,12 +96,12 @@ int verb_build(const Args *a) {
   Args rest = *a;
   rest.march = NULL;                        /* passed to the compiler, which knows more CPUs */
   IngotStatus s = ingot_check_build(m, &o); /* early: --tune may take hours */
-  if (!s) s = prepare(m, &rest);
+  if (!s) s = cli_prepare(m, &rest);
   if (!s) s = prepare_more_models(m, &rest);
-  if (!s) s = tune(m, a, a->march);
+  if (!s) s = cli_tune(m, a, a->march);
   watch_task("build");
   if (!s) s = ingot_build(m, &o);
   watch_task(NULL);
   if (!s) s = print_speedups(m, a);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }

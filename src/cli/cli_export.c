@@ -32,9 +32,9 @@ static void name_from(const char *model, char *to, size_t room) {
 int verb_export(const Args *a) {
   char name[256];
   if (!a->project)
-    return refuse(
+    return cli_refuse(
         a, "--project is missing: cmake, make, zephyr, arduino, platformio, esp-idf or rust");
-  if (!a->output) return refuse(a, "--output is missing: expected the folder to write");
+  if (!a->output) return cli_refuse(a, "--output is missing: expected the folder to write");
   name_from(a->model, name, sizeof name);
   IngotExport o = {.kind = a->project, .folder = a->output};
   o.c = (IngotCodegen){.name = a->name ? a->name : name,
@@ -43,7 +43,7 @@ int verb_export(const Args *a) {
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = ingot_check_export(m, &o);
-  if (!s) s = prepare(m, a);
+  if (!s) s = cli_prepare(m, a);
   watch_task("export");
   if (!s) s = ingot_export(m, &o);
   watch_task(NULL);
@@ -54,5 +54,5 @@ int verb_export(const Args *a) {
     s = json_memory(m);
     puts("}");
   }
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }

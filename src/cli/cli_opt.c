@@ -70,7 +70,7 @@ int verb_opt(const Args *a) {
   if (a->output) all.writes[all.nwrites++] = a->output;
   if (a->output && a->weights_file) all.writes[all.nwrites++] = weights_path;
   snprintf(weights_path, sizeof weights_path, "%.4000s.bin", a->output ? a->output : "");
-  IngotStatus s = prepare(m, &all);
+  IngotStatus s = cli_prepare(m, &all);
   int is_llvm = a->dump && !strcmp(a->dump, "llvm");
   int is_cuda = a->dump && !strcmp(a->dump, "cuda");
   if (!s && (a->explain || a->choices || is_llvm || is_cuda)) {
@@ -79,7 +79,7 @@ int verb_opt(const Args *a) {
         : is_cuda    ? ingot_print_cuda(m, &text, &n)
                      : ingot_print_llvm(m, &text, &n);
     if (!s) s = give_opt_text(m, a, text, n);
-    return finish(m, a, s);
+    return cli_finish(m, a, s);
   }
   if (!s) s = ingot_passes(m, &pipe);
   if (!s && dump.full) s = INGOT_USAGE;
@@ -89,5 +89,5 @@ int verb_opt(const Args *a) {
     s = brief ? ingot_print_brief(m, &text, &n) : ingot_print(m, &text, &n, NULL, NULL);
     if (!s) s = print_result(a, "IR", text, n);
   }
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }

@@ -52,10 +52,11 @@ int verb_perplexity(const Args *a) {
   size_t n = 0;
   IngotStatus s = INGOT_OK;
   if (!a->ids == !a->text)
-    return refuse(a, a->ids ? "expected either --text or --ids, found both"
-                            : "expected --text FILE or --ids IDS, found neither");
+    return cli_refuse(a, a->ids ? "expected either --text or --ids, found both"
+                                : "expected --text FILE or --ids IDS, found neither");
   int32_t *ids = a->ids ? read_ids(a->ids, &n) : NULL;
-  if (a->ids && !ids) return refuse(a, "--ids: expected numbers, separated by blanks or commas");
+  if (a->ids && !ids)
+    return cli_refuse(a, "--ids: expected numbers, separated by blanks or commas");
   Ingot *m = new_model_or_report();
   if (!m) {
     free(ids);
@@ -64,7 +65,7 @@ int verb_perplexity(const Args *a) {
   if (a->text) ids = text_ids(m, a, &n, &s);
   IngotPerplexity p;
   const char *engine = a->engine ? a->engine : engine_with(INGOT_NATIVE);
-  if (!s) s = prepare(m, a);
+  if (!s) s = cli_prepare(m, a);
   watch_task(engine);
   if (!s) s = ingot_perplexity(m, ids, n, engine, &p);
   watch_task(NULL);
@@ -75,5 +76,5 @@ int verb_perplexity(const Args *a) {
   else if (!s)
     printf("nll %.5f  perplexity %.4f  tokens %llu\n", p.nll, p.perplexity,
            (unsigned long long)p.tokens);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }

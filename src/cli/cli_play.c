@@ -56,8 +56,8 @@ static int add_stops(PlayArgs *p, const Args *a) {
     const char *w = a->word[i], *value = NULL;
     if (!strcmp(w, "--stop") && i + 1 < a->nword) value = a->word[++i];
     if (!strncmp(w, "--stop=", 7)) value = w + 7;
-    if (value && n++ == MAX_STOPS) return refuse(a, "--stop: expected at most 16 texts");
-    if (value && !*value) return refuse(a, "--stop: expected a text that is not empty");
+    if (value && n++ == MAX_STOPS) return cli_refuse(a, "--stop: expected at most 16 texts");
+    if (value && !*value) return cli_refuse(a, "--stop: expected a text that is not empty");
     add(p, "--stop", value);
   }
   return 0;
@@ -77,20 +77,20 @@ static int collect_args(PlayArgs *p, const Args *a) {
   add(p, "--system", a->system);
   add(p, "--date", a->date);
   if (a->raw && a->system)
-    return refuse(a, "--raw continues plain text: leave out --system, which is part of a chat");
+    return cli_refuse(a, "--raw continues plain text: leave out --system, which is part of a chat");
   if (a->raw && a->bake_prompt)
-    return refuse(a,
-                  "--raw continues plain text: leave out --bake-prompt, which is part of a chat");
+    return cli_refuse(
+        a, "--raw continues plain text: leave out --bake-prompt, which is part of a chat");
   if (a->conversation && a->prompt)
-    return refuse(a, "-cnv: with --prompt, play answers once; leave out --prompt to chat");
+    return cli_refuse(a, "-cnv: with --prompt, play answers once; leave out --prompt to chat");
   if (a->single_turn && !a->prompt)
-    return refuse(a, "-st: a single turn needs its message, --prompt TEXT");
+    return cli_refuse(a, "-st: a single turn needs its message, --prompt TEXT");
   for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
     if (check_number(&number[i])) return INGOT_USAGE;
     add(p, number[i].name, number[i].value);
   }
   if (a->seed > MOST_SEED)
-    return refuse(a, "--seed: expected a whole number up to 9000000000000000");
+    return cli_refuse(a, "--seed: expected a whole number up to 9000000000000000");
   if (a->max_tokens) add_whole(p, "--max-tokens", a->max_tokens);
   add_whole(p, "--seed", a->seed);
   if (a->raw) p->word[p->n++] = "--raw";
@@ -106,7 +106,7 @@ static unsigned long long default_threads(void) {
 /* Chats with the bytecode interpreter, without a compiler. */
 static int interpret(Ingot *m, const Args *a, const PlayArgs *p) {
   int status = play_model_here(m, p->n, (char **)p->word);
-  if (status < 0) return finish(m, a, (IngotStatus)-status);
+  if (status < 0) return cli_finish(m, a, (IngotStatus)-status);
   ingot_free(m);
   return status;
 }
@@ -123,13 +123,13 @@ static int exec_player(Ingot *m, const Args *a, const PlayArgs *p) {
                                              .system = a->system != NULL},
                                &program);
   watch_task(NULL);
-  if (s) return finish(m, a, s);
+  if (s) return cli_finish(m, a, s);
   print_messages(m, a->quiet);
   watch_restore_signals();
   if (!program) return interpret(m, a, p);
   execv(program, (char *const *)p->word);
   fprintf(stderr, "ingot %s: %s: %s\n", a->verb, program, strerror(errno));
-  return finish(m, a, INGOT_SYSTEM);
+  return cli_finish(m, a, INGOT_SYSTEM);
 }
 
 int clean_cache(const Args *a) {
@@ -140,22 +140,22 @@ int clean_cache(const Args *a) {
   if (!s && !a->quiet)
     fprintf(stderr, "%llu file%s removed, %.1f MB\n", (unsigned long long)count,
             count == 1 ? "" : "s", (double)bytes * 1e-6);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }
 
 int verb_play(const Args *a) {
   PlayArgs p = {.word = {"ingot play"}, .n = 1};
   Args rest = *a;
   if (a->clean) return clean_cache(a);
-  if (!a->model) return refuse(a, "the model is missing: --model-path PATH");
+  if (!a->model) return cli_refuse(a, "the model is missing: --model-path PATH");
   int bad = collect_args(&p, a);
   if (bad) return bad;
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   rest.march = NULL;
   if (!rest.threads) rest.threads = default_threads();
-  IngotStatus s = prepare(m, &rest);
-  return s ? finish(m, a, s) : exec_player(m, a, &p);
+  IngotStatus s = cli_prepare(m, &rest);
+  return s ? cli_finish(m, a, s) : exec_player(m, a, &p);
 }
 
 int bench_player(const Args *a) {
@@ -166,7 +166,7 @@ int bench_player(const Args *a) {
   rest.march = NULL;
   if (!rest.threads) rest.threads = 1;
   if (a->json) p.word[p.n++] = "--json";
-  if (prepare(m, &rest) || !ingot_is_language_model(m)) { /* the next step reports the error */
+  if (cli_prepare(m, &rest) || !ingot_is_language_model(m)) { /* the next step reports the error */
     ingot_free(m);
     return -1;
   }

@@ -14,7 +14,7 @@ int wants_color(FILE *to) {
   return term && *term && strcmp(term, "dumb") != 0 && isatty(fileno(to));
 }
 
-const char *verdict(int ok) {
+const char *cli_verdict(int ok) {
   if (!wants_color(stdout)) return ok ? "ok" : "DIFFERS";
   return ok ? "\033[32mok\033[0m" : "\033[31mDIFFERS\033[0m";
 }

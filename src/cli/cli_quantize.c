@@ -122,7 +122,7 @@ static void print_json(const IngotQuantized *q) {
 static Ingot *open_with_dims(const Args *a, const Ingot *found, IngotStatus *s) {
   const char *option, *word;
   Ingot *m = new_model();
-  *s = m ? prepare(m, a) : INGOT_SYSTEM;
+  *s = m ? cli_prepare(m, a) : INGOT_SYSTEM;
   for (uint32_t i = 0; !*s && found && (option = ingot_hint(found, i)); i += 2)
     if (!strcmp(option, "-d") && (word = ingot_hint(found, i + 1))) *s = ingot_set_dim(m, word);
   return m;
@@ -164,14 +164,14 @@ int verb_quantize(const Args *a) {
                      .label = a->label};
   IngotQuantized q;
   watch_line_buffered();
-  if (!a->output) return refuse(a, "--output is missing: expected the file to write");
+  if (!a->output) return cli_refuse(a, "--output is missing: expected the file to write");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   Args all = *a;
   all.data = NULL; /* not inputs of one run */
   all.writes[all.nwrites++] = a->output;
   if (a->html) all.writes[all.nwrites++] = a->html;
-  IngotStatus s = prepare(m, &all);
+  IngotStatus s = cli_prepare(m, &all);
   watch_task("quantize");
   if (!s) s = ingot_quantize(m, &o, &q);
   watch_task(NULL);
@@ -180,5 +180,5 @@ int verb_quantize(const Args *a) {
     print_json(&q);
   else if (!s)
     print_table(&q, a->type != NULL);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }

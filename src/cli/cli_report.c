@@ -14,14 +14,14 @@ IngotStatus write_html_report(Ingot *m, const Args *a, const IngotReport *o) {
 int inspect_html(const Args *a) {
   IngotBuild build = {.cc = a->cc, .march = a->march};
   Args all = *a;
-  if (a->json) return refuse(a, "expected one of --html and --json, found both");
+  if (a->json) return cli_refuse(a, "expected one of --html and --json, found both");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   if (a->bench) all.march = NULL; /* passed to the compiler, which knows more CPUs */
   all.writes[all.nwrites++] = a->html;
   IngotStatus s = a->bench ? ingot_check_build(m, &build) : INGOT_OK;
-  if (!s) s = prepare(m, &all);
+  if (!s) s = cli_prepare(m, &all);
   IngotReport o = {.bench = a->bench ? &build : NULL, .seconds = a->seconds, .seed = a->seed};
   if (!s) s = write_html_report(m, a, &o);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }

@@ -36,7 +36,7 @@ int forbids_files(const Args *a) {
 
 int run_script(const Args *a) {
   if (a->output || has_model_options(a))
-    return refuse(
+    return cli_refuse(
         a,
         "for a program expected only --engine, --march and --seed; other options apply to models");
   Ingot *m = new_model_or_report();
@@ -50,7 +50,7 @@ int run_script(const Args *a) {
                    .no_files = forbids_files(a)};
   IngotStatus s = ingot_script_run(m, a->model, &o);
   fflush(stdout); /* before messages on stderr */
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }
 
 /* Discards the printed text: it is not a result of the verb. */
@@ -93,13 +93,13 @@ int verb_repl(const Args *a) {
   }
   ingot_repl_free(r);
   free(text);
-  return m ? finish(m, a, INGOT_OK) : INGOT_SYSTEM;
+  return m ? cli_finish(m, a, INGOT_OK) : INGOT_SYSTEM;
 }
 
 int verb_check(const Args *a) {
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
-  return finish(m, a, ingot_script_check(m, a->model));
+  return cli_finish(m, a, ingot_script_check(m, a->model));
 }
 
 int verb_fmt(const Args *a) {
@@ -110,5 +110,5 @@ int verb_fmt(const Args *a) {
   IngotStatus s = ingot_script_format(m, a->model, &text, &n);
   if (!s && a->output) s = ingot_write_file(m, a->output, text, n);
   if (!s && !a->output) fwrite(text, 1, n, stdout);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }

@@ -106,20 +106,20 @@ static IngotStatus print_text(Ingot *m, const uint32_t *ids, size_t n, unsigned 
 
 int verb_tokenize(const Args *a) {
   if (!a->text == !a->ids)
-    return refuse(a, a->ids ? "expected either --text or --ids, found both"
-                            : "expected --text TEXT or --ids IDS, found neither");
+    return cli_refuse(a, a->ids ? "expected either --text or --ids, found both"
+                                : "expected --text TEXT or --ids IDS, found neither");
   unsigned flags = (a->special ? INGOT_SPECIAL : 0u) | (a->bare ? INGOT_BARE : 0u);
   size_t n = 0;
   char *input = NULL;
   const char *text = a->text ? text_of(a, &input, &n) : NULL;
   uint32_t *ids = a->ids ? read_ids(a->ids, &n) : NULL;
   if (a->text && !text) return INGOT_SYSTEM;
-  if (a->ids && !ids) return refuse(a, "--ids: expected numbers, separated by spaces");
+  if (a->ids && !ids) return cli_refuse(a, "--ids: expected numbers, separated by spaces");
   Ingot *m = new_model_or_report();
   IngotStatus s = m ? ingot_open_vocab(m, a->model) : INGOT_SYSTEM;
   if (!s)
     s = a->ids ? print_text(m, ids, n, flags, a->json) : print_ids(m, text, n, flags, a->json);
   free(input);
   free(ids);
-  return m ? finish(m, a, s) : INGOT_SYSTEM;
+  return m ? cli_finish(m, a, s) : INGOT_SYSTEM;
 }

@@ -103,9 +103,10 @@ static int emit(const Args *a, const IngotTrain *o) {
   char name[256];
   uint64_t ram[2] = {0, 0};
   Args all = *a;
-  if (!is_c_name(a->emit_c)) return refuse(a, "--emit: expected a name that ends in .c");
+  if (!is_c_name(a->emit_c)) return cli_refuse(a, "--emit: expected a name that ends in .c");
   if (a->data || a->validate || a->engine || a->output || a->in_place)
-    return refuse(a, "--emit writes C and does not train: leave out --data, --engine and --output");
+    return cli_refuse(
+        a, "--emit writes C and does not train: leave out --data, --engine and --output");
   all.output = a->emit_c;
   all.train = NULL;
   all.nfreeze = all.models[0].freeze = 0;
@@ -117,14 +118,14 @@ static int emit(const Args *a, const IngotTrain *o) {
   IngotCodegen c = {.name = name, .weights_file = slash ? slash + 1 : t.weights};
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
-  IngotStatus s = prepare(m, &all);
+  IngotStatus s = cli_prepare(m, &all);
   watch_task("train");
   if (!s) s = ingot_train_c(m, o, &c, t.source, t.header, t.weights, ram);
   watch_task(NULL);
   if (!s) printf("RAM %llu bytes", (unsigned long long)ram[0]);
   if (!s && ram[1]) printf(", %llu without --recompute", (unsigned long long)ram[1]);
   if (!s) putchar('\n');
-  return finish(m, &all, s);
+  return cli_finish(m, &all, s);
 }
 
 int verb_train(const Args *a) {
@@ -157,16 +158,17 @@ int verb_train(const Args *a) {
   watch_line_buffered();
   if (a->emit_c) return emit(a, &o);
   if (a->in_place && (a->output || !strcmp(a->model, "-")))
-    return refuse(a, "--in-place writes to MODEL, which must be a file: leave out --output");
-  if (!o.output) return refuse(a, "--output is missing: expected a file, or --in-place");
-  if (!a->data) return refuse(a, "--data is missing: expected an .npz with examples and labels");
+    return cli_refuse(a, "--in-place writes to MODEL, which must be a file: leave out --output");
+  if (!o.output) return cli_refuse(a, "--output is missing: expected a file, or --in-place");
+  if (!a->data)
+    return cli_refuse(a, "--data is missing: expected an .npz with examples and labels");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   Args all = *a;
   all.data = all.train = NULL; /* not inputs of one run */
   all.nfreeze = all.models[0].freeze = 0;
   if (a->output) all.writes[all.nwrites++] = a->output;
-  IngotStatus s = prepare(m, &all);
+  IngotStatus s = cli_prepare(m, &all);
   watch_task("train");
   if (!s) {
     snprintf(shown.checkpoint, sizeof shown.checkpoint, "%s%s",
@@ -178,5 +180,5 @@ int verb_train(const Args *a) {
   watch_task(NULL);
   all.quiet = a->quiet || (!s && t.rank); /* rank 0 prints the same messages */
   if (!s && !t.rank && a->json) print_json(&t);
-  return finish(m, &all, s);
+  return cli_finish(m, &all, s);
 }

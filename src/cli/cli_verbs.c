@@ -51,7 +51,7 @@ static void print_target(const Args *a) {
   watch_line("", line);
 }
 
-int finish(Ingot *m, const Args *a, IngotStatus s) {
+int cli_finish(Ingot *m, const Args *a, IngotStatus s) {
   print_messages(m, a->quiet);
   if (!s) print_target(a);
   if (s) print_hint(m, a);
@@ -98,7 +98,8 @@ IngotStatus prepare_more_models(Ingot *m, const Args *a) {
   IngotStatus s = INGOT_OK;
   Ingot *more;
   if (a->nmodels > 1 && a->tune)
-    return (IngotStatus)refuse(a, "--tune accepts one model: tune each one, then use --tuned FILE");
+    return (IngotStatus)cli_refuse(
+        a, "--tune accepts one model: tune each one, then use --tuned FILE");
   for (int k = 1; !s && k < a->nmodels; k++) {
     s = ingot_open_also(m, a->models[k].path, &more);
     if (!s) s = set_dims(more, a, k);
@@ -181,7 +182,7 @@ static int check_no_model_overwritten(const Args *a) {
   return 1;
 }
 
-IngotStatus prepare(Ingot *m, const Args *a) {
+IngotStatus cli_prepare(Ingot *m, const Args *a) {
   if (!check_no_model_overwritten(a)) return INGOT_USAGE;
   IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
   if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
@@ -259,7 +260,7 @@ static void print_line(void *user, const char *line) {
   if (!a->quiet) watch_line("tune: ", line);
 }
 
-IngotStatus tune(Ingot *m, const Args *a, const char *march) {
+IngotStatus cli_tune(Ingot *m, const Args *a, const char *march) {
   Args own = *a;
   if (!a->tune) return INGOT_OK;
   watch_task("tune");
@@ -279,7 +280,7 @@ Ingot *new_model_or_report(void) {
   return m;
 }
 
-int refuse(const Args *a, const char *why) {
+int cli_refuse(const Args *a, const char *why) {
   fprintf(stderr, "ingot %s: %s\n", a->verb, why);
   return INGOT_USAGE;
 }
@@ -404,40 +405,40 @@ static int takes_outputs(const char *path) {
 static int verb_run(const Args *a) {
   if (is_script(a->model)) return run_script(a);
   if (a->library && (!a->engine || strcmp(a->engine, "c")))
-    return refuse(a, "--library needs --engine c");
+    return cli_refuse(a, "--library needs --engine c");
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   if (a->python && !(e && e->flags & INGOT_FILE))
-    return refuse(a, "--python needs --engine onnxruntime");
+    return cli_refuse(a, "--python needs --engine onnxruntime");
   warn_unused_threads(a, a->engine ? a->engine : engine_with(~0u));
   if (a->output && !takes_outputs(a->output)) return INGOT_USAGE;
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = a->output ? ingot_will_write_outputs(m, a->output) : INGOT_OK;
-  if (!s) s = prepare(m, a);
+  if (!s) s = cli_prepare(m, a);
   if (!s && a->text) s = set_text_input(m, a);
   if (!s && a->max_steps) s = ingot_set_max_steps(m, a->max_steps);
   if (!s) s = run_steps(m, a, a->engine);
   if (!s && a->output) s = ingot_write_outputs(m, a->output);
   if (!s && (!a->output || a->json)) print_outputs(m, a->json);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }
 
 /* ---- inspect, ops ---- */
 
 static int verb_inspect(const Args *a) {
   if (a->html) return inspect_html(a);
-  if (a->bench) return refuse(a, "--bench needs --html; use ingot bench --per-kernel for text");
+  if (a->bench) return cli_refuse(a, "--bench needs --html; use ingot bench --per-kernel for text");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   const char *text;
   size_t n = 0;
-  IngotStatus s = prepare(m, a);
+  IngotStatus s = cli_prepare(m, a);
   watch_task("inspect");
   if (!s) s = ingot_inspect(m, a->json, &text, &n);
   watch_task(NULL);
   if (n) fwrite(text, 1, n, stdout);
   if (!s || (s == INGOT_UNSUPPORTED && n)) print_hint(m, a);
-  if (s != INGOT_UNSUPPORTED || !n) return finish(m, a, s);
+  if (s != INGOT_UNSUPPORTED || !n) return cli_finish(m, a, s);
   fprintf(stderr, "ingot: %s: has nodes that are refused: see the report\n", a->model);
   ingot_free(m);
   return (int)s;
@@ -460,7 +461,7 @@ static void passes_json(const char *text) {
 
 /* verbs ops, passes, doctor and cache */
 static int verb_list(const Args *a) {
-  if (a->list && a->clean) return refuse(a, "expected one of --list and --clean, found both");
+  if (a->list && a->clean) return cli_refuse(a, "expected one of --list and --clean, found both");
   if (a->clean) return clean_cache(a);
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
@@ -474,7 +475,7 @@ static int verb_list(const Args *a) {
     passes_json(text);
   else if (!s)
     fwrite(text, 1, n, stdout);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }
 
 /* ---- compile ---- */
@@ -549,16 +550,16 @@ static int compile_bytecode(const Args *a) {
                           {"threads-grain", a->threads_grain != 0}};
   const char *only_c = first_given(o, sizeof o / sizeof *o);
   if (only_c) return refuse_option(a, only_c, "applies to C, but --output is bytecode (.igb)");
-  if (a->nmodels > 1) return refuse(a, "bytecode holds one model: write one .igb for each");
+  if (a->nmodels > 1) return cli_refuse(a, "bytecode holds one model: write one .igb for each");
   Args all = *a;
   all.writes[all.nwrites++] = a->output;
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
-  IngotStatus s = prepare(m, &all);
+  IngotStatus s = cli_prepare(m, &all);
   watch_task("compile");
   if (!s) s = ingot_write_vm(m, a->output);
   watch_task(NULL);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }
 
 /* Prints the names of the files and, for a single model, its memory. */
@@ -601,10 +602,10 @@ static int verb_compile(const Args *a) {
     if (a->cpp) all.writes[all.nwrites++] = t.cpp;
   }
   const char *slash = strrchr(t.weights, '/');
-  if (a->json && !output) return refuse(a, "--json needs --output: standard output has the C");
-  if (a->cpp && !output) return refuse(a, "--cpp needs --output FILE.c");
+  if (a->json && !output) return cli_refuse(a, "--json needs --output: standard output has the C");
+  if (a->cpp && !output) return cli_refuse(a, "--cpp needs --output FILE.c");
   if (a->tune && !a->march)
-    return refuse(a, "--tune needs --march: scalar C has no tile sizes to choose");
+    return cli_refuse(a, "--tune needs --march: scalar C has no tile sizes to choose");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   c_prefix(a, name, sizeof name);
@@ -619,9 +620,9 @@ static int verb_compile(const Args *a) {
                     .debug = a->debug,
                     .split = (int)a->split,
                     .cpp = a->cpp ? t.cpp : NULL};
-  IngotStatus s = prepare(m, &all);
+  IngotStatus s = cli_prepare(m, &all);
   if (!s) s = prepare_more_models(m, a);
-  if (!s) s = tune(m, a, NULL);
+  if (!s) s = cli_tune(m, a, NULL);
   watch_task("compile");
   if (!s && output)
     s = ingot_write_c(m, &o, t.source, t.header, t.weights);
@@ -629,7 +630,7 @@ static int verb_compile(const Args *a) {
     s = print_c(m, a, &o);
   watch_task(NULL);
   if (!s && a->json) s = compile_json(m, &t, a->nmodels);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }
 
 /* ---- vm ---- */
@@ -638,7 +639,7 @@ static int verb_vm(const Args *a) {
   const char *output = a->output ? a->output : "";
   size_t n, nh;
   OutputFiles t;
-  if (!a->emit || !is_c_name(output)) return refuse(a, "expected --emit and --output FILE.c");
+  if (!a->emit || !is_c_name(output)) return cli_refuse(a, "expected --emit and --output FILE.c");
   c_files(&t, output);
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
@@ -646,7 +647,7 @@ static int verb_vm(const Args *a) {
   IngotStatus s = ingot_emit_vm(m, &source, &n, &header, &nh);
   IngotFile f[] = {{t.header, header, nh}, {t.source, source, n}};
   if (!s) s = ingot_write_files(m, f, 2);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }
 
 #define SHAPES                                                                                     \

@@ -61,7 +61,7 @@ static void stored_table(const IngotDiff *d, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     print_name(d[i].name, wide);
     printf(" %12.4g %12.4g %12llu %9.2g %9.2g  %s%s%s\n", d[i].max_abs, d[i].max_rel,
-           (unsigned long long)d[i].max_ulp, d[i].atol, d[i].rtol, verdict(d[i].ok),
+           (unsigned long long)d[i].max_ulp, d[i].atol, d[i].rtol, cli_verdict(d[i].ok),
            *d[i].why ? ": " : "", d[i].why);
   }
 }
@@ -71,7 +71,7 @@ static int verify_stored(const Args *a) {
   if (!m) return INGOT_SYSTEM;
   IngotDiff *diff = calloc(MOST, sizeof *diff);
   uint32_t n = 0;
-  IngotStatus s = diff ? prepare(m, a) : INGOT_SYSTEM;
+  IngotStatus s = diff ? cli_prepare(m, a) : INGOT_SYSTEM;
   if (!s) s = run_steps(m, a, a->engine);
   if (!s) s = ingot_compare(m, a->data, a->rtol, a->atol, diff, MOST, &n);
   if (n && a->json) {
@@ -92,14 +92,14 @@ static int verify_stored(const Args *a) {
   }
   warn_empty(a, empty, (int)n);
   free(diff);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }
 
 /* ---- between engines ---- */
 
 static void run_side(Side *s, const Args *a) {
   s->m = new_model();
-  s->status = s->m ? prepare(s->m, a) : INGOT_SYSTEM;
+  s->status = s->m ? cli_prepare(s->m, a) : INGOT_SYSTEM;
   if (!s->status && s->flags & INGOT_JUDGE) s->status = ingot_round_activations(s->m);
   if (!s->status) s->status = run_steps(s->m, a, s->engine);
 }
@@ -124,7 +124,7 @@ static void print_row(const Args *a, const char *engine, const char *against, co
     printf("%-18s ", pair);
     print_name(d->name, t->wide);
     printf(" %11.4g %11.4g %11llu %12.9f %9.2g %9.2g  %s%s%s\n", d->max_abs, d->max_rel,
-           (unsigned long long)d->max_ulp, d->cosine, d->atol, d->rtol, verdict(d->ok),
+           (unsigned long long)d->max_ulp, d->cosine, d->atol, d->rtol, cli_verdict(d->ok),
            *d->why ? ": " : "", d->why);
   }
   t->rows++;
@@ -255,7 +255,7 @@ static int check_parts(const Args *a) {
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   int whole = a->python || (e && e->flags & INGOT_FILE);
   if (!whole || !(a->per_node || a->bisect || a->html)) return 0;
-  return refuse(
+  return cli_refuse(
       a, "--per-node, --bisect and --html run parts of the model, but ONNX Runtime runs whole "
          "files: expected another engine, or a comparison of outputs (--python PATH)");
 }
@@ -264,13 +264,13 @@ static int check_parts(const Args *a) {
 static int check_python(const Args *a) {
   if (!a->python) return 0;
   if (!uses_python(a))
-    return refuse(a, "--python needs engine onnxruntime: leave out --engine, or use --engine "
-                     "onnxruntime");
+    return cli_refuse(a, "--python needs engine onnxruntime: leave out --engine, or use --engine "
+                         "onnxruntime");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = ingot_set_python(m, a->python);
   if (!s) s = ingot_check_python(m);
-  return finish(m, a, s);
+  return cli_finish(m, a, s);
 }
 
 /* Early check of the engine name. */
@@ -278,22 +278,23 @@ static int check_engine(const Args *a) {
   if (!a->engine || ingot_find_engine(a->engine)) return 0;
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
-  return finish(m, a, ingot_run(m, a->engine, a->seed));
+  return cli_finish(m, a, ingot_run(m, a->engine, a->seed));
 }
 
 int verb_verify(const Args *given) {
   Args own = *given;
   const Args *a = &own;
   if (a->library && a->engine && strcmp(a->engine, "c"))
-    return refuse(a, "--library needs --engine c");
+    return cli_refuse(a, "--library needs --engine c");
   if (a->library && (a->per_node || a->html || a->bisect))
-    return refuse(a, "--library is not supported with --per-node and --bisect, which compile parts "
-                     "of the model");
+    return cli_refuse(
+        a, "--library is not supported with --per-node and --bisect, which compile parts "
+           "of the model");
   if (a->steps > 1 && (a->per_node || a->html || a->bisect))
-    return refuse(
+    return cli_refuse(
         a, "--steps is not supported with --per-node and --bisect, which examine a single run");
   if (a->html && (a->data || a->bisect))
-    return refuse(a, "--html is not supported with --data and --bisect");
+    return cli_refuse(a, "--html is not supported with --data and --bisect");
   if (a->html) own.writes[own.nwrites++] = own.html;
   int bad = check_engine(a);
   if (!bad) bad = check_parts(a);

@@ -21,7 +21,7 @@ typedef struct BindDim BindDim;
 typedef struct BindInput BindInput;
 typedef struct ImportOptions ImportOptions;
 typedef struct LmOptions LmOptions;
-typedef struct OutputTree OutputTree;
+typedef struct OutputStructure OutputStructure;
 typedef struct RequantOptions RequantOptions;
 typedef struct RequantRow RequantRow;
 typedef struct RequantPlan RequantPlan;
@@ -116,14 +116,14 @@ typedef struct MissingDims {
  * is output y.k; the value of an optional y is output y. If the length is known only at run time
  * (open), y is the stack of elements and y.count their number; y.has is the flag of an optional. A
  * sequence of maps (ZipMap) is the values y and the common keys y.keys. */
-struct OutputTree {
+struct OutputStructure {
   TypeKind kind;
-  u32 flat;         /* TY_tensor: index among the outputs of the graph */
-  bool text;        /* TY_tensor: strings, which leave the graph as rows of bytes */
-  bool maps;        /* TY_seq: values and keys of maps */
-  bool open;        /* stack and count (TY_seq), or value and flag (TY_opt) */
-  u32 n;            /* TY_seq, TY_opt: elements; 0 for a stack */
-  OutputTree *elem; /* n elements, plus those of an open one */
+  u32 flat;              /* TY_tensor: index among the outputs of the graph */
+  bool text;             /* TY_tensor: strings, which leave the graph as rows of bytes */
+  bool maps;             /* TY_seq: values and keys of maps */
+  bool open;             /* stack and count (TY_seq), or value and flag (TY_opt) */
+  u32 n;                 /* TY_seq, TY_opt: elements; 0 for a stack */
+  OutputStructure *elem; /* n elements, plus those of an open one */
 };
 
 /* Defaults. Chat programs use vector attention without a score matrix, so a chunk of twice as many
@@ -146,11 +146,11 @@ struct ImportOptions {
   u32 ndim;
   BindInput *input;
   u32 ninput;
-  bool opens, trains;   /* see Graph */
-  bool symbolic;        /* unknown dimensions stay symbolic without bound (inspect) */
-  BindInputs *frozen;   /* receives inputs that became constants; may be NULL */
-  MissingDims *missing; /* receives dimensions that made the import fail; may be NULL */
-  OutputTree **outputs; /* receives one per output of the model; may be NULL */
+  bool opens, trains;        /* see Graph */
+  bool symbolic;             /* unknown dimensions stay symbolic without bound (inspect) */
+  BindInputs *frozen;        /* receives inputs that became constants; may be NULL */
+  MissingDims *missing;      /* receives dimensions that made the import fail; may be NULL */
+  OutputStructure **outputs; /* receives one per output of the model; may be NULL */
 };
 
 /* ---- readers ---- */

@@ -143,7 +143,7 @@ const Reader *reader_open(Ctx *c, const Source *s, const Model **model) {
   while (!r->sniff(s->at, s->n)) r++;
   *model = NULL;
   if (!r->read) return r;
-  if (!s->n) fail(c, ERR_input, LOC_NONE, "is empty");
+  if (!s->n) fail(c, ERR_input, LOC_NONE, "the file is empty, expected a model");
   ReadArg a = {.r = r, .s = s};
   if (r->sniff != sniff_any) {
     *model = r->read(c, s);

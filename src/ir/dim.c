@@ -29,7 +29,7 @@ static bool in_range(i64 x) {
 }
 
 /* x + y * z, all in range; marks p if the result is not. */
-static i64 muladd(Poly *p, i64 x, i64 y, i64 z) {
+static i64 muladd(DimPoly *p, i64 x, i64 y, i64 z) {
   i64 ay = y < 0 ? -y : y, az = z < 0 ? -z : z;
   if (ay != 0 && az > DIM_MAX / ay) {
     p->over |= OVERFLOW_number;
@@ -40,13 +40,13 @@ static i64 muladd(Poly *p, i64 x, i64 y, i64 z) {
   return in_range(r) ? r : x;
 }
 
-static const Aff *aff_of(const Dims *ds, Dim d) {
+static const DimAffine *aff_of(const Dims *ds, Dim d) {
   return &ds->aff.at[-1 - d];
 }
 
 Sym dim_only_sym(const Dims *ds, Dim d) {
   if (d >= 0) return NO_SYM;
-  const Aff *f = aff_of(ds, d);
+  const DimAffine *f = aff_of(ds, d);
   return f->n == 1 && f->k0 == 0 && f->coef[0] == 1 ? f->sym[0] : NO_SYM;
 }
 
@@ -104,7 +104,7 @@ static int cmp_mono(const Dims *ds, Sym s, Sym t) {
 static int cmp_dim(const Dims *ds, Dim a, Dim b) {
   if (a == b) return 0;
   if (a >= 0 || b >= 0) return a >= 0 && b >= 0 ? (a > b) - (a < b) : a >= 0 ? -1 : 1;
-  const Aff *x = aff_of(ds, a), *y = aff_of(ds, b);
+  const DimAffine *x = aff_of(ds, a), *y = aff_of(ds, b);
   for (u32 i = 0; i < x->n && i < y->n; i++) {
     if (x->sym[i] != y->sym[i]) return cmp_mono(ds, x->sym[i], y->sym[i]);
     if (x->coef[i] != y->coef[i]) return x->coef[i] < y->coef[i] ? -1 : 1;
@@ -113,14 +113,14 @@ static int cmp_dim(const Dims *ds, Dim a, Dim b) {
   return (x->k0 > y->k0) - (x->k0 < y->k0);
 }
 
-static void drop_term(Poly *p, u32 i) {
+static void drop_term(DimPoly *p, u32 i) {
   p->n--;
   memmove(&p->sym[i], &p->sym[i + 1], (p->n - i) * sizeof *p->sym);
   memmove(&p->coef[i], &p->coef[i + 1], (p->n - i) * sizeof *p->coef);
 }
 
 /* p += coef * s; s == NO_SYM adds a constant. */
-static void add_term(const Dims *ds, Poly *p, Sym s, i64 coef) {
+static void add_term(const Dims *ds, DimPoly *p, Sym s, i64 coef) {
   if (s == NO_SYM) {
     p->k0 = muladd(p, p->k0, coef, 1);
     return;
@@ -143,29 +143,29 @@ static void add_term(const Dims *ds, Poly *p, Sym s, i64 coef) {
   }
 }
 
-Poly poly_const(i64 k) {
-  Poly p = {.k0 = 0};
+DimPoly poly_const(i64 k) {
+  DimPoly p = {.k0 = 0};
   p.over = in_range(k) ? 0 : OVERFLOW_number;
   if (!p.over) p.k0 = k;
   return p;
 }
 
-Poly poly_of(const Dims *ds, Dim d) {
+DimPoly poly_of(const Dims *ds, Dim d) {
   if (d >= 0) return poly_const(d);
-  const Aff *f = aff_of(ds, d);
-  Poly p = {.k0 = f->k0, .n = f->n};
+  const DimAffine *f = aff_of(ds, d);
+  DimPoly p = {.k0 = f->k0, .n = f->n};
   memcpy(p.sym, f->sym, f->n * sizeof *f->sym);
   memcpy(p.coef, f->coef, f->n * sizeof *f->coef);
   return p;
 }
 
-void poly_add(const Dims *ds, Poly *p, const Poly *q, i64 k) {
+void poly_add(const Dims *ds, DimPoly *p, const DimPoly *q, i64 k) {
   p->over |= q->over;
   p->k0 = muladd(p, p->k0, q->k0, k);
   for (u32 i = 0; i < q->n; i++) add_term(ds, p, q->sym[i], muladd(p, 0, q->coef[i], k));
 }
 
-Dim poly_dim(Dims *ds, const Poly *p) {
+Dim poly_dim(Dims *ds, const DimPoly *p) {
   if (p->over & OVERFLOW_number)
     fail(ds->c, ERR_input, LOC_NONE, "size overflow: a dimension contains a number above 2^40");
   if (p->over)
@@ -188,7 +188,7 @@ Dim poly_dim(Dims *ds, const Poly *p) {
   u32 *found = map_get_bytes(&ds->by_aff, key, nkey);
   if (found) return -(i64)*found;
   check_size(ds, x);
-  Aff f = {p->k0, p->n, x, NULL, NULL};
+  DimAffine f = {p->k0, p->n, x, NULL, NULL};
   f.sym = arena_copy(ds->a, p->sym, p->n * sizeof *p->sym);
   f.coef = arena_copy(ds->a, p->coef, p->n * sizeof *p->coef);
   *vec_push(ds->a, &ds->aff) = f;
@@ -256,7 +256,7 @@ static DimRange poly_range(const Dims *ds, i64 k0, u32 n, const Sym *sym, const 
 
 static DimRange range_of(const Dims *ds, Dim d) {
   if (d >= 0) return (DimRange){d, d};
-  const Aff *f = aff_of(ds, d);
+  const DimAffine *f = aff_of(ds, d);
   return poly_range(ds, f->k0, f->n, f->sym, f->coef);
 }
 
@@ -382,7 +382,7 @@ Sym dim_find(const Dims *ds, Str name) {
 }
 
 Dim dim_of_sym(Dims *ds, Sym s) {
-  Poly p = {.n = 1, .sym = {s}, .coef = {1}};
+  DimPoly p = {.n = 1, .sym = {s}, .coef = {1}};
   return poly_dim(ds, &p);
 }
 
@@ -414,7 +414,7 @@ static Sym mk_op(Dims *ds, Op op, Dim a, Dim b) {
 
 /* a + k * b */
 static Dim add_times(Dims *ds, Dim a, Dim b, i64 k) {
-  Poly p = poly_of(ds, a), q = poly_of(ds, b);
+  DimPoly p = poly_of(ds, a), q = poly_of(ds, b);
   poly_add(ds, &p, &q, k);
   poly_simplify(ds, &p);
   return poly_dim(ds, &p);
@@ -429,7 +429,7 @@ Dim dim_sub(Dims *ds, Dim a, Dim b) {
 }
 
 Dim dim_addk(Dims *ds, Dim a, i64 k) {
-  Poly p = poly_of(ds, a), q = poly_const(k);
+  DimPoly p = poly_of(ds, a), q = poly_const(k);
   poly_add(ds, &p, &q, 1);
   return poly_dim(ds, &p);
 }
@@ -468,23 +468,23 @@ static bool mono_div(Dims *ds, Sym s, Sym t, Sym *out) {
 }
 
 /* p += coef * s * q */
-static void add_scaled(Dims *ds, Poly *p, const Poly *q, Sym s, i64 coef) {
+static void add_scaled(Dims *ds, DimPoly *p, const DimPoly *q, Sym s, i64 coef) {
   p->over |= q->over;
   if (q->k0 != 0) add_term(ds, p, s, muladd(p, 0, q->k0, coef));
   for (u32 i = 0; i < q->n && !p->over; i++)
     add_term(ds, p, mono_mul(ds, q->sym[i], s), muladd(p, 0, q->coef[i], coef));
 }
 
-Poly poly_mul(Dims *ds, const Poly *p, const Poly *q) {
-  Poly r = {.over = p->over | q->over};
+DimPoly poly_mul(Dims *ds, const DimPoly *p, const DimPoly *q) {
+  DimPoly r = {.over = p->over | q->over};
   if (p->k0 != 0) add_scaled(ds, &r, q, NO_SYM, p->k0);
   for (u32 i = 0; i < p->n && !r.over; i++) add_scaled(ds, &r, q, p->sym[i], p->coef[i]);
   return r;
 }
 
 Dim dim_mul(Dims *ds, Dim a, Dim b) {
-  Poly p = poly_of(ds, a), q = poly_of(ds, b);
-  Poly r = poly_mul(ds, &p, &q);
+  DimPoly p = poly_of(ds, a), q = poly_of(ds, b);
+  DimPoly r = poly_mul(ds, &p, &q);
   return poly_dim(ds, &r);
 }
 
@@ -509,15 +509,15 @@ static i64 gcd(i64 a, i64 b) {
   return a;
 }
 
-static i64 content(const Poly *p, i64 g) {
+static i64 content(const DimPoly *p, i64 g) {
   for (u32 i = 0; i < p->n; i++) g = gcd(g, p->coef[i]);
   return g;
 }
 
 /* floor(p / k) for a constant k > 0. Multiples of k leave the quotient, common divisors cancel, and
  * floor((floor(x / m) + c) / k) = floor((x + c m) / (m k)). */
-static Dim div_const(Dims *ds, Poly p, i64 k, bool raw) {
-  Poly q = {.over = p.over};
+static Dim div_const(Dims *ds, DimPoly p, i64 k, bool raw) {
+  DimPoly q = {.over = p.over};
   for (;;) {
     for (u32 i = 0; i < p.n;) {
       if (p.coef[i] % k == 0) {
@@ -537,7 +537,7 @@ static Dim div_const(Dims *ds, Poly p, i64 k, bool raw) {
     const SymInfo *s = &ds->sym.at[p.sym[0]];
     if (p.n > 1 || p.coef[0] != 1 || !is_op(ds, p.sym[0], OP_div) || s->b < 0 || s->b > DIM_MAX / k)
       break;
-    Poly x = poly_of(ds, s->a);
+    DimPoly x = poly_of(ds, s->a);
     x.k0 = muladd(&x, x.k0, p.k0, s->b);
     q.over |= x.over;
     k *= s->b;
@@ -555,9 +555,9 @@ static Dim div_const(Dims *ds, Poly p, i64 k, bool raw) {
 }
 
 /* Multivariate long division by leading terms; true, with the quotient, if it is exact. */
-static bool div_exact(Dims *ds, const Poly *a, const Poly *b, Poly *q) {
-  Poly rest = *a;
-  *q = (Poly){.k0 = 0};
+static bool div_exact(Dims *ds, const DimPoly *a, const DimPoly *b, DimPoly *q) {
+  DimPoly rest = *a;
+  *q = (DimPoly){.k0 = 0};
   for (u32 step = 0; step < 4 * DIM_TERMS; step++) {
     Sym s;
     if (rest.over) return false;
@@ -572,7 +572,7 @@ static bool div_exact(Dims *ds, const Poly *a, const Poly *b, Poly *q) {
 }
 
 /* The largest monomial that divides every term of p and g; NO_SYM: none. */
-static Sym common(Dims *ds, const Poly *p, Sym g) {
+static Sym common(Dims *ds, const DimPoly *p, Sym g) {
   if (p->k0 != 0) return NO_SYM;
   for (u32 i = 0; i < p->n && g != NO_SYM; i++) {
     Sym x[DIM_FACTORS], y[DIM_FACTORS], both[DIM_FACTORS];
@@ -593,8 +593,8 @@ static Sym common(Dims *ds, const Poly *p, Sym g) {
 }
 
 /* p / (g * s), known to be exact. */
-static Poly cancel(Dims *ds, const Poly *p, i64 g, Sym s) {
-  Poly r = {.k0 = p->k0 / g, .over = p->over};
+static DimPoly cancel(Dims *ds, const DimPoly *p, i64 g, Sym s) {
+  DimPoly r = {.k0 = p->k0 / g, .over = p->over};
   for (u32 i = 0; i < p->n; i++) {
     Sym t = p->sym[i];
     mono_div(ds, p->sym[i], s, &t);
@@ -611,7 +611,7 @@ Dim dim_div_with(Dims *ds, Dim a, Dim b, bool raw) {
   check_divisor(ds, b);
   if (a >= 0 && b > 0) return a / b;
   if (a == 0 || b == 1) return a;
-  Poly p = poly_of(ds, a), q = poly_of(ds, b), r;
+  DimPoly p = poly_of(ds, a), q = poly_of(ds, b), r;
   if (b > 0) return div_const(ds, p, b, raw);
   i64 g = content(&p, content(&q, gcd(p.k0, q.k0)));
   Sym s = p.n > 0 ? common(ds, &p, common(ds, &q, q.sym[0])) : NO_SYM;
@@ -627,7 +627,7 @@ Dim dim_div_with(Dims *ds, Dim a, Dim b, bool raw) {
 }
 
 /* p with coefficients modulo k; expands inner remainders by a multiple of k. */
-static Poly reduce(Dims *ds, Poly p, i64 k) {
+static DimPoly reduce(Dims *ds, DimPoly p, i64 k) {
   for (u32 i = 0; i < p.n;) {
     const SymInfo *s = &ds->sym.at[p.sym[i]];
     i64 coef = p.coef[i] - floor_div(p.coef[i], k) * k;
@@ -639,7 +639,7 @@ static Poly reduce(Dims *ds, Poly p, i64 k) {
     }
     drop_term(&p, i);
     if (coef == 0) continue;
-    Poly x = poly_of(ds, s->a);
+    DimPoly x = poly_of(ds, s->a);
     poly_add(ds, &p, &x, coef);
     i = 0;
   }
@@ -649,7 +649,7 @@ static Poly reduce(Dims *ds, Poly p, i64 k) {
 
 /* p mod k for a constant k > 0. Common divisors are factored out: (g x + g r + t) mod (g k) = g ((x
  * + r) mod k) + t for t < g. With the smaller k more terms may reduce. */
-static Dim mod_const(Dims *ds, Poly p, i64 k, bool raw) {
+static Dim mod_const(Dims *ds, DimPoly p, i64 k, bool raw) {
   i64 scale = 1, rest = 0, g = 0;
   while (g != 1) {
     p = reduce(ds, p, k);
@@ -660,7 +660,7 @@ static Dim mod_const(Dims *ds, Poly p, i64 k, bool raw) {
     p.k0 /= g;
     k /= g;
   }
-  Poly q = {.k0 = 0}, out = poly_const(rest);
+  DimPoly q = {.k0 = 0}, out = poly_const(rest);
   if (p.n == 0) {
     q = p;
   } else {
@@ -682,7 +682,7 @@ Dim dim_mod_with(Dims *ds, Dim a, Dim b, bool raw) {
   check_divisor(ds, b);
   if (a >= 0 && b > 0) return a % b;
   if (a == 0 || b == 1 || a == b) return 0;
-  Poly p = poly_of(ds, a), q = poly_of(ds, b), r;
+  DimPoly p = poly_of(ds, a), q = poly_of(ds, b), r;
   if (b > 0) return mod_const(ds, p, b, raw);
   if (div_exact(ds, &p, &q, &r)) return 0;
   DimRange x = range_of(ds, a), y = range_of(ds, b);
@@ -703,7 +703,7 @@ Dim dim_minmax_with(Dims *ds, Op op, Dim a, Dim b, bool raw) {
   if (a >= 0 && b >= 0) return (a < b) == (op == OP_min) ? a : b;
   if (has_operand(ds, b, op, a) || has_operand(ds, a, other, b)) return b;
   if (has_operand(ds, a, op, b) || has_operand(ds, b, other, a)) return a;
-  Poly diff = poly_of(ds, a), q = poly_of(ds, b);
+  DimPoly diff = poly_of(ds, a), q = poly_of(ds, b);
   poly_add(ds, &diff, &q, -1);
   DimRange r = {-DIM_MAX, DIM_MAX};
   if (!diff.over) r = poly_range(ds, diff.k0, diff.n, diff.sym, diff.coef);
@@ -740,7 +740,7 @@ Dim dim_max(Dims *ds, Dim a, Dim b) {
 
 DimTerms dim_terms(const Dims *ds, Dim d) {
   if (dim_is_const(d)) return (DimTerms){.k0 = d};
-  const Aff *f = aff_of(ds, d);
+  const DimAffine *f = aff_of(ds, d);
   return (DimTerms){f->k0, f->n, f->sym, f->coef};
 }
 
@@ -763,7 +763,7 @@ static i64 eval_sym(const Dims *ds, Sym s, const i64 *env) {
 
 i64 dim_eval(const Dims *ds, Dim d, const i64 *env) {
   if (d >= 0) return d;
-  const Aff *f = aff_of(ds, d);
+  const DimAffine *f = aff_of(ds, d);
   i64 r = f->k0;
   for (u32 i = 0; i < f->n; i++)
     r = within(r + mul_within(f->coef[i], eval_sym(ds, f->sym[i], env), EVAL_MAX), EVAL_MAX);

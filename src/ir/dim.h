@@ -7,8 +7,8 @@
 typedef struct DimSize {
   u32 size, depth; /* see DIM_SIZE, DIM_DEPTH */
 } DimSize;
-typedef struct Aff Aff;   /* interned expression */
-typedef struct Poly Poly; /* expression under construction */
+typedef struct DimAffine DimAffine; /* interned expression */
+typedef struct DimPoly DimPoly;     /* expression under construction */
 
 enum {
   DIM_TERMS = 128,  /* limit of terms in one expression */
@@ -18,7 +18,7 @@ enum {
 #define NO_SYM UINT32_MAX /* as a monomial: the constant 1 */
 
 /* k0 + sum coef[i] * sym[i]; n > 0, coefficients are not 0, terms in the order of cmp_mono. */
-struct Aff {
+struct DimAffine {
   i64 k0;
   u32 n;
   DimSize extent;
@@ -28,7 +28,7 @@ struct Aff {
 
 /* k0 + sum coef[i] * sym[i]; n may be 0, and then k0 has any sign. All numbers are within
  * +-DIM_MAX. */
-struct Poly {
+struct DimPoly {
   i64 k0;
   u32 n;
   u8 over; /* Over: a limit was exceeded, the value is invalid */
@@ -43,19 +43,19 @@ struct Dims {
   Arena *a;
   VEC(SymInfo) sym;
   VEC(DimSize) extent; /* size of each symbol */
-  VEC(Aff) aff;        /* Dim -1 - i is aff i */
+  VEC(DimAffine) aff;  /* Dim -1 - i is aff i */
   Map by_aff;          /* content of an expression -> index + 1 */
   Map by_op;           /* op, a, b -> derived symbol + 1 */
   Map by_name;         /* kind and requested name -> symbol + 1 */
   Map by_text;         /* name in text -> symbol + 1 */
 };
 
-Poly poly_const(i64 k);
-Poly poly_of(const Dims *ds, Dim d);
-void poly_add(const Dims *ds, Poly *p, const Poly *q, i64 k); /* p += k * q */
-void poly_simplify(const Dims *ds, Poly *p);                  /* see dim_minmax.c */
-Poly poly_mul(Dims *ds, const Poly *p, const Poly *q);
-Dim poly_dim(Dims *ds, const Poly *p); /* interns; fails on overflow and negative constants */
+DimPoly poly_const(i64 k);
+DimPoly poly_of(const Dims *ds, Dim d);
+void poly_add(const Dims *ds, DimPoly *p, const DimPoly *q, i64 k); /* p += k * q */
+void poly_simplify(const Dims *ds, DimPoly *p);                     /* see dim_minmax.c */
+DimPoly poly_mul(Dims *ds, const DimPoly *p, const DimPoly *q);
+Dim poly_dim(Dims *ds, const DimPoly *p); /* interns; fails on overflow and negative constants */
 u32 dim_factors(const Dims *ds, Sym s, Sym *out); /* at most DIM_FACTORS, each not a product */
 Sym dim_only_sym(const Dims *ds, Dim d);          /* the symbol that is all of d, or NO_SYM */
 Sym dim_find(const Dims *ds, Str name);           /* by the name in text; NO_SYM if unknown */

@@ -11,31 +11,31 @@ static bool is_minmax(const SymInfo *s) {
 
 /* *c = y - x if that is constant. */
 static bool distance(const Dims *ds, Dim x, Dim y, i64 *c) {
-  Poly p = poly_of(ds, y), q = poly_of(ds, x);
+  DimPoly p = poly_of(ds, y), q = poly_of(ds, x);
   poly_add(ds, &p, &q, -1);
   *c = p.k0;
   return p.n == 0 && !p.over;
 }
 
-static void add_sym(const Dims *ds, Poly *p, Sym s, i64 k) {
-  Poly one = {.n = 1, .sym = {s}, .coef = {1}};
+static void add_sym(const Dims *ds, DimPoly *p, Sym s, i64 k) {
+  DimPoly one = {.n = 1, .sym = {s}, .coef = {1}};
   poly_add(ds, p, &one, k);
 }
 
 /* Replaces terms i and j, k times each, by their sum: a + b + c for a max and a min, c for two of
  * the same kind (`like`) with opposite signs. k is the smaller coefficient. */
-static bool cancel_pair(const Dims *ds, Poly *p, u32 i, u32 j) {
+static bool cancel_pair(const Dims *ds, DimPoly *p, u32 i, u32 j) {
   const SymInfo *x = &ds->sym.at[p->sym[i]], *y = &ds->sym.at[p->sym[j]];
   bool like = x->op == y->op, same_sign = (p->coef[i] < 0) == (p->coef[j] < 0);
   i64 ca, cb, k = p->coef[i], other = same_sign ? p->coef[j] : -p->coef[j];
   if (!is_minmax(x) || !is_minmax(y) || like == same_sign) return false;
   if (!distance(ds, x->a, y->a, &ca) || !distance(ds, x->b, y->b, &cb) || ca != cb) return false;
   if (k < 0 ? other > k : other < k) k = other;
-  Poly out = *p, rest = poly_const(like ? -ca : ca);
+  DimPoly out = *p, rest = poly_const(like ? -ca : ca);
   add_sym(ds, &out, p->sym[i], -k);
   add_sym(ds, &out, p->sym[j], same_sign ? -k : k);
   if (!like) {
-    Poly a = poly_of(ds, x->a), b = poly_of(ds, x->b);
+    DimPoly a = poly_of(ds, x->a), b = poly_of(ds, x->b);
     poly_add(ds, &rest, &a, 1);
     poly_add(ds, &rest, &b, 1);
   }
@@ -45,7 +45,7 @@ static bool cancel_pair(const Dims *ds, Poly *p, u32 i, u32 j) {
   return true;
 }
 
-void poly_simplify(const Dims *ds, Poly *p) {
+void poly_simplify(const Dims *ds, DimPoly *p) {
   bool again = !p->over;
   while (again) { /* each round removes a term and adds its operands */
     again = false;

@@ -103,7 +103,7 @@ typedef struct DimRead {
   u32 depth;
 } DimRead;
 
-static bool parse_sum(DimRead *r, Poly *out);
+static bool parse_sum(DimRead *r, DimPoly *out);
 
 static bool take(DimRead *r, char ch) {
   if (r->at == r->end || *r->at != ch) return false;
@@ -111,7 +111,7 @@ static bool take(DimRead *r, char ch) {
   return true;
 }
 
-static bool parse_number(DimRead *r, Poly *out) {
+static bool parse_number(DimRead *r, DimPoly *out) {
   i64 x = 0;
   for (; r->at < r->end && is_digit(*r->at); r->at++) {
     x = x * 10 + (*r->at - '0');
@@ -123,7 +123,7 @@ static bool parse_number(DimRead *r, Poly *out) {
   return true;
 }
 
-static bool parse_name(DimRead *r, Poly *out) {
+static bool parse_name(DimRead *r, DimPoly *out) {
   Ctx *c = r->ds->c;
   Str name;
   if (*r->at == '"') {
@@ -138,14 +138,15 @@ static bool parse_name(DimRead *r, Poly *out) {
     r->at += n;
   }
   Sym s = dim_find(r->ds, name);
-  if (s == NO_SYM) fail(c, ERR_input, LOC_NONE, "unknown dimension %s", show(c, name));
+  if (s == NO_SYM)
+    fail(c, ERR_input, LOC_NONE, "unknown dimension %s: no input declares it", show(c, name));
   *out = poly_of(r->ds, dim_of_sym(r->ds, s));
   return true;
 }
 
-static bool parse_call(DimRead *r, Poly *out) {
+static bool parse_call(DimRead *r, DimPoly *out) {
   Op op = r->at[1] == 'i' ? OP_min : OP_max;
-  Poly b;
+  DimPoly b;
   r->at += 3;
   if (!take(r, '(') || !parse_sum(r, out) || !take(r, ',') || !parse_sum(r, &b) || !take(r, ')'))
     return false;
@@ -154,7 +155,7 @@ static bool parse_call(DimRead *r, Poly *out) {
   return true;
 }
 
-static bool parse_factor(DimRead *r, Poly *out) {
+static bool parse_factor(DimRead *r, DimPoly *out) {
   if (r->at == r->end) return false;
   if (is_digit(*r->at)) return parse_number(r, out);
   if (take(r, '(')) return parse_sum(r, out) && take(r, ')');
@@ -164,12 +165,12 @@ static bool parse_factor(DimRead *r, Poly *out) {
   return is_call(r->at, n) ? parse_call(r, out) : parse_name(r, out);
 }
 
-static bool parse_term(DimRead *r, Poly *out) {
+static bool parse_term(DimRead *r, DimPoly *out) {
   Dims *ds = r->ds;
   if (!parse_factor(r, out)) return false;
   while (r->at < r->end && (*r->at == '*' || *r->at == '/' || *r->at == '%')) {
     char op = *r->at++;
-    Poly b;
+    DimPoly b;
     if (!parse_factor(r, &b)) return false;
     if (op == '*') {
       *out = poly_mul(ds, out, &b);
@@ -182,12 +183,12 @@ static bool parse_term(DimRead *r, Poly *out) {
   return true;
 }
 
-static bool parse_sum(DimRead *r, Poly *out) {
+static bool parse_sum(DimRead *r, DimPoly *out) {
   if (++r->depth > DEPTH) return false;
   *out = poly_const(0);
   i64 sign = take(r, '-') ? -1 : 1;
   for (;;) {
-    Poly t;
+    DimPoly t;
     if (!parse_term(r, &t)) return false;
     poly_add(r->ds, out, &t, sign);
     if (take(r, '+'))
@@ -203,7 +204,7 @@ static bool parse_sum(DimRead *r, Poly *out) {
 
 size_t dim_parse(Dims *ds, const char *at, size_t n, Dim *out) {
   DimRead r = {ds, at, at + n, 0};
-  Poly p;
+  DimPoly p;
   if (!parse_sum(&r, &p)) return 0;
   *out = poly_dim(ds, &p);
   return (size_t)(r.at - at);

@@ -9,7 +9,7 @@ bool dim_next(SymVisit *w) {
   const Dim open[2] = {w->b, w->a};
   w->a = w->b = 0;
   for (u32 k = 0; k < 2; k++) {
-    const Aff *f = open[k] < 0 ? &w->ds->aff.at[-1 - open[k]] : NULL;
+    const DimAffine *f = open[k] < 0 ? &w->ds->aff.at[-1 - open[k]] : NULL;
     for (u32 i = f ? f->n : 0; i-- > 0;) w->more[w->n++] = f->sym[i];
   }
   if (!w->n) return false;

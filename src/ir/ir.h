@@ -84,17 +84,17 @@ typedef enum OpFlag {
 #undef FLAG
 } OpFlag;
 /* BITS: INT or bool */
-typedef enum OpClass { OC_NUM, OC_FLT, OC_INT, OC_I32, OC_BITS, OC_ANY } OpClass;
-typedef enum OpRes { OR_same, OR_pred, OR_sel, OR_to, OR_none } OpRes;
+typedef enum OpOperandClass { OC_NUM, OC_FLT, OC_INT, OC_I32, OC_BITS, OC_ANY } OpOperandClass;
+typedef enum OpResultType { OR_same, OR_pred, OR_sel, OR_to, OR_none } OpResultType;
 
 struct OpInfo {
   const char *name;
   u16 nin_min, nin_max, nout;
   OpKind kind;
-  OpClass cls;       /* scalar ops */
-  OpRes res;         /* scalar ops */
-  u16 flags;         /* OpFlag bits */
-  const char *attrs; /* structural ops */
+  OpOperandClass cls; /* scalar ops */
+  OpResultType res;   /* scalar ops */
+  u16 flags;          /* OpFlag bits */
+  const char *attrs;  /* structural ops */
   const char *text;
 };
 extern const OpInfo op_info[OP_COUNT];
@@ -182,15 +182,15 @@ bool dtype_int_range(DType d, i64 *lo, i64 *hi);
 
 /* Meaning of integer inputs and outputs of a model: x stands for (x - zero) * scale. Found by name,
  * because passes add and remove inputs and outputs but never rename them. */
-typedef struct Scale {
+typedef struct QuantParams {
   Str name;
   bool out;     /* belongs to an output; an input may have the same name */
   double scale; /* finite and positive */
   i64 zero;     /* within the type */
-} Scale;
-typedef VEC(Scale) Scales;
+} QuantParams;
+typedef VEC(QuantParams) Scales;
 /* NULL: not quantized. */
-static inline const Scale *scale_find(const Scales *s, Str name, bool out) {
+static inline const QuantParams *scale_find(const Scales *s, Str name, bool out) {
   for (u32 i = 0; s && i < s->n; i++)
     if (s->at[i].name == name && s->at[i].out == out) return &s->at[i];
   return NULL;

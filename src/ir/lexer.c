@@ -90,10 +90,11 @@ static const Renamed old_words[] = {
     {"fence", "barrier"},  {"spills", "many"},     {"pin", "hold"},        {"prefetch", "ahead"},
     {"prefetch", "fetch"}, {"tree_walk", "walks"}, {"dot16_loop", "pairs"}};
 static const Renamed old_ops[] = {
-    {"nms", "suppress"},       {"maddubs", "pairs"},          {"psign", "sign4"},
-    {"dot_i8x4", "dot4"},      {"dot_i16x2", "dot2"},         {"check_index", "within"},
-    {"dequantize", "unblock"}, {"exp_nonpos", "exp0"},        {"exp_p1", "exp1"},
-    {"gelu_x2", "gelu2"},      {"matmul_quant", "dot_blocks"}};
+    {"str_encode", "bytes"},       {"str_decode", "text"},    {"nms", "suppress"},
+    {"maddubs", "pairs"},          {"psign", "sign4"},        {"dot_i8x4", "dot4"},
+    {"dot_i16x2", "dot2"},         {"check_index", "within"}, {"dequantize", "unblock"},
+    {"exp_nonpos", "exp0"},        {"exp_p1", "exp1"},        {"gelu_x2", "gelu2"},
+    {"matmul_quant", "dot_blocks"}};
 
 /* In version 1 the words of version 2 are names: `pin[i]` is an element of a buffer. */
 bool lex_accept_word(Lexer *s, const char *w) {

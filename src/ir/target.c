@@ -2,6 +2,9 @@
 #include "ir/target.h"
 
 #include <string.h>
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
 /* A row is a base and differences: later initializers override earlier ones. */
 #if defined(__clang__)
@@ -70,6 +73,11 @@ static bool cpu_has(const char *name, size_t n) {
 #else
 #define ARM64 false
 #endif
+#if defined(__aarch64__) && defined(__linux__)
+#define HWCAP(word, bit) (getauxval(word) >> (bit)&1)
+#else
+#define HWCAP(word, bit) false
+#endif
 #if defined(__arm__) && defined(__ARM_NEON) && defined(__ARM_FEATURE_FMA)
 #define ARM32 true
 #else
@@ -89,7 +97,7 @@ bool target_is_here(const Target *t) {
 }
 
 bool target_has_dot_i8x4(const Target *t) {
-  return cpu_has(t->dot4, strlen(t->dot4));
+  return cpu_has(t->dot_i8x4, strlen(t->dot_i8x4));
 }
 
 const Target *target_native(void) {

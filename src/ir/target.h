@@ -36,6 +36,7 @@ typedef struct Target {
   bool flushes;      /* f32 vectors treat subnormals as zeros; their operators are functions of
                         cvop.def, since compilers leave the vector instructions unused */
   bool warp;         /* a GPU: lanes are the threads of a warp, see back/cuda */
+  bool dotprod;      /* has udot and sdot, dot products of four bytes of equal signs */
   bool loops;        /* emulates the vectors of another target with loops: see target_find */
   u32 has;           /* CAP_ bits of its instructions; prog_expand.c expands the others. Without the
                         CPU feature dot4, dot_i8x4 is a short sequence */
@@ -47,12 +48,12 @@ typedef struct Target {
   const char
       *cflags; /* flags of gcc and clang that satisfy guard, separated by spaces; may be "" */
   const char
-      *features;     /* function attributes used instead when the file is compiled without cflags,
-                        separated by commas; a CPU that has all of them can run the function */
-  const char *dot4;  /* CPU feature with an instruction for OP_dot_i8x4; "": none */
-  const char *cross; /* usual name of a cross compiler; "": any compiler */
-  const char *llvm;  /* TRIPLE,CPU,FEATURES of LLVM when the target is never the host or has other
-                        names  there; "": the host triple with `features` */
+      *features; /* function attributes used instead when the file is compiled without cflags,
+                    separated by commas; a CPU that has all of them can run the function */
+  const char *dot_i8x4; /* CPU feature with an instruction for OP_dot_i8x4; "": none */
+  const char *cross;    /* usual name of a cross compiler; "": any compiler */
+  const char *llvm; /* TRIPLE,CPU,FEATURES of LLVM when the target is never the host or has other
+                       names  there; "": the host triple with `features` */
   const Costs *cost;
 } Target;
 
@@ -64,6 +65,12 @@ typedef struct Figures {
 #define FIGURE(name, value, what, how) double name;
 #include "ir/compiler.def"
 } Figures;
+
+/* Numbers of the same kind that size loops: see target.def. */
+enum {
+#define LIMIT(name, value, what, how) LIMIT_##name = (value),
+#include "ir/target.def"
+};
 
 /* target.c */
 extern const Figures figures;
@@ -78,6 +85,6 @@ const Target *target_warp(void);           /* "cuda": not in the table */
 const Target *target_native(void);         /* the widest that this machine can run */
 bool target_is_here(const Target *t);      /* can this machine run code for t? */
 const char *target_native_flags(void);     /* compiler flags for the machine it runs on */
-bool target_has_dot_i8x4(const Target *t); /* does this machine have the feature Target.dot4? */
+bool target_has_dot_i8x4(const Target *t); /* does this machine have the feature Target.dot_i8x4? */
 
 #endif

@@ -31,7 +31,7 @@ struct PassCtx {
   Graph *g;
   Prog *p;
   const Target *target; /* machine the code is for; set by the pipeline */
-  bool pairs;      /* OP_maddubs is faster than OP_dot_i8x4 on the target; set by the pipeline */
+  bool maddubs;    /* OP_maddubs is faster than OP_dot_i8x4 on the target; set by the pipeline */
   bool prefer_i16; /* int16 pairs are faster than int8 on the target; set by the pipeline */
   Aim aim;         /* set by the pipeline */
   u64 ram;         /* bytes of arena that row tiling aims at; 0: no row tiling */
@@ -40,7 +40,7 @@ struct PassCtx {
   u32 threads, grain; /* threads of one run, see Prog; set by the pipeline */
   bool for_c;      /* a C compiler will vectorize plain loops; otherwise they run as scalar code */
   TuneTable *tune; /* measured choices; NULL: none */
-  const char *bands;   /* set by row_tiling: the chains it tiled; NULL: none */
+  const char *tiled;   /* set by row_tiling: the chains it tiled; NULL: none */
   ConvPlan *conv_plan; /* plans of convolutions by node; NULL: not made yet */
   u8 quant;            /* progress of pass quant, see quant.c; 0: not started */
 };
@@ -70,7 +70,7 @@ typedef struct PipeOptions {
   void (*on_time)(void *user, const char *pass, double ms, u32 before, u32 after);
   void *user;
   const Target *target; /* NULL: scalar */
-  bool lacks_dot4;      /* the target machine lacks the instructions for Target.dot4 */
+  bool lacks_dot_i8x4;  /* the target machine lacks the instructions for Target.dot_i8x4 */
   bool for_c;           /* see PassCtx */
   Aim aim;
   u64 ram;            /* see PassCtx */

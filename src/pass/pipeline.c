@@ -97,10 +97,10 @@ static void verify(PassCtx *u) {
 }
 
 static u32 count_nodes(Graph *g, RegionId b) {
-  u32 count = g->blk.at[b].node.n;
-  for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-    const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
-    for (u32 k = 0; k < n->nblk; k++) count += count_nodes(g, n->blk[k]);
+  u32 count = g->region.at[b].node.n;
+  for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+    const Node *n = graph_node(g, g->region.at[b].node.at[i]);
+    for (u32 k = 0; k < n->nregion; k++) count += count_nodes(g, n->region[k]);
   }
   return count;
 }
@@ -229,10 +229,10 @@ void pipeline_run(PassCtx *u, const PipeOptions *o) {
   }
   if (u->g) u->g->eager = false; /* from here on only the pass folds constants */
   u->target = o->target ? o->target : target_scalar();
-  u->pairs = u->target->pairs == MADDUBS_always ||
-             (u->target->pairs == MADDUBS_without_dot_i8x4 && o->lacks_dot4);
-  u->prefer_i16 =
-      u->target->cost->dot2_time > 0 && (u->target->pairs != MADDUBS_without_dot_i8x4 || u->pairs);
+  u->maddubs = u->target->maddubs == MADDUBS_always ||
+               (u->target->maddubs == MADDUBS_without_dot_i8x4 && o->lacks_dot_i8x4);
+  u->prefer_i16 = u->target->cost->dot_i16x2_time > 0 &&
+                  (u->target->maddubs != MADDUBS_without_dot_i8x4 || u->maddubs);
   u->for_c = o->for_c;
   u->threads = o->threads;
   u->grain = o->grain;
@@ -247,10 +247,10 @@ void pipeline_run(PassCtx *u, const PipeOptions *o) {
   Rounds r = {0};
   bool whole = !first && !o->stop && !o->skip; /* partial runs are too short to report */
   u32 lower = row_of("lower");
-  if (whole) guard_say(c, "graph passes");
+  if (whole) guard_log(c, "graph passes");
   for (u32 i = first; i < end;) {
     if (whole && (i == lower || i == lower + 1))
-      guard_say(c, i == lower ? "lower" : "kernel passes");
+      guard_log(c, i == lower ? "lower" : "kernel passes");
     if (m.skip[i] || (r.open && is_row(i, "cse"))) {
       i++;
       continue;
@@ -260,6 +260,6 @@ void pipeline_run(PassCtx *u, const PipeOptions *o) {
     tidy(u, o, &m);
     i = row_after(&r, u, i, changed);
   }
-  if (whole) guard_say(c, NULL);
+  if (whole) guard_log(c, NULL);
   c->pass = NULL;
 }

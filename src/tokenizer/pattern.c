@@ -63,7 +63,7 @@ static u32 set_number(Pattern *r, CharSet s) {
     if (r->set.at[i].range.n == s.range.n &&
         (!s.range.n || !memcmp(r->set.at[i].range.at, s.range.at, s.range.n * sizeof *s.range.at)))
       return i;
-  if (r->set.n == RX_MAX_SETS) fail_unsupported(r, "too many sets");
+  if (r->set.n == RX_MAX_SETS) fail_unsupported(r, "the expression has too many different sets");
   *vec_push(r->a, &r->set) = s;
   return r->set.n - 1;
 }
@@ -242,7 +242,7 @@ static u32 count(Pattern *r) {
   if (r->at == r->end || *r->at < '0' || *r->at > '9') fail_unsupported(r, "expected a count");
   for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
     x = x * 10 + (u32)(*r->at - '0');
-    if (x > RX_MAX_REPEAT) fail_unsupported(r, "the count is too large");
+    if (x > RX_MAX_REPEAT) fail_unsupported(r, "the repetition count is too large");
   }
   return x;
 }
@@ -392,7 +392,7 @@ static u32 state_of(Dfa *d, u32 first) {
     d->thread.n = first;
     return *known - 1;
   }
-  if (d->state.n == RX_MAX_STATES) fail_unsupported(d->r, "too many states");
+  if (d->state.n == RX_MAX_STATES) fail_unsupported(d->r, "its automaton has too many states");
   *known = d->state.n + 1;
   *vec_push(d->r->a, &d->state) = (RxState){first, n};
   return d->state.n - 1;

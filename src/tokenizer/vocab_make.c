@@ -294,7 +294,8 @@ const u8 *vocab_make(VocabSpec *s, size_t *n) {
   o.head.bytes = (u32)o.t.n;
   memcpy(o.t.at, &o.head, sizeof o.head);
   Vocab v;
-  if (!vocab_open(&v, o.t.at, o.t.n)) bug(s->c, s->loc, "a vocabulary that cannot be opened");
+  if (!vocab_open(&v, o.t.at, o.t.n))
+    internal_error(s->c, s->loc, "a vocabulary that cannot be opened");
   if (s->head.model == VM_wordpiece) {
     u32 node = v.token.n ? trie_step(&v.token, 0, '#') : VOCAB_NONE;
     o.head.dash_node = node == VOCAB_NONE ? VOCAB_NONE : trie_step(&v.token, node, '#');

@@ -50,7 +50,7 @@ u32 spec_set(VocabSpec *s, const char *names) {
       charset_union(s->a, &rest, &without);
       set = charset_complement(s->a, &rest);
     } else if (!charset_named(s->a, spec_unicode(s), &set, p, n)) {
-      bug(s->c, s->loc, "unknown set of characters %s", p);
+      internal_error(s->c, s->loc, "unknown set of characters %s", p);
     }
     p += n + (p[n] == ' ');
   }

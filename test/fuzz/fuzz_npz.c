@@ -25,7 +25,7 @@ static void npy(Ctx *c, const Tensor *t) {
   same(c, t, data_read_npy_as(c, (const u8 *)out.at, out.n, t->dt, LOC_NONE, &c->work));
 }
 
-static void pb(Ctx *c, const Datum *d) {
+static void pb(Ctx *c, const PbValue *d) {
   for (u32 i = 0; i < d->n; i++) pb(c, &d->elem[i]);
   if (!d->t) return;
   StrBuf out = sb_new(&c->work);

@@ -78,7 +78,7 @@ static bool is_light(Graph *g) {
 }
 
 static bool make_inputs(Ctx *c, Job *j) {
-  const GraphRegion *b = &j->g->blk.at[1];
+  const GraphRegion *b = &j->g->region.at[1];
   j->nin = b->param.n, j->nout = b->ret.n;
   if (j->nin > MOST_PARAMS || j->nout > MOST_PARAMS) return false;
   for (u32 i = 0; i < j->nin; i++) {

@@ -403,7 +403,7 @@ static void choose_extents(Gen *G, const Wish *w) {
 /* ---- results and arrays ---- */
 
 static void add_result(Gen *G, Val v) {
-  *vec_push(G->a, &G->g->blk.at[1].ret) = v;
+  *vec_push(G->a, &G->g->region.at[1].ret) = v;
   *vec_push(G->a, &G->g->out_name) = str_fmt(G->g->c, "y%u", G->g->out_name.n);
 }
 
@@ -416,9 +416,9 @@ static void choose_results(Gen *G) {
     bool leaf = !graph_val(G->g, v)->def || graph_const(G->g, v);
     if (chance(G, leaf ? 2 : uses[v] ? 8 : 100)) add_result(G, v);
   }
-  u32 n = G->g->blk.at[1].ret.n;
+  u32 n = G->g->region.at[1].ret.n;
   if (!n) add_result(G, G->seen.at[G->seen.n - 1]);
-  if (n && chance(G, 3)) add_result(G, G->g->blk.at[1].ret.at[below(G, n)]);
+  if (n && chance(G, 3)) add_result(G, G->g->region.at[1].ret.at[below(G, n)]);
 }
 
 static void choose_arrays(Gen *G, Case *k) {

@@ -21,7 +21,7 @@ static void leave(Gen *G, RegionId outer, u32 seen) {
 }
 
 static void ret(Gen *G, RegionId b, Val v) {
-  *vec_push(G->a, &G->g->blk.at[b].ret) = v;
+  *vec_push(G->a, &G->g->region.at[b].ret) = v;
 }
 
 static Val flag(Gen *G) {
@@ -166,8 +166,8 @@ Val row_loop(Gen *G, Op op) {
 /* ---- backward ---- */
 
 static void replace(Graph *g, Val old, Val by, NodeId except) {
-  for (RegionId b = 1; b < g->blk.n; b++) {
-    GraphRegion *k = &g->blk.at[b];
+  for (RegionId b = 1; b < g->region.n; b++) {
+    GraphRegion *k = &g->region.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       if (k->node.at[i] == except) continue;
       Node *n = graph_node(g, k->node.at[i]);
@@ -189,7 +189,7 @@ bool grow_back(Gen *G) {
   Val x = p->v, v = 0, in[2];
   if (f.index || f.fixed || !is_class(t.dt, "FIU") || (G->nsym && t.dt == DT_u8)) return false;
   if (type_of(G, x).dt == DT_i64 && !t.rank) return false; /* trip counts stay small */
-  u32 front = g->blk.at[1].node.n, how = below(G, 4);
+  u32 front = g->region.at[1].node.n, how = below(G, 4);
   if (how == 0 && t.rank > 1) {
     Dim perm[MAX_RANK], d[MAX_RANK];
     for (u32 i = 0; i < t.rank; i++) perm[i] = (i + 1) % t.rank;
@@ -210,7 +210,7 @@ bool grow_back(Gen *G) {
     if (op == OP_neg && !dtype_is_float(t.dt)) op = OP_max;
     v = node(G, op, in, op == OP_neg ? 1 : 2, NULL, 0, f.grain);
   }
-  GraphRegion *b = &g->blk.at[1];
+  GraphRegion *b = &g->region.at[1];
   NodeId id = graph_val(g, v)->def;
   memmove(b->node.at + 1, b->node.at, front * sizeof *b->node.at);
   b->node.at[0] = id;

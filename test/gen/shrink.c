@@ -35,16 +35,16 @@ static Tensor *copy(Arena *a, const Tensor *t) {
 
 /* Contents of value v of the top level, for each set of arrays. */
 static bool evaluate(Graph *g, const Case *k, Val v, Tensor **out) {
-  GraphRegion *b = &g->blk.at[1];
+  GraphRegion *b = &g->region.at[1];
   u32 n = b->ret.n;
   Val *old = arena_copy(&g->c->keep, b->ret.at, n * sizeof *old);
   b->ret.n = 0;
-  *vec_push(&g->c->work, &g->blk.at[1].ret) = v;
+  *vec_push(&g->c->work, &g->region.at[1].ret) = v;
   RefOptions o = {.seed = k->seed & 0xff};
   for (u32 i = 0; i < k->nbind; i++) ref_run(g, &o, k->in[i], &out[i], &g->c->keep);
-  b = &g->blk.at[1];
+  b = &g->region.at[1];
   b->ret.n = 0;
-  for (u32 i = 0; i < n; i++) *vec_push(&g->c->work, &g->blk.at[1].ret) = old[i];
+  for (u32 i = 0; i < n; i++) *vec_push(&g->c->work, &g->region.at[1].ret) = old[i];
   return true;
 }
 
@@ -67,13 +67,13 @@ typedef struct Place {
 } Place;
 
 static NodeId nth_node(Graph *g, RegionId b, u32 *at) {
-  for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-    NodeId id = g->blk.at[b].node.at[i];
+  for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+    NodeId id = g->region.at[b].node.at[i];
     const Node *n = graph_node(g, id);
     if (n->op == OP_const) continue;
     if ((*at)-- == 0) return id;
-    for (u32 k = 0; k < n->nblk; k++) {
-      NodeId in = nth_node(g, n->blk[k], at);
+    for (u32 k = 0; k < n->nregion; k++) {
+      NodeId in = nth_node(g, n->region[k], at);
       if (in) return in;
     }
   }
@@ -81,13 +81,13 @@ static NodeId nth_node(Graph *g, RegionId b, u32 *at) {
 }
 
 static bool is_top(Graph *g, NodeId id) {
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   for (u32 i = 0; i < b->node.n; i++)
     if (b->node.at[i] == id) return true;
   return false;
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Place *p = e->user;
   Node n = *graph_node(e->g, id);
   if (id != p->node) return true;
@@ -130,7 +130,7 @@ static void change_node(Ctx *c, Graph *g, Try *t) {
     } else {
       g->cur = 1;
       p.with = mk_const(g, copy(&c->work, value[0]));
-      GraphRegion *b = &g->blk.at[1];
+      GraphRegion *b = &g->region.at[1];
       NodeId id = b->node.at[b->node.n - 1];
       memmove(b->node.at + 1, b->node.at, (b->node.n - 1) * sizeof id);
       b->node.at[0] = id;
@@ -140,7 +140,7 @@ static void change_node(Ctx *c, Graph *g, Try *t) {
 }
 
 static void drop_result(Graph *g, Try *t) {
-  GraphRegion *b = &g->blk.at[1];
+  GraphRegion *b = &g->region.at[1];
   if (t->at >= b->ret.n || b->ret.n == 1) {
     t->how = CH_ends;
     return;
@@ -158,7 +158,7 @@ static void drop_result(Graph *g, Try *t) {
 static void drop_params(Graph *g, Case *k) {
   u32 *uses = NEWS(&g->c->keep, u32, g->val.n);
   graph_use_counts(g, uses);
-  GraphRegion *b = &g->blk.at[1];
+  GraphRegion *b = &g->region.at[1];
   u32 n = 0;
   for (u32 i = 0; i < b->param.n; i++) {
     Val v = b->param.at[i];
@@ -323,7 +323,7 @@ static void print(Ctx *c, void *arg) {
   for (u32 i = 0; i < k->nin; i++)
     put_array(c, "input", str_text(k->c, k->name[i]), k->in[k->nbind - 1][i]);
   Graph *g = graph_parse(c, k->text, k->n, str_of(c, "case"), NULL, 0);
-  u32 n = g->blk.at[1].ret.n;
+  u32 n = g->region.at[1].ret.n;
   Tensor **out = NEWS(&c->keep, Tensor *, n + 1);
   RefOptions o = {.seed = k->seed & 0xff};
   ref_run(g, &o, k->in[k->nbind - 1], out, &c->keep);

@@ -18,8 +18,8 @@ def _needs():
     found = {}
     for name, row in TABLE.items():
         found[name] = [x for x in row["needs"].split(",") if x]
-        if row["dot4"]:
-            found[row["dot4"]] = [*found[name], row["dot4"].replace("vnni", "_vnni")]
+        if row["dot_i8x4"]:
+            found[row["dot_i8x4"]] = [*found[name], row["dot_i8x4"].replace("vnni", "_vnni")]
     return found
 
 

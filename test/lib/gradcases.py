@@ -34,7 +34,7 @@ CASES = {
                             "%u: bool[3] = le(%a, %b)\n%v: bool[3] = ne(%a, %b)\n%w: bool[3] = and(%u, %v)\n%x: bool[3] = or(%t, %w)\n"
                             "%n: bool[3] = eq(%a, %b)\n%o: bool[3] = gt(%a, %b)\n%m: bool[3] = or(%n, %o)\n%k: bool[3] = xor(%m, %x)\n%y: f64[3] = select(%k, %a, %b)"),
     "shl_index": ("a:8 i/i64:3@0..2", "%k: i64[] = const {1}\n%j: i64[3] = shl(%i, %k)\n%y: f64[3] = gather(%a, %j) {axis = 0}"),
-    "dot4_index": ("a:8 i/i32:3@0..1", "%z: i32[] = const {0}\n%j: i32[3] = dot_i8x4(%i, %i, %z)\n%k: i32[3] = dot_i16x2(%i, %i, %j)\n%l: i32[3] = maddubs(%i, %i, %k)\n"
+    "dot_i8x4_index": ("a:8 i/i32:3@0..1", "%z: i32[] = const {0}\n%j: i32[3] = dot_i8x4(%i, %i, %z)\n%k: i32[3] = dot_i16x2(%i, %i, %j)\n%l: i32[3] = maddubs(%i, %i, %k)\n"
                                        "%m: i32[] = const {7}\n%o: i32[3] = psign(%l, %m)\n%n: i32[3] = and(%o, %m)\n%y: f64[3] = gather(%a, %n) {axis = 0}"),
     "const_factor": ("a:3", "%k: f64[3] = const {1, -2, 0.5}\n%y: f64[3] = mul(%a, %k)"),
     "dims_factor": ("a:3", "%k: i64[1] = dims {shape = [7], to = i64, rank = 1}\n%f: f64[1] = cast(%k) {to = f64}\n%y: f64[3] = mul(%a, %f)"),
@@ -114,7 +114,7 @@ CASES = {
                  "%n: f32[] = const {-100}\n%m: i64[] = const {2}\n%i: i64[1,1,2] = nms(%c, %b, %l, %n, %m) {kind = \"edges\", k = [2]}\n%y: f64[1,1,2] = gather_elems(%x, %i) {axis = 2}"),
     "nonzero_index": ("x:4@0.5..1", "%i: i64[1,u] = nonzero(%x) sym(u)\n%j: i64[u] = reshape(%i) {shape = [u]}\n%g: f64[u] = gather(%x, %j) {axis = 0}\n%s: f64[u] = mul(%g, %g)\n"
                                     "%y: f64[] = reduce_sum(%s) {axes = [0], keep = 0}"),
-    "bytes_mask": ("x:2", '%s: str[2] = const {"a", "bc"}\n%b: u8[2,3] = bytes(%s) {k = [3]}\n%t: str[2] = text(%b)\n%e: bool[2] = eq(%s, %t)\n'
+    "bytes_mask": ("x:2", '%s: str[2] = const {"a", "bc"}\n%b: u8[2,3] = str_encode(%s) {k = [3]}\n%t: str[2] = str_decode(%b)\n%e: bool[2] = eq(%s, %t)\n'
                           "%z: f64[] = const {0}\n%y: f64[2] = select(%e, %x, %z)"),
     "unblock_weights": ("x:2,32", f'%b: u8[3,1,18] = const {{{BLOCKS}}}\n%w: f32[3,32] = dequantize(%b) {{kind = "Q4_0"}}\n%v: f64[3,32] = cast(%w) {{to = f64}}\n'
                         '%y: f64[2,3] = contract(%x, %v) {spec = "tk,rk->tr"}'),

@@ -7,11 +7,12 @@ import hashlib
 import os
 import re
 import shutil
+import prose as rules
 from lib import creation
 from lib import layering as rule
 from lib.core import ROOT, Fail, Test, need, run, tail
 
-CHECK = "lint/layering* lint/types lint/prose lint/format"
+CHECK = "lint/layering* lint/types lint/prose* lint/format"
 
 NODES = 10000  # where the analyzer gives up on a function: early, which is thirteen times faster than by default, with the same findings here
 
@@ -161,6 +162,28 @@ def types():
         raise Fail("\n  ".join([f"{len(twice)} exported types share their name"] + twice))
 
 
+# What test/prose.py must see: comment (True), message (False) or text, and what it says; none: all is well.
+PROSE = [
+    ("/* Where it goes. */", True, "opens with Where"), ("/* The place it goes to. */", True, None), ('"For the labels"', False, "opens with For"),
+    ("one thread waits behind another", None, "banned word"), ("the same as above", None, "banned word"), ("/* there\n * is no room */", True, '"is no"'),
+    ("it is no larger", None, None), ("if (s->flags & SF_hold)", None, "renamed"), ("/* The flag SF_pin holds it. */", True, None),
+]
+
+
+def prose_rules():
+    """Every rule finds its example, and nothing in a plain sentence."""
+    for text, comment, want in PROSE:
+        got = list(rules.words("x.c", 1, text, comment))
+        if len(got) != (want is not None) or (want and want not in got[0]):
+            raise Fail(f"{text!r}: found {got}, expected {want}")
+    for text, count in (('fail(c, ERR_usage, loc, "bad value");', 1), ('fail(c, ERR_usage, loc, "expected a value");', 0), ('fail(c, ERR_usage, loc, "%s", why);', 0)):
+        if len(list(rules.short_messages("x.c", text))) != count:
+            raise Fail(f"{text}: expected {count} violations")
+    for row, count in (("One sentence. Another one.", True), ("A file of 3.5 MB, e.g. A.", False), ("1. The first step.", False)):
+        if bool(rules.two_sentences(row)) != count:
+            raise Fail(f"{row}: expected {count}")
+
+
 def prose(env):
     """Comments, messages, help and documents follow the writing rules that a script can check."""
     env.need_ingot()
@@ -179,7 +202,7 @@ def attrs(env):
 def tests(env):
     out = [Test("lint/layering", layering), Test("lint/layering-planted", lambda: planted(env)),
            Test("lint/creation", lambda: creating(env)),
-           Test("lint/format", formatting), Test("lint/types", types), Test("lint/prose", lambda: prose(env)),
+           Test("lint/format", formatting), Test("lint/types", types), Test("lint/prose", lambda: prose(env)), Test("lint/prose_rules", prose_rules),
            Test("lint/attrs", lambda: attrs(env))]
     shared = [".clang-tidy", *sources(".h", ".def", tops=("src",))]
     key = "".join(hashlib.sha256(read(p).encode()).hexdigest() for p in shared)

@@ -164,7 +164,7 @@ def figures(env):
             found = [re.fullmatch(r"(\w+) (-?[0-9.]+)", x) for x in seen.split(", ")] if seen else []
             want(found or target not in measured_on, f"{name} was not measured for {target}")
             want(all(x and x.group(1) in machines for x in found), f"{name} for {target}: `{seen}` is not machines and values")
-    for name, how in re.findall(r'^FIGURE\((\w+), [^"]*"[^"]+",\s*"([^"]*)"\)$', text, re.M):
+    for name, how in re.findall(r'^(?:FIGURE|LIMIT)\((\w+), [^"]*"[^"]+",\s*"([^"]*)"\)$', text, re.M):
         want(how, f"{name} has no command that measures it")
     got = must([sys.executable, os.path.join(ROOT, "bench", "figures.py"), "fma_wait", "--march", "sse2"], "bench/figures.py")
     want(re.search(r"\nsse2 +fma_wait +[0-9]+ ", got), f"bench/figures.py: {got}")

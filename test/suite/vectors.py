@@ -302,7 +302,7 @@ def tests(env):
         out.append(Test(f"vectors/sanitized-{target}", lambda t=target: build(
             env, "sanitized-" + t, t, "gcc", [*SANITIZED, *cpu.flags("avx2" if t == "avx2" else "sse2")], {**os.environ, **SANITIZER}), cost=60))
     out += [Test(f"vectors/{t}-{how}{level}", lambda t=t, how=how, level=level: emulated(env, t, how, level), cost=30)
-            for t, how, level in (("neon", "gcc", "-O2"), ("armv7-neon", "gcc", "-O2"), ("armv7-neon", "gcc", "-O0"), ("armv7-neon", "clang", "-O2"))]
+            for t, how, level in (("neon", "gcc", "-O2"), ("neon-dotprod", "gcc", "-O2"), ("neon-dotprod", "clang", "-O2"), ("neon-i8mm", "gcc", "-O2"), ("armv7-neon", "gcc", "-O2"), ("armv7-neon", "gcc", "-O0"), ("armv7-neon", "clang", "-O2"))]
     for target in ("sse2", "avx512"):
         out.append(Test(f"vectors/legal-{target}", lambda t=target: legal(env, t), cost=5))
     out.append(Test("vectors/forms", lambda: forms(env)))

@@ -123,7 +123,7 @@ static void attempt(Ctx *c, void *arg) {
 static void buggy(Ctx *c, void *arg) {
   (void)arg;
   c->pass = "fuse";
-  bug(c, LOC_NONE, "value %d has no type", 3);
+  internal_error(c, LOC_NONE, "value %d has no type", 3);
 }
 
 static void nothing(Ctx *c, void *arg) {

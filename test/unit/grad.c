@@ -47,8 +47,8 @@ static double unit(Bench *b) { /* 0..1 */
 /* One number of all results: each element times a factor in 0.5..1.5, or less that. */
 static Val weighted(Bench *b, Graph *g) {
   Val sum = 0;
-  for (u32 i = 0; i < g->blk.at[1].ret.n; i++) {
-    Val v = g->blk.at[1].ret.at[i];
+  for (u32 i = 0; i < g->region.at[1].ret.n; i++) {
+    Val v = g->region.at[1].ret.at[i];
     Type t = *graph_type(g, v);
     if (!dtype_is_float(t.dt)) continue;
     v = mk_cast(g, v, DT_f64);
@@ -69,7 +69,7 @@ static Val weighted(Bench *b, Graph *g) {
 }
 
 static void only_results(Graph *g, const Val *v, u32 n) {
-  g->blk.at[1].ret.n = g->out_name.n = 0;
+  g->region.at[1].ret.n = g->out_name.n = 0;
   g->state.n = 0;
   for (u32 i = 0; i < n; i++) graph_result(g, v[i], 0);
 }
@@ -111,16 +111,16 @@ static void prepare(Bench *b, const char *text, size_t n) {
   graph_check_input(g);
   Val *x = NEWS(&c->keep, Val, g->val.n), *out = NEWS(&c->keep, Val, g->val.n);
   b->x = NEWS(&c->keep, Tensor *, g->val.n);
-  b->in = NEWS(&c->keep, Tensor *, g->blk.at[1].param.n);
-  for (u32 i = 0; i < g->blk.at[1].param.n; i++) {
-    Val p = g->blk.at[1].param.at[i];
+  b->in = NEWS(&c->keep, Tensor *, g->region.at[1].param.n);
+  for (u32 i = 0; i < g->region.at[1].param.n; i++) {
+    Val p = g->region.at[1].param.at[i];
     b->in[i] = made_up(b, g, p);
     if (!dtype_is_float(b->in[i]->dt) || !b->in[i]->n) continue;
     x[b->nx] = p;
     b->x[b->nx++] = b->in[i];
   }
-  for (u32 i = 0; b->task->weights && i < g->blk.at[1].node.n; i++) {
-    NodeId id = g->blk.at[1].node.at[i];
+  for (u32 i = 0; b->task->weights && i < g->region.at[1].node.n; i++) {
+    NodeId id = g->region.at[1].node.at[i];
     const Node *k = graph_node(g, id);
     Val v = k->nout ? k->out[0] : 0;
     if (k->op != OP_const || !dtype_is_float(graph_type(g, v)->dt)) continue;

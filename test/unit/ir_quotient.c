@@ -19,13 +19,13 @@ static float bound(float x, i64 least, i64 most) {
   return x < (float)least ? (float)least : x > (float)most ? (float)most : x;
 }
 
-static bool is_right(float by, const Quotient *q, float x, i64 least, i64 most) {
+static bool is_right(float by, const ReciprocalFma *q, float x, i64 least, i64 most) {
   float y = q->low ? fmaf(x, q->high, x * q->low) : x * q->high;
   return bound(x / by, least, most) == bound(y, least, most);
 }
 
 static u32 found(float by, i64 least, i64 most) {
-  Quotient q;
+  ReciprocalFma q;
   if (!quotient_find(by, least, most, &q)) return 0;
   static const float far[] = {0, -0.0f, 1e-40f, -1e-40f, 1e30f, -1e30f, 3e38f, -3e38f};
   for (u32 i = 0; i < sizeof far / sizeof *far; i++) CHECK(is_right(by, &q, far[i], least, most));
@@ -46,7 +46,7 @@ static u32 found(float by, i64 least, i64 most) {
 }
 
 int main(void) {
-  Quotient q;
+  ReciprocalFma q;
   u32 n = 0;
   CHECK(found(1, 0, 255) && found(0.5f, -128, 127) && found(0x1p-20f, -10, 245));
   CHECK(quotient_find(0.25f, 0, 255, &q) && q.high == 4 && q.low == 0);

@@ -177,7 +177,7 @@ static void check_sequences(Ctx *c) {
   pb_int(&opt, 2, 3);
   pb_message(&opt, 5, &seq);
   DeclType ot = {.kind = OT_opt}, st = {.kind = OT_seq};
-  Datum *d = data_read_pb(c, (u8 *)opt.at, opt.n, &ot, NULL, LOC_NONE, a);
+  PbValue *d = data_read_pb(c, (u8 *)opt.at, opt.n, &ot, NULL, LOC_NONE, a);
   CHECK(d->kind == TY_opt && d->n == 1 && d->elem[0].kind == TY_seq && d->elem[0].n == 2);
   CHECK(d->elem[0].elem[1].kind == TY_tensor && d->elem[0].elem[1].t->n == 2);
   pb_int(&none, 2, 0);

@@ -19,7 +19,7 @@ static const char *const text =
 
 typedef struct Machine {
   const char *target;
-  bool lacks_dot4, words;
+  bool lacks_dot_i8x4, words;
 } Machine;
 
 static void one(Ctx *c, void *arg) {
@@ -29,11 +29,11 @@ static void one(Ctx *c, void *arg) {
                    .stop = "int16",
                    .check = true,
                    .target = target_find(m->target),
-                   .lacks_dot4 = m->lacks_dot4};
+                   .lacks_dot_i8x4 = m->lacks_dot_i8x4};
   bool words = false;
   pipeline_run(&u, &o);
   for (Val v = 1; v < u.g->val.n; v++) words = words || graph_type(u.g, v)->dt == DT_i16;
-  if (!CHECK(words == m->words)) fprintf(stderr, "%s, %d\n", m->target, m->lacks_dot4);
+  if (!CHECK(words == m->words)) fprintf(stderr, "%s, %d\n", m->target, m->lacks_dot_i8x4);
 }
 
 int main(void) {

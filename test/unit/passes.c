@@ -276,10 +276,10 @@ static Val condition(Gen *r) {
 static Val branch(Gen *r) {
   Graph *g = r->g;
   Val c = condition(r), x = any(r);
-  RegionId outer = g->cur, blk[2];
+  RegionId outer = g->cur, region[2];
   u32 seen = r->n;
   for (u32 k = 0; k < 2; k++) {
-    g->cur = blk[k] = graph_region(g, 0);
+    g->cur = region[k] = graph_region(g, 0);
     r->depth++;
     grow(r, 3);
     r->depth--;
@@ -288,11 +288,11 @@ static Val branch(Gen *r) {
       const Type *t = type_of(r, r->val[i]), *want = type_of(r, x);
       if (t->dt == want->dt && t->rank == want->rank) y = r->val[i];
     }
-    *vec_push(&g->c->work, &g->blk.at[blk[k]].ret) = y;
+    *vec_push(&g->c->work, &g->region.at[region[k]].ret) = y;
     r->n = seen;
   }
   g->cur = outer;
-  return graph_node(g, graph_add_control(g, OP_if, &c, 1, NULL, 0, blk, 2))->out[0];
+  return graph_node(g, graph_add_control(g, OP_if, &c, 1, NULL, 0, region, 2))->out[0];
 }
 
 static void body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
@@ -356,7 +356,7 @@ static Graph *make(Ctx *c, u64 seed) {
   grow(&r, NODES);
   for (u32 i = 0; i < r.n; i++) {
     if (!below(&r, 4)) continue;
-    *vec_push(&c->work, &g->blk.at[1].ret) = r.val[i];
+    *vec_push(&c->work, &g->region.at[1].ret) = r.val[i];
     *vec_push(&c->work, &g->out_name) = below(&r, 2) ? str_fmt(c, "out%u", i) : 0;
   }
   return g;
@@ -364,10 +364,10 @@ static Graph *make(Ctx *c, u64 seed) {
 
 static Tensor **evaluate(Ctx *c, Graph *g, u64 seed) {
   Gen r = {.g = g, .state = seed};
-  u32 nin = g->blk.at[1].param.n;
-  Tensor *in[4], **out = NEWS(&c->keep, Tensor *, g->blk.at[1].ret.n);
+  u32 nin = g->region.at[1].param.n;
+  Tensor *in[4], **out = NEWS(&c->keep, Tensor *, g->region.at[1].ret.n);
   for (u32 i = 0; i < nin; i++) {
-    const Type *t = graph_type(g, g->blk.at[1].param.at[i]);
+    const Type *t = graph_type(g, g->region.at[1].param.at[i]);
     i64 dim[MAX_RANK];
     for (u32 k = 0; k < t->rank; k++) dim[k] = dim_is_const(t->dim[k]) ? t->dim[k] : BATCH;
     in[i] = tensor_new(&c->keep, t->dt, dim, t->rank);
@@ -426,7 +426,7 @@ static void one(Ctx *c, void *arg) {
   c->pass = NULL;
   g = reread(c, g);
   Tensor **got = evaluate(c, g, seed);
-  for (u32 i = 0; i < g->blk.at[1].ret.n; i++) {
+  for (u32 i = 0; i < g->region.at[1].ret.n; i++) {
     if (CHECK(same_tensor(want[i], got[i]))) continue;
     fprintf(stderr, "seed %llu: result %u differs\n%s\n%s\n", (unsigned long long)seed, i,
             before.at, print(c, g).at);

@@ -253,7 +253,7 @@ static const Case *now;
 
 static void run_case(Ctx *c, void *wide) {
   Graph *g = graph_parse(c, now->text, strlen(now->text), str_of(c, now->name), NULL, 0);
-  u32 n = g->blk.at[1].ret.n;
+  u32 n = g->region.at[1].ret.n;
   Tensor **out = NEWS(&c->work, Tensor *, n);
   RefOptions o = {.wide = wide != NULL};
   ref_run(g, &o, NULL, out, &c->keep);

@@ -154,7 +154,7 @@ static void nested(Ctx *c, void *arg) {
   Tensor *out;
   ref_run(g, &(RefOptions){0}, NULL, &out, &c->work);
   CHECK(tensor_get(out, 0).i == 3 * (0 + 1 + 2) + 9 * 3);
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   NodeId last = b->node.at[b->node.n - 1];
   const Node *n = graph_node(g, last);
   Tensor *in[3], *again;
@@ -198,7 +198,7 @@ static void unaligned(Ctx *c, void *arg) {
   Val v = mk_const(g, tensor_wrap(&c->work, DT_f32, dim, 2, raw + 1));
   Val w =
       mk_map2(g, OP_add, mk_matmul(g, v, v), mk_reduce(g, OP_reduce_sum, v, (i64[]){0}, 1, true));
-  *vec_push(&c->work, &g->blk.at[1].ret) = w;
+  *vec_push(&c->work, &g->region.at[1].ret) = w;
   Tensor *out;
   ref_run(g, &(RefOptions){0}, NULL, &out, &c->keep);
   CHECK(tensor_get(out, 0).f == 11 && tensor_get(out, 3).f == 28);

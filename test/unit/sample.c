@@ -52,7 +52,7 @@ static void check_stops(void) {
       CHECK(stops_buffer_bytes(&s, 5) == 12);
       for (size_t i = 0; i < n; i += step) {
         size_t k = n - i < step ? n - i : step;
-        k = stops_put(&s, (const u8 *)text[t] + i, k, to);
+        k = stop_strings_put(&s, (const u8 *)text[t] + i, k, to);
         memcpy(out + at, to, k);
         at += k;
       }

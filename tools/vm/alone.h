@@ -152,7 +152,7 @@ typedef enum OpFlag {
 #include "ir/flags.def"
 #undef FLAG
 } OpFlag;
-typedef enum OpRes { OR_same, OR_pred, OR_sel, OR_to, OR_none } OpRes;
+typedef enum OpResultType { OR_same, OR_pred, OR_sel, OR_to, OR_none } OpResultType;
 typedef struct OpInfo {
   u8 nin_min, res;
   u8 flags; /* from FUNC on */

@@ -44,7 +44,7 @@ typedef struct FuncBody {
 } FuncBody;
 
 /* Precedence of C operators. An operand weaker than its context gets parentheses. */
-typedef enum Prec {
+typedef enum Precedence {
   PR_any,
   PR_cond,
   PR_or,
@@ -55,7 +55,7 @@ typedef enum Prec {
   PR_mul,
   PR_unary,
   PR_atom
-} Prec;
+} Precedence;
 
 /* Weights of a file. Variants with the same bytes share one. */
 typedef struct Weight {
@@ -117,10 +117,10 @@ typedef struct FrameSizes {
   u64 code;                      /* bytes of statements, without names quoted in comments */
 } FrameSizes;
 
-typedef struct Statuses {
+typedef struct StatusTexts {
   VEC(Str) text; /* texts of requires */
   Map at;        /* text -> 1 + number */
-} Statuses;
+} StatusTexts;
 
 typedef struct SharedKernels {
   u32 n, args;   /* kernels run by several threads; most arguments of one */
@@ -147,21 +147,21 @@ typedef struct VectorCode {
   bool prefetches;    /* uses prefetch by address */
   bool prefetches_at; /* uses prefetch by element */
   bool intrinsics;    /* uses x86 intrinsics */
-  bool dot4;          /* uses dot-product instructions */
+  bool dot_i8x4;      /* uses dot-product instructions */
 } VectorCode;
 
 /* A piece of the state: offset in the arena, offset in the initial values, bytes. */
-typedef struct StatePiece {
+typedef struct StateRange {
   u64 at, from, n;
-} StatePiece;
-typedef VEC(StatePiece) StatePieces;
+} StateRange;
+typedef VEC(StateRange) StatePieces;
 
 /* One variant of a file. Its programs share kernels with equal text. */
 typedef struct CpuVariant {
   Emit *first; /* first program */
   u32 n;
   KernelCode kernels;
-  Statuses why;
+  StatusTexts why;
   SharedKernels shared_kernels;
   Profile profile;
   bool need[RT_COUNT];
@@ -251,20 +251,20 @@ bool fold_int(Emit *e, ExprId x, i64 *value); /* is it an integer or bool consta
 void put_dim(Emit *e, Dim d);
 
 /* cexpr.c */
-void put_expr(Emit *e, ExprId x);          /* data: wraps, converts and rounds like eval.c */
-void put_data(Emit *e, ExprId x, Prec at); /* put_expr as an operand */
-void put_operands(Emit *e, const Expr *x); /* (a, b), arguments of a function */
-void put_binary(Emit *e, const Expr *x, const char *op, Prec mine, Prec at);
-void put_unary(Emit *e, const char *sign, ExprId x, Prec at);
-void open_paren(Emit *e, Prec mine, Prec at);
-void close_paren(Emit *e, Prec mine, Prec at);
-_Noreturn void unsupported(Emit *e, const char *what);
+void put_expr(Emit *e, ExprId x);                /* data: wraps, converts and rounds like eval.c */
+void put_data(Emit *e, ExprId x, Precedence at); /* put_expr as an operand */
+void put_operands(Emit *e, const Expr *x);       /* (a, b), arguments of a function */
+void put_binary(Emit *e, const Expr *x, const char *op, Precedence mine, Precedence at);
+void put_unary(Emit *e, const char *sign, ExprId x, Precedence at);
+void open_paren(Emit *e, Precedence mine, Precedence at);
+void close_paren(Emit *e, Precedence mine, Precedence at);
+_Noreturn void c_unsupported(Emit *e, const char *what);
 const char *c_type(DType dt);    /* type of a value */
 const char *c_storage(DType dt); /* type of an element in memory */
 const char *c_infix(Op op);      /* NULL: not a C operator */
 void put_buf_name(Emit *e, BufId b);
 void put_float(StrBuf *t, bool wide, double x); /* a literal that reads back as x */
-void need(Emit *e, RtSnippet n);
+void c_need(Emit *e, RtSnippet n);
 void put_stored(Emit *e, DType dt, ExprId x); /* the value converted to its form in memory */
 
 /* cstmt.c */
@@ -285,7 +285,7 @@ void put_lanes_assign(Emit *e, const Stmt *s);
 void put_lanes_store(Emit *e, const Stmt *s);
 
 /* chelper.c: vector types of the current width, and functions on them */
-DType elem_of(DType dt); /* element type as computed with */
+DType c_elem_type(DType dt); /* element type as computed with */
 DType signed_of(u32 bytes);
 DType unsigned_of(u32 bytes);
 const char *vector_type(Emit *e, DType k,
@@ -294,15 +294,15 @@ const char *vector_type(Emit *e, DType k,
 const char *open_convert(Emit *e, StrBuf *t, DType from, DType to);
 const char *need_vector(Emit *e, const char *what, DType k,
                         const char *loop); /* function of cvop.def */
-const char *need_loop(Emit *e, const Expr *x,
-                      DType from); /* applies a scalar operation lane by lane */
+const char *c_need_loop(Emit *e, const Expr *x,
+                        DType from); /* applies a scalar operation lane by lane */
 const char *need_narrow(Emit *e, DType dt,
                         bool store); /* loads or stores narrow floats lane by lane */
 void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name);
 bool is_wanted(Emit *e, const char *name); /* is the function not written yet? */
 
 /* cvop.c: vectors of the target */
-void put_vector(Emit *e, ExprId x, Prec at);
+void put_vector(Emit *e, ExprId x, Precedence at);
 void put_vector_store(Emit *e, const Stmt *s);
 void put_vectors(Emit *e, StrBuf *out); /* types and functions; they follow the runtime */
 
@@ -325,22 +325,22 @@ Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, 
                  const char *suffix, Blob *blob);
 /* Like emit_begin, without entry, weights and state, for a file of another kind. */
 Emit *emit_kernels_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o);
-EmitFacts facts_of(const CpuVariant *body);
+EmitFacts facts_of(const CpuVariant *variant);
 u64 arena_bytes(const Emit *e);
 u64 buf_elements(Emit *e, BufId b);     /* maximum */
 u64 buf_bytes(Emit *e, BufId b);        /* maximum */
 bool is_argument(const Emit *e, Sym s); /* is it a size that the caller passes? */
 /* Arguments of NAME_run after the arena, each preceded by a comma. The forms have %u for
  * numbers: */
-typedef struct ArgForms {
+typedef struct ArgFormats {
   const char *size, *seed, *in, *out, *shape;
-} ArgForms;
-void put_run_args(Emit *e, StrBuf *t, const ArgForms *f);
+} ArgFormats;
+void put_run_args(Emit *e, StrBuf *t, const ArgFormats *f);
 /* Extents of outputs. form has %u for output and axis. open: those known only after the run,
  * otherwise those that are not constants. */
 void put_out_shapes(Emit *e, const char *form, bool open);
 /* "static " for an entry of a dispatched variant, "" for an exported function. */
-const char *linkage(const Emit *e);
+const char *c_linkage(const Emit *e);
 void put_banner(Emit *e, StrBuf *t, const char *suffix);
 void put_declarations(Emit *e, StrBuf *t, const EmitFacts *facts);
 void put_prelude(Emit *e, StrBuf *t);
@@ -429,7 +429,7 @@ u64 selftest_bytes(Emit *e);
 void put_selftest(Emit *e, StrBuf *out);
 
 /* crun.c */
-void put_caller(Emit *e, StrBuf *out, const Prog *const *body, u32 n, u64 arena);
+void put_caller(Emit *e, StrBuf *out, const Prog *const *variant, u32 n, u64 arena);
 
 /* crt.c */
 /* Expands a template, then formats the rest like sb_fmt. ${sfx} is the suffix of the variant, which
@@ -445,6 +445,6 @@ MathMode math_part(const Emit *e, Op op, DType dt);
 void put_comment(StrBuf *t, const char *text, size_t n); /* harmless characters only */
 void put_trailing_comment(Emit *e, StrBuf *t, Str name); /* a comment that ends the line */
 void put_label(StrBuf *t, const char *text, size_t n);   /* whole text, over several lines */
-Str short_text(Ctx *c, Str s); /* shortens a long text to its beginning and a unique number */
+Str c_short_text(Ctx *c, Str s); /* shortens a long text to its beginning and a unique number */
 
 #endif

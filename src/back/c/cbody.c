@@ -40,7 +40,7 @@ static void put_array(Emit *e, BufId b, const ExprId *idx, u32 n) {
 /* whole: the name without the lane. */
 void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole) {
   const Buf *x = prog_buf(e->p, b);
-  if (!c_type(x->dt)) unsupported(e, dtype_info[x->dt].name);
+  if (!c_type(x->dt)) c_unsupported(e, dtype_info[x->dt].name);
   put_array(e, b, idx, n);
   if (x->lanes > 1 && !whole) sb_puts(e->t, "[z]");
 }

@@ -38,7 +38,7 @@ u64 buf_bytes(Emit *e, BufId b) {
 }
 
 /* Scale and zero point of a quantized array. */
-static void put_scale_macros(Emit *e, StrBuf *t, const char *what, u32 i, const Scale *s) {
+static void put_scale_macros(Emit *e, StrBuf *t, const char *what, u32 i, const QuantParams *s) {
   if (!s) return;
   put_template(e, t, "#define ${ENTRY}_%s%u_SCALE ", what, i);
   put_float(t, false, s->scale);
@@ -50,7 +50,7 @@ static void put_scale_macros(Emit *e, StrBuf *t, const char *what, u32 i, const 
 
 static void put_value_macros(Emit *e, StrBuf *t, const char *what, u32 i, BufId id) {
   const Buf *b = prog_buf(e->p, id);
-  Str name = short_text(e->c, b->name);
+  Str name = c_short_text(e->c, b->name);
   put_template(e, t, "#define ${ENTRY}_%s%u_NAME ", what, i);
   emit_string(t, str_text(e->c, name), str_len(e->c, name));
   put_template(e, t,
@@ -63,7 +63,7 @@ static void put_value_macros(Emit *e, StrBuf *t, const char *what, u32 i, BufId 
   put_scale_macros(e, t, what, i, scale_find(e->given->scale, b->name, *what == 'O'));
 }
 
-const char *linkage(const Emit *e) {
+const char *c_linkage(const Emit *e) {
   return e->variant->dispatched ? "static " : "";
 }
 
@@ -249,7 +249,7 @@ void put_declarations(Emit *e, StrBuf *t, const EmitFacts *facts) {
 
 /* ---- the entry ---- */
 
-void put_run_args(Emit *e, StrBuf *t, const ArgForms *f) {
+void put_run_args(Emit *e, StrBuf *t, const ArgFormats *f) {
   for (Sym s = 0; s < dim_nsyms(e->p->dims); s++) {
     if (!is_argument(e, s)) continue;
     if (f->size)
@@ -273,9 +273,9 @@ static void put_params(Emit *e) {
     sb_puts(&n->args, ", weight_file");
   }
   put_run_args(e, &n->params,
-               &(ArgForms){", int64_t n%u", ", uint64_t seed", ", const %2$s *in%1$u",
-                           ", %2$s *out%1$u", ", int64_t *out%u_shape"});
-  put_run_args(e, &n->args, &(ArgForms){", n%u", ", seed", ", in%u", ", out%u", ", out%u_shape"});
+               &(ArgFormats){", int64_t n%u", ", uint64_t seed", ", const %2$s *in%1$u",
+                             ", %2$s *out%1$u", ", int64_t *out%u_shape"});
+  put_run_args(e, &n->args, &(ArgFormats){", n%u", ", seed", ", in%u", ", out%u", ", out%u_shape"});
   sb_cstr(&n->params);
 }
 
@@ -433,7 +433,8 @@ static void put_flags(Emit *e, StrBuf *t) {
   if (!has_vector_guard(e) || e->variant->dispatched) return;
   sb_fmt(t, " * Vectors for %s: gcc and clang for %s need no flags", mine->name,
          checks_cpu(e) ? "x86-64" : "that machine");
-  if (e->variant->vec.dot4 && *mine->dot4) sb_fmt(t, " but -m%s where the CPU has it", mine->dot4);
+  if (e->variant->vec.dot_i8x4 && *mine->dot_i8x4)
+    sb_fmt(t, " but -m%s where the CPU has it", mine->dot_i8x4);
   sb_puts(t, ".\n * Others get plain loops instead, several times slower, and say so unless "
              "INGOT_PORTABLE is defined.\n");
 }
@@ -551,9 +552,9 @@ Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, 
 
 /* Estimate: a compiler emits about one byte per six characters, plus a constant per file. Within a
  * factor of two of gcc -O2 and -Os. */
-static u64 code_bytes(const CpuVariant *body) {
-  u64 text = body->vec.text.n;
-  for (const Emit *e = body->first; e; e = e->next) text += e->sizes.code;
+static u64 code_bytes(const CpuVariant *variant) {
+  u64 text = variant->vec.text.n;
+  for (const Emit *e = variant->first; e; e = e->next) text += e->sizes.code;
   return 1024 + text / 6;
 }
 
@@ -580,34 +581,34 @@ static void add_entry_facts(EmitFacts *f, Emit *e) {
   if (test > f->selftest_bytes) f->selftest_bytes = test;
 }
 
-EmitFacts facts_of(const CpuVariant *body) {
-  const Emit *e = body->first;
+EmitFacts facts_of(const CpuVariant *variant) {
+  const Emit *e = variant->first;
   EmitFacts f = {.arena_bytes = arena_bytes(e),
                  .weight_bytes = e->weights.blob ? e->weights.bytes
                                                  : prog_stored_bytes(e->p) + table_bytes(e->o),
-                 .code_bytes = code_bytes(body),
-                 .kernels = body->kernels.word.n,
-                 .profile = body->profile.kernel.at,
-                 .nprofile = body->profile.kernel.n,
-                 .max_profile = body->profile.kernel.n,
-                 .feature = checks_cpu(e) && body->vec.dot4 ? e->o->target->dot4 : ""};
-  for (Emit *x = body->first; x; x = x->next) add_entry_facts(&f, x);
+                 .code_bytes = code_bytes(variant),
+                 .kernels = variant->kernels.word.n,
+                 .profile = variant->profile.kernel.at,
+                 .nprofile = variant->profile.kernel.n,
+                 .max_profile = variant->profile.kernel.n,
+                 .feature = checks_cpu(e) && variant->vec.dot_i8x4 ? e->o->target->dot_i8x4 : ""};
+  for (Emit *x = variant->first; x; x = x->next) add_entry_facts(&f, x);
   return f;
 }
 
 EmitFacts emit_facts(const Prog *p, const EmitOptions *o) {
   EmitEntry only = {.p = p};
-  CpuVariant *body = variant_begin(p->c);
-  emit_begin(body, &only, o, NULL, "", NULL);
-  return facts_of(body);
+  CpuVariant *variant = variant_begin(p->c);
+  emit_begin(variant, &only, o, NULL, "", NULL);
+  return facts_of(variant);
 }
 
 u64 emit_size(const Prog *p, const EmitOptions *o) {
   EmitEntry only = {.p = p};
-  CpuVariant *body = variant_begin(p->c);
-  body->vectors_only = true;
-  emit_begin(body, &only, o, NULL, "", NULL);
-  return prog_stored_bytes(p) + code_bytes(body);
+  CpuVariant *variant = variant_begin(p->c);
+  variant->vectors_only = true;
+  emit_begin(variant, &only, o, NULL, "", NULL);
+  return prog_stored_bytes(p) + code_bytes(variant);
 }
 
 /* Checks of the compiler's mode, and pragmas. */

@@ -52,7 +52,7 @@ static const struct FloatBits {
 #undef NARROW
 };
 
-void unsupported(Emit *e, const char *what) {
+void c_unsupported(Emit *e, const char *what) {
   fail(e->c, ERR_unsupported, LOC_NONE, "the C back end does not support %s", what);
 }
 
@@ -82,10 +82,10 @@ void put_buf_name(Emit *e, BufId b) {
   }
 }
 
-void open_paren(Emit *e, Prec mine, Prec at) {
+void open_paren(Emit *e, Precedence mine, Precedence at) {
   if (mine < at) sb_puts(e->t, "(");
 }
-void close_paren(Emit *e, Prec mine, Prec at) {
+void close_paren(Emit *e, Precedence mine, Precedence at) {
   if (mine < at) sb_puts(e->t, ")");
 }
 
@@ -126,8 +126,8 @@ static void put_int(Emit *e, DType dt, i64 x) {
 /* Opens a call that converts bits to a float; the caller closes it with the returned text. */
 static const char *open_from_bits(Emit *e, DType dt) {
   const struct FloatBits *f = &float_bits[dt];
-  if (!f->from_bits) unsupported(e, dtype_info[dt].name);
-  need(e, f->get);
+  if (!f->from_bits) c_unsupported(e, dtype_info[dt].name);
+  c_need(e, f->get);
   put_template_text(e, e->t, f->from_bits);
   return str_text(e->c, str_fmt(e->c, "%s)", f->decode));
 }
@@ -135,8 +135,8 @@ static const char *open_from_bits(Emit *e, DType dt) {
 /* Opens a call that converts a float to its bits, as an unsigned integer. */
 static const char *open_to_bits(Emit *e, DType dt, bool sat) {
   const struct FloatBits *f = &float_bits[dt];
-  if (!f->to_bits) unsupported(e, dtype_info[dt].name);
-  need(e, f->put);
+  if (!f->to_bits) c_unsupported(e, dtype_info[dt].name);
+  c_need(e, f->put);
   put_template_text(e, e->t, f->to_bits);
   return f->encode ? str_text(e->c, str_fmt(e->c, "%s, %d)", f->encode, sat)) : ")";
 }
@@ -166,7 +166,7 @@ static const char *open_round(Emit *e, DType dt, bool sat) {
     return ")";
   }
   if (dtype_is_half(dt)) {
-    need(e, dt == DT_f16 ? RT_rnd_f16 : RT_rnd_bf16);
+    c_need(e, dt == DT_f16 ? RT_rnd_f16 : RT_rnd_bf16);
     put_template(e, e->t, "ig_rnd_%s${sfx}(", dtype_info[dt].name);
     return ")";
   }
@@ -187,7 +187,7 @@ static const char *open_wrap(Emit *e, DType dt) {
   }
   StrBuf t = sb_new(&e->c->scratch);
   if (dtype_is_signed(dt)) {
-    need(e, RT_wrap);
+    c_need(e, RT_wrap);
     put_template(e, e->t, "(%s)ig_wrap${sfx}(", c_type(dt));
     sb_fmt(&t, ", %u)", bits);
   } else {
@@ -201,7 +201,7 @@ static const char *open_wrap(Emit *e, DType dt) {
 static void put_clamped(Emit *e, DType to, ExprId a, RtSnippet n, const char *name) {
   Scalar lo, hi;
   dtype_limits(to, &lo, &hi);
-  need(e, n);
+  c_need(e, n);
   put_template(e, e->t, "(%s)%s${sfx}(", c_type(to), name);
   put_data(e, a, PR_any);
   sb_puts(e->t, ", ");
@@ -223,9 +223,9 @@ static void put_float_to_int(Emit *e, DType to, ExprId a, bool sat) {
       put_clamped(e, to, a, wide ? RT_clamp_f : RT_clamp_ff, wide ? "ig_clamp_f" : "ig_clamp_ff");
     return;
   }
-  need(e, sat     ? (wide ? RT_clamp_fu : RT_clamp_fuf)
-          : large ? (wide ? RT_to_u64 : RT_to_u64f)
-                  : (wide ? RT_to_i64 : RT_to_i64f));
+  c_need(e, sat     ? (wide ? RT_clamp_fu : RT_clamp_fuf)
+            : large ? (wide ? RT_to_u64 : RT_to_u64f)
+                    : (wide ? RT_to_i64 : RT_to_i64f));
   if (!large) end = open_wrap(e, to);
   put_template(e, e->t, "%s%s${sfx}(",
                sat     ? "ig_clamp_fu"
@@ -270,8 +270,8 @@ static void put_cast(Emit *e, const Expr *x) {
     sb_fmt(e->t, "(%s)", c_type(to));
     put_data(e, x->arg[0], PR_unary);
   } else if (tf) {
-    if (from == DT_u64) unsupported(e, "u64 to a narrow float");
-    need(e, RT_sticky);
+    if (from == DT_u64) c_unsupported(e, "u64 to a narrow float");
+    c_need(e, RT_sticky);
     const char *end = open_round(e, to, x->sat);
     put_template(e, e->t, "ig_sticky${sfx}(");
     put_data(e, x->arg[0], PR_any);
@@ -309,15 +309,15 @@ static void put_call(Emit *e, const Expr *x, const char *name) {
   put_operands(e, x);
 }
 
-void put_binary(Emit *e, const Expr *x, const char *op, Prec mine, Prec at) {
+void put_binary(Emit *e, const Expr *x, const char *op, Precedence mine, Precedence at) {
   open_paren(e, mine, at);
   put_data(e, x->arg[0], mine);
   sb_fmt(e->t, " %s ", op);
-  put_data(e, x->arg[1], (Prec)(mine + 1));
+  put_data(e, x->arg[1], (Precedence)(mine + 1));
   close_paren(e, mine, at);
 }
 
-void put_unary(Emit *e, const char *sign, ExprId x, Prec at) {
+void put_unary(Emit *e, const char *sign, ExprId x, Precedence at) {
   open_paren(e, PR_unary, at);
   sb_puts(e->t, sign);
   put_data(e, x, PR_atom);
@@ -344,12 +344,12 @@ static const struct FloatCall {
 
 static void put_float_call(Emit *e, const Expr *x, bool wide) {
   const struct FloatCall *f = &float_calls[x->op];
-  need(e, wide ? f->wide : f->narrow);
+  c_need(e, wide ? f->wide : f->narrow);
   put_call(e, x, wide ? f->name : str_text(e->c, str_fmt(e->c, "%sf", f->name)));
 }
 
 /* A float operation in f32 or f64; the caller rounds to a narrower type. */
-static void put_float_op(Emit *e, const Expr *x, Prec at, bool wide) {
+static void put_float_op(Emit *e, const Expr *x, Precedence at, bool wide) {
   bool sum = x->op == OP_add || x->op == OP_sub;
   if (c_infix(x->op)) {
     put_binary(e, x, c_infix(x->op), sum ? PR_add : PR_mul, at);
@@ -392,7 +392,7 @@ static const struct IntCall {
 static void put_shift(Emit *e, const Expr *x) {
   bool is_signed = dtype_is_signed(x->dt), left = x->op == OP_shl;
   const char *end = open_wrap(e, x->dt);
-  need(e, left ? RT_shl : is_signed ? RT_sshr : RT_ushr);
+  c_need(e, left ? RT_shl : is_signed ? RT_sshr : RT_ushr);
   put_template(e, e->t,
                left        ? "ig_shl${sfx}((uint64_t)"
                : is_signed ? "ig_sshr${sfx}("
@@ -403,7 +403,7 @@ static void put_shift(Emit *e, const Expr *x) {
   sb_fmt(e->t, ", %u)%s", dtype_info[x->dt].bits, end);
 }
 
-static void put_int_op(Emit *e, const Expr *x, Prec at) {
+static void put_int_op(Emit *e, const Expr *x, Precedence at) {
   DType dt = x->dt;
   bool is_signed = dtype_is_signed(dt), wide = dtype_info[dt].bits == 64;
   const char *u = wide ? "(uint64_t)" : "(uint32_t)", *end;
@@ -449,8 +449,8 @@ static void put_int_op(Emit *e, const Expr *x, Prec at) {
   default: break;
   }
   const struct IntCall *call = &int_calls[x->op];
-  if (!call->sname) unsupported(e, op_info[x->op].name);
-  need(e, is_signed ? call->s : call->u);
+  if (!call->sname) c_unsupported(e, op_info[x->op].name);
+  c_need(e, is_signed ? call->s : call->u);
   end = open_wrap(e, dt);
   put_call(e, x, is_signed ? call->sname : call->uname);
   sb_puts(e->t, end);
@@ -461,14 +461,14 @@ static bool is_with_itself(Emit *e, const Expr *x) {
   return !dtype_is_float(prog_expr(e->p, x->arg[0])->dt) && ex_same(e->p, x->arg[0], x->arg[1]);
 }
 
-static void put_compare(Emit *e, const Expr *x, Prec at) {
+static void put_compare(Emit *e, const Expr *x, Precedence at) {
   bool wide = prog_expr(e->p, x->arg[0])->dt == DT_f64;
   if (float_calls[x->op].name) {
     put_float_call(e, x, wide);
   } else if (is_with_itself(e, x)) {
     sb_puts(e->t, x->op == OP_eq || x->op == OP_le || x->op == OP_ge ? "1" : "0");
   } else { /* compilers warn about unparenthesized nested comparisons */
-    Prec mine = x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel;
+    Precedence mine = x->op == OP_eq || x->op == OP_ne ? PR_eq : PR_rel;
     open_paren(e, mine, at);
     put_data(e, x->arg[0], PR_add);
     sb_fmt(e->t, " %s ", c_infix(x->op));
@@ -477,7 +477,7 @@ static void put_compare(Emit *e, const Expr *x, Prec at) {
   }
 }
 
-static void put_op(Emit *e, const Expr *x, Prec at) {
+static void put_op(Emit *e, const Expr *x, Precedence at) {
   if (x->op == OP_cast) {
     open_paren(e, PR_unary, at);
     put_cast(e, x);
@@ -517,10 +517,10 @@ static void put_quad(Emit *e, const Expr *x) {
   if (e->cuda) {
     sb_puts(e->t, from->lanes == 2 ? "ig_pair(&" : "ig_quad(&");
   } else if (from->lanes == 2) {
-    need(e, vectors ? RT_pair_at : RT_pair);
+    c_need(e, vectors ? RT_pair_at : RT_pair);
     put_template(e, e->t, vectors ? "ig_pair_at${sfx}(&" : "ig_pair${sfx}(&");
   } else {
-    need(e, vectors ? RT_quad_at : RT_quad);
+    c_need(e, vectors ? RT_quad_at : RT_quad);
     put_template(e, e->t, vectors ? "ig_quad_at${sfx}(&" : "ig_quad${sfx}(&");
   }
   put_element(e, from->ref, from->arg, from->narg, 1);
@@ -529,8 +529,8 @@ static void put_quad(Emit *e, const Expr *x) {
 
 static void put_random(Emit *e, const Expr *x) {
   static const u8 digits[DT_COUNT] = {[DT_f64] = 53, [DT_f32] = 24, [DT_f16] = 11, [DT_bf16] = 8};
-  if (!digits[x->dt]) unsupported(e, "random numbers of this type");
-  need(e, RT_random);
+  if (!digits[x->dt]) c_unsupported(e, "random numbers of this type");
+  c_need(e, RT_random);
   e->random = true;
   put_template(e, e->t, "(%s)ig_random${sfx}((uint64_t)", c_type(x->dt));
   put_data(e, x->arg[0], PR_unary);
@@ -539,9 +539,9 @@ static void put_random(Emit *e, const Expr *x) {
   sb_fmt(e->t, ", %u)", digits[x->dt]);
 }
 
-void put_data(Emit *e, ExprId id, Prec at) {
+void put_data(Emit *e, ExprId id, Precedence at) {
   const Expr *x = prog_expr(e->p, id);
-  if (!c_type(x->dt)) unsupported(e, dtype_info[x->dt].name);
+  if (!c_type(x->dt)) c_unsupported(e, dtype_info[x->dt].name);
   if (x->lanes > 1 && e->b.mode == BM_vectors) {
     put_vector(e, id, at);
     return;
@@ -572,7 +572,7 @@ void put_data(Emit *e, ExprId id, Prec at) {
     else
       put_shuffle_lane(e, x, 0);
     break;
-  default: unsupported(e, "a vector expression of this kind"); break;
+  default: c_unsupported(e, "a vector expression of this kind"); break;
   }
 }
 

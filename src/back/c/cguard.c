@@ -157,7 +157,7 @@ static bool starts_threads(const Emit *e) {
 }
 
 const char *inner_linkage(const Emit *e) {
-  return checks_cpu(e) ? "IG_ENTRY " : linkage(e);
+  return checks_cpu(e) ? "IG_ENTRY " : c_linkage(e);
 }
 
 void put_target_region(Emit *e, StrBuf *t) {

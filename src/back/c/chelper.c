@@ -9,7 +9,7 @@
 /* ---- types ---- */
 
 /* Type that values are computed in: narrow floats as f32, narrow integers and bools as bytes. */
-DType elem_of(DType dt) {
+DType c_elem_type(DType dt) {
   if (dtype_is_float(dt)) return dt == DT_f64 ? dt : DT_f32;
   if (dtype_info[dt].bits >= 8) return dt;
   return dtype_is_signed(dt) ? DT_i8 : DT_u8;
@@ -98,7 +98,8 @@ static const struct VecHelper *find_row(const Emit *e, const char *name, DType k
   for (u32 i = 0; i < sizeof rows / sizeof *rows; i++) {
     const char *kinds = rows[i].kinds;
     if (*kinds == 'v' && (!e->o->target->flushes || k == DT_f64)) continue;
-    kinds += *kinds == 'v';
+    if (*kinds == 'd' && !e->o->target->dotprod) continue;
+    kinds += *kinds == 'v' || *kinds == 'd';
     bool fits = *kinds == '*' || *kinds == kind || (*kinds == 'I' && kind == 'U');
     if (fits && !strcmp(rows[i].name, name) &&
         (!rows[i].bits || rows[i].bits == register_bits(e, k)))
@@ -245,7 +246,7 @@ void put_scalar_op(Emit *e, const Expr *x, DType from, const char *const *name) 
 }
 
 /* A loop over lanes around the scalar operation. */
-const char *need_loop(Emit *e, const Expr *x, DType from) {
+const char *c_need_loop(Emit *e, const Expr *x, DType from) {
   static const char *const lane[3] = {"a.at[z]", "b.at[z]", "c.at[z]"};
   StrBuf n = sb_new(e->b.a);
   u32 w = e->b.w;
@@ -256,7 +257,7 @@ const char *need_loop(Emit *e, const Expr *x, DType from) {
     put_template(e, &n, "ig_%s_lanes_%sx%u${sfx}", op_info[x->op].name, dtype_info[from].name, w);
   const char *name = sb_cstr(&n);
   if (!is_wanted(e, name)) return name;
-  DType k = elem_of(from), r = elem_of(x->dt);
+  DType k = c_elem_type(from), r = c_elem_type(x->dt);
   StrBuf t = sb_new(e->b.a), *outer = e->t;
   e->t = &t;
   sb_fmt(&t, "static inline %s %s(", vector_type(e, r, false), name);

@@ -6,9 +6,10 @@
 
 #include <inttypes.h>
 
-static void put_idx(Emit *e, ExprId x, Prec at);
+static void put_idx(Emit *e, ExprId x, Precedence at);
 
-static void put_idx_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec at, Prec right) {
+static void put_idx_pair(Emit *e, const Expr *x, const char *op, Precedence mine, Precedence at,
+                         Precedence right) {
   open_paren(e, mine, at);
   put_idx(e, x->arg[0], mine);
   sb_fmt(e->t, " %s ", op);
@@ -17,7 +18,7 @@ static void put_idx_pair(Emit *e, const Expr *x, const char *op, Prec mine, Prec
 }
 
 static void put_idx_call(Emit *e, const Expr *x, RtSnippet n, const char *name) {
-  need(e, n);
+  c_need(e, n);
   put_template(e, e->t, "%s${sfx}(", name);
   put_idx(e, x->arg[0], PR_any);
   sb_puts(e->t, ", ");
@@ -34,7 +35,7 @@ bool fold_int(Emit *e, ExprId id, i64 *value) {
 }
 
 /* Writes only x for x + 0 and x * 1, which unrolling produces. */
-static bool put_idx_same(Emit *e, const Expr *x, Prec at) {
+static bool put_idx_same(Emit *e, const Expr *x, Precedence at) {
   i64 k;
   if (e->b.mode < BM_vectors || x->narg != 2) return false;
   if (x->op != OP_add && x->op != OP_sub && x->op != OP_mul) return false;
@@ -48,7 +49,7 @@ static bool put_idx_same(Emit *e, const Expr *x, Prec at) {
   return false;
 }
 
-static void put_idx(Emit *e, ExprId id, Prec at) {
+static void put_idx(Emit *e, ExprId id, Precedence at) {
   const Expr *x = prog_expr(e->p, id);
   i64 k;
   if (fold_int(e, id, &k)) {
@@ -101,7 +102,7 @@ static i64 number_in(Emit *e, ExprId id, bool *rest) {
 }
 
 /* Index arithmetic without the constant term. */
-static void put_rest(Emit *e, ExprId id, Prec at) {
+static void put_rest(Emit *e, ExprId id, Precedence at) {
   const Expr *x = prog_expr(e->p, id);
   bool left, right;
   i64 k;

@@ -213,8 +213,8 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   put_params(e, &f.params, u);
   f.param = param_names(e, u);
   f.names = e->names;
-  if (s->flags & KF_noinline) need(e, RT_noinline);
-  if (s->flags & KF_tree_walk) need(e, RT_tree_walk);
+  if (s->flags & KF_noinline) c_need(e, RT_noinline);
+  if (s->flags & KF_tree_walk) c_need(e, RT_tree_walk);
   e->b = outer_body;
   e->in_kernel = false;
   e->t = outer;

@@ -64,6 +64,6 @@ void put_profile_names(Emit *e, StrBuf *t) {
   const char **line = NEWS(&e->c->scratch, const char *, n + 1);
   for (u32 i = 0; i < n; i++) line[i] = e->variant->profile.kernel.at[i].nodes;
   line[n] = "not a kernel of this model";
-  put_template(e, t, "\n%sconst char *${name}_kernel_name${sfx}(int kernel) {\n", linkage(e));
+  put_template(e, t, "\n%sconst char *${name}_kernel_name${sfx}(int kernel) {\n", c_linkage(e));
   put_string_lookup(t, "kernel", line, n + 1);
 }

@@ -12,14 +12,14 @@ static const struct {
 #undef RT
 };
 
-void need(Emit *e, RtSnippet n) {
+void c_need(Emit *e, RtSnippet n) {
   if (e->variant->need[n]) return;
   e->variant->need[n] = true;
   for (const char *s = snippets[n].needs; *s;) {
     size_t len = strcspn(s, " ");
     for (u32 i = 0; i < RT_COUNT; i++)
       if (strlen(snippets[i].name) == len && !memcmp(snippets[i].name, s, len))
-        need(e, (RtSnippet)i);
+        c_need(e, (RtSnippet)i);
     s += len + (s[len] == ' ');
   }
 }
@@ -106,7 +106,7 @@ void put_label(StrBuf *t, const char *text, size_t n) {
 }
 
 /* C99 guarantees 4095 characters per line; a character may become four. */
-Str short_text(Ctx *c, Str s) {
+Str c_short_text(Ctx *c, Str s) {
   enum { MOST = 800, KEPT = 700 };
   if (str_len(c, s) <= MOST) return s;
   StrBuf t = sb_new(&c->scratch);

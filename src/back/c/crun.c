@@ -32,7 +32,7 @@ static Str value_line(const Prog *p, const char *what, const Buf *b) {
     dim_print(p->dims, b->dim[k], &t);
   }
   sb_puts(&t, "]");
-  return short_text(p->c, str_intern(p->c, t.at, t.n));
+  return c_short_text(p->c, str_intern(p->c, t.at, t.n));
 }
 
 static u64 weights_hash(const Prog *p, u64 hash) {
@@ -49,12 +49,13 @@ static Str target_line(Ctx *c, const char *march) {
   return str_fmt(c, "target %.*s", (int)(end ? (size_t)(end - march) : strlen(march)), march);
 }
 
-StrList emit_fact_lines(const Prog *const *body, u32 n, const char *march, u64 model, u64 arena) {
-  const Prog *p = body[0];
+StrList emit_fact_lines(const Prog *const *variant, u32 n, const char *march, u64 model,
+                        u64 arena) {
+  const Prog *p = variant[0];
   Ctx *c = p->c;
   StrList lines = {0};
   u64 hash = 0;
-  for (u32 i = 0; i < n; i++) hash = weights_hash(body[i], hash);
+  for (u32 i = 0; i < n; i++) hash = weights_hash(variant[i], hash);
   for (u32 i = 0; i < p->in.n; i++)
     *vec_push(&c->keep, &lines) = value_line(p, "input", prog_buf(p, p->in.at[i]));
   for (u32 i = 0; i < p->out.n; i++)
@@ -63,7 +64,7 @@ StrList emit_fact_lines(const Prog *const *body, u32 n, const char *march, u64 m
     const SymInfo *info = dim_syminfo(p->dims, s);
     if (info->kind == SY_input)
       *vec_push(&c->keep, &lines) =
-          str_fmt(c, "size \"%s\" %" PRId64 "..%" PRId64, str_text(c, short_text(c, info->name)),
+          str_fmt(c, "size \"%s\" %" PRId64 "..%" PRId64, str_text(c, c_short_text(c, info->name)),
                   info->lo, info->hi);
   }
   for (BufId b = 1; b < p->buf.n; b++) {
@@ -79,8 +80,8 @@ StrList emit_fact_lines(const Prog *const *body, u32 n, const char *march, u64 m
   return lines;
 }
 
-static void put_facts(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 arena) {
-  StrList lines = emit_fact_lines(body, n, e->o->march, e->o->hash, arena);
+static void put_facts(Emit *e, StrBuf *t, const Prog *const *variant, u32 n, u64 arena) {
+  StrList lines = emit_fact_lines(variant, n, e->o->march, e->o->hash, arena);
   put_template(
       e, t, "\nextern const char *const ${name}_facts[];\nconst char *const ${name}_facts[] = {\n");
   for (u32 i = 0; i < lines.n; i++) {
@@ -93,16 +94,16 @@ static void put_facts(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 ar
 
 /* ---- NAME_call ---- */
 
-void put_caller(Emit *e, StrBuf *t, const Prog *const *body, u32 n, u64 arena) {
+void put_caller(Emit *e, StrBuf *t, const Prog *const *variant, u32 n, u64 arena) {
   StrBuf call = sb_new(&e->c->keep);
-  put_facts(e, t, body, n, arena);
+  put_facts(e, t, variant, n, arena);
   put_template(e, t,
                "\nint ${name}_call" CALL_PARAMS ";\nint ${name}_call" CALL_PARAMS " {\n"
                "  (void)size, (void)seed, (void)in, (void)out, (void)shape;\n");
   put_template(e, &call, "  return ${name}_run(arena");
   if (e->o->weights == WM_pointer) sb_fmt(&call, ", in[%u]", e->p->in.n);
   put_run_args(e, &call,
-               &(ArgForms){", size[%u]", ", seed", ", in[%u]", ", out[%u]", ", shape[%u]"});
+               &(ArgFormats){", size[%u]", ", seed", ", in[%u]", ", out[%u]", ", shape[%u]"});
   put_shapes(e, t);
   sb_put(t, call.at, call.n);
   sb_puts(t, ");\n}\n");

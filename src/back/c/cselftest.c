@@ -208,7 +208,7 @@ static void put_run(Emit *e, StrBuf *t) {
   if (threads) put_template(e, t, "  ${name}_threads_start${sfx}(m, %u);\n", e->p->threads);
   put_template(e, t, "  status = ${entry}_run${sfx}(m%s",
                e->o->weights == WM_pointer ? ", weight_file" : "");
-  put_run_args(e, t, &(ArgForms){NULL, ", 0", ", x%u", ", y%u", ", s%u"});
+  put_run_args(e, t, &(ArgFormats){NULL, ", 0", ", x%u", ", y%u", ", s%u"});
   sb_puts(t, ");\n");
   if (threads) put_template(e, t, "  ${name}_threads_stop${sfx}(m);\n");
   sb_puts(t, "  if (status) return status;\n");
@@ -228,7 +228,7 @@ static void put_test(Emit *e, StrBuf *t) {
   put_template(
       e, t,
       "\n%sint ${entry}_selftest${sfx}(void *memory%s) {\n  unsigned char *const m = memory;\n",
-      e->variant->n > 1 ? "static " : linkage(e), pointer ? ", const void *weight_file" : "");
+      e->variant->n > 1 ? "static " : c_linkage(e), pointer ? ", const void *weight_file" : "");
   place_all(e, t);
   put_template_text(e, t,
                     "  uint64_t hash = 14695981039346656037u;\n  size_t n;\n  int status;\n"
@@ -273,7 +273,7 @@ void put_selftest(Emit *e, StrBuf *t) {
   for (Emit *x = e->variant->first; x; x = x->next) put_test(x, t);
   if (e->variant->n == 1) return;
   put_template(e, t, "\n%sint ${name}_selftest${sfx}(void *memory%s) {\n  int status = 0;\n",
-               linkage(e), pointer ? ", const void *weight_file" : "");
+               c_linkage(e), pointer ? ", const void *weight_file" : "");
   for (Emit *x = e->variant->first; x; x = x->next)
     put_template(x, t, "  if (!status) status = ${entry}_selftest${sfx}(memory%s);\n",
                  pointer ? ", weight_file" : "");

@@ -27,7 +27,7 @@ static void add_pieces(Emit *e, const Buf *x, StrBuf *all) {
     if (!zero && open)
       e->state_init.pieces.at[e->state_init.pieces.n - 1].n += n;
     else if (!zero)
-      *vec_push(&e->c->keep, &e->state_init.pieces) = (StatePiece){x->offset + i, all->n, n};
+      *vec_push(&e->c->keep, &e->state_init.pieces) = (StateRange){x->offset + i, all->n, n};
     if (!zero) sb_put(all, (const char *)data + i, n);
     open = !zero;
   }
@@ -64,7 +64,7 @@ void begin_state(Emit *e) {
 static void put_pieces(Emit *e, StrBuf *t) {
   sb_puts(t, "  static const struct { size_t at, from, n; } piece[] = {");
   for (u32 i = 0; i < e->state_init.pieces.n; i++) {
-    const StatePiece *p = &e->state_init.pieces.at[i];
+    const StateRange *p = &e->state_init.pieces.at[i];
     sb_fmt(t, "%s{%" PRIu64 ", %" PRIu64 ", %" PRIu64 "}",
            i % 4 ? ", "
            : i   ? ",\n    "
@@ -87,7 +87,7 @@ static void put_pieces(Emit *e, StrBuf *t) {
 }
 
 void put_reset(Emit *e, StrBuf *t) {
-  put_template(e, t, "\n%svoid ${entry}_reset${sfx}(void *arena) {\n", linkage(e));
+  put_template(e, t, "\n%svoid ${entry}_reset${sfx}(void *arena) {\n", c_linkage(e));
   for (BufId b = 1; b < e->p->buf.n; b++) {
     const Buf *x = prog_buf(e->p, b);
     if (x->space != BS_state || x->shared) continue;

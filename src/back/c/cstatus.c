@@ -65,6 +65,6 @@ void put_why(Emit *e, StrBuf *t) {
   u32 n = STATUS_COUNT + e->variant->why.text.n + 1;
   const char **line = NEWS(&e->c->scratch, const char *, n);
   for (u32 i = 0; i < n; i++) line[i] = text_of(e, i);
-  put_template(e, t, "\n%sconst char *${name}_why${sfx}(int status) {\n", linkage(e));
+  put_template(e, t, "\n%sconst char *${name}_why${sfx}(int status) {\n", c_linkage(e));
   put_string_lookup(t, "status", line, n);
 }

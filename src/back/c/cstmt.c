@@ -36,7 +36,7 @@ static void put_for(Emit *e, const Stmt *s) {
   if (s->flags & LF_nounroll && e->b.mode == BM_vectors) put_line(e, "_Pragma(\"GCC unroll 1\")");
   if (e->cuda && is_sum_loop(e, s)) put_line(e, "IG_UNROLL");
   if (s->flags & LF_dot16_loop && !e->cuda) {
-    need(e, RT_dot16_loop);
+    c_need(e, RT_dot16_loop);
     put_line(e, "IG_DOT16_LOOP");
   }
   begin_line(e);
@@ -104,7 +104,7 @@ static void put_assign(Emit *e, const Stmt *s) {
   e->b.w = v->lanes;
   if (s->kind == ST_let) {
     e->var.at[s->var] = name_let(e, s->var);
-    e->b.frame += v->lanes * dtype_bytes(elem_of(v->dt)) + 16;
+    e->b.frame += v->lanes * dtype_bytes(c_elem_type(v->dt)) + 16;
   }
   if (v->lanes > 1 && !vector && e->b.mode != BM_warp) {
     put_lanes_assign(e, s);
@@ -116,7 +116,7 @@ static void put_assign(Emit *e, const Stmt *s) {
   }
   begin_line(e);
   if (s->kind == ST_let)
-    sb_fmt(e->t, "%s ", vector ? vector_type(e, elem_of(v->dt), false) : c_type(v->dt));
+    sb_fmt(e->t, "%s ", vector ? vector_type(e, c_elem_type(v->dt), false) : c_type(v->dt));
   sb_fmt(e->t, "%s = ", e->var.at[s->var]);
   put_expr(e, s->a);
   sb_puts(e->t, ";\n");

@@ -15,6 +15,10 @@
 #include "ir/prog/prog_mem.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+extern const unsigned char thread_parts[];
+extern const size_t thread_parts_size;
 
 /* ---- the loop ---- */
 
@@ -23,7 +27,7 @@ bool is_shared(Emit *e, const Stmt *kernel) {
 }
 
 /* Trip count of the loops from number i on. */
-static ExprId trips_from(Prog *p, const ParallelNest *c, u32 i) {
+static ExprId trip_count_from(Prog *p, const ParallelNest *c, u32 i) {
   ExprId n = ex_int(p, 1);
   for (; i < c->n; i++) n = ex_op2(p, OP_mul, n, loop_trip_expr(p, prog_stmt(p, c->at[i])));
   return n;
@@ -37,7 +41,7 @@ static void put_of(Emit *e, const char *op, ExprId x) {
 
 ExprId shared_count(Emit *e, const Stmt *kernel) {
   ParallelNest c = prog_parallel_nest(e->p, kernel->body);
-  return trips_from(e->p, &c, 0);
+  return trip_count_from(e->p, &c, 0);
 }
 
 /* Iterations from .. to - 1 of the collapsed loops. */
@@ -46,7 +50,7 @@ void put_shared(Emit *e, StmtId first) {
   if (e->cuda) {
     begin_line(e);
     sb_fmt(e->t, "const %s count = ", e->index);
-    put_index(e, trips_from(e->p, &c, 0));
+    put_index(e, trip_count_from(e->p, &c, 0));
     sb_fmt(e->t, ";\n  for (%s at = ig_%s(); at < count; at += ig_%ss()) {\n", e->index,
            e->b.mode == BM_warp ? "warp" : "thread", e->b.mode == BM_warp ? "warp" : "thread");
   } else {
@@ -55,7 +59,7 @@ void put_shared(Emit *e, StmtId first) {
   e->indent++;
   for (u32 i = 0; i < c.n; i++) {
     const Stmt *s = prog_stmt(e->p, c.at[i]);
-    ExprId inner = trips_from(e->p, &c, i + 1);
+    ExprId inner = trip_count_from(e->p, &c, i + 1);
     i64 k;
     e->var.at[s->var] = str_text(e->c, str_fmt(e->c, "at%u", i));
     begin_line(e);
@@ -84,159 +88,25 @@ u64 pool_bytes(const Emit *e) {
   return e->variant->shared_kernels.n ? (n + 63) / 64 * 64 : 0;
 }
 
-static const char pool_types[] =
-    "typedef union ig_arg${sfx} {\n"
-    "  const void *in;\n  void *out;\n  int64_t i;\n  uint64_t u;\n  double d;\n} ig_arg${sfx};\n\n"
-    "/* A kernel to run: iterations 0 .. count - 1, chunk by chunk. */\n"
-    "typedef struct ig_job${sfx} {\n  struct ig_pool${sfx} *pool; /* NULL: no other threads */\n"
-    "  unsigned kernel;\n  ptrdiff_t chunk, count;\n  ig_arg${sfx} a[IG_ARGS${sfx}];\n} "
-    "ig_job${sfx};\n\n"
-    "/* Chunks of a thread that are not taken yet: the first in the low, the end in the high "
-    "32 bits. */\n"
-    "typedef struct ig_range${sfx} {\n  uint64_t left;\n  unsigned char pad[56];\n} "
-    "ig_range${sfx};\n\n"
-    "typedef struct ig_worker_arg${sfx} {\n  struct ig_pool${sfx} *pool;\n  unsigned w;\n} "
-    "ig_worker_arg${sfx};\n\n"
-    "typedef struct ig_pool${sfx} {\n  ig_range${sfx} range[IG_THREADS${sfx}];\n"
-    "  unsigned turn, stop; /* number of jobs; low 8 bits: threads for this job */\n"
-    "  unsigned char pad0[64 - 2 * sizeof(unsigned)];\n"
-    "  unsigned done; /* finished chunks of this job */\n"
-    "  unsigned char pad1[64 - sizeof(unsigned)];\n  ig_job${sfx} job;\n";
-
-static const char pool_take[] =
-    "\n#if defined(__x86_64__) || defined(__i386__)\n#define IG_PAUSE() __builtin_ia32_pause()\n"
-    "#elif defined(__aarch64__)\n#define IG_PAUSE() __asm__ volatile(\"yield\")\n"
-    "#else\n#define IG_PAUSE() ((void)0)\n#endif\n\n"
-    "/* Takes a chunk from the start of its own range or the end of another's; -1: none left. "
-    "*/\n"
-    "static int64_t ig_take_chunk${sfx}(ig_pool${sfx} *p, unsigned w, unsigned threads) {\n"
-    "  for (unsigned k = 0; k < threads; k++) {\n"
-    "    uint64_t *const left = &p->range[w + k < threads ? w + k : w + k - threads].left;\n"
-    "    uint64_t x = __atomic_load_n(left, __ATOMIC_RELAXED);\n"
-    "    while ((uint32_t)x < x >> 32) {\n"
-    "      const uint64_t y = k ? x - ((uint64_t)1 << 32) : x + 1;\n"
-    "      if (__atomic_compare_exchange_n(left, &x, y, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))\n"
-    "        return (int64_t)(k ? y >> 32 : (uint32_t)x);\n"
-    "    }\n  }\n  return -1;\n}\n\n"
-    "/* Runs chunks while there are any. The job does not change before all are counted as done. "
-    "*/\n"
-    "static void ig_run_chunks${sfx}(ig_pool${sfx} *p, unsigned w, unsigned threads) {\n"
-    "  unsigned n = 0;\n"
-    "  if (w >= threads) return;\n"
-    "  for (int64_t c; (c = ig_take_chunk${sfx}(p, w, threads)) >= 0; n++) {\n"
-    "    const ig_job${sfx} *const j = &p->job;\n"
-    "    const ptrdiff_t from = (ptrdiff_t)c * j->chunk;\n"
-    "    const ptrdiff_t to = j->count - from < j->chunk ? j->count : from + j->chunk;\n"
-    "    ig_run_range${sfx}(j, w, from, to);\n  }\n"
-    "  if (n) __atomic_fetch_add(&p->done, n, __ATOMIC_RELEASE);\n}\n\n"
-    "static void ig_parallel_for${sfx}(ig_job${sfx} *j, ptrdiff_t chunk, ptrdiff_t count) {\n"
-    "  ig_pool${sfx} *const p = j->pool;\n"
-    "  uint64_t n;\n  unsigned threads;\n"
-    "  if (count <= 0) return;\n"
-    "  if (!p || count <= chunk) {\n    ig_run_range${sfx}(j, 0, 0, count);\n    return;\n  }\n"
-    "  if (count / chunk > INT32_MAX) chunk = count / INT32_MAX + 1;\n"
-    "  j->chunk = chunk;\n  j->count = count;\n"
-    "  n = (uint64_t)((count - 1) / chunk) + 1;\n"
-    "  threads = n < p->workers ? (unsigned)n : p->workers;\n"
-    "  __atomic_store_n(&p->done, 0, __ATOMIC_RELAXED);\n"
-    "  for (unsigned w = 0; w < threads; w++) {\n"
-    "    const uint64_t first = n * w / threads, end = n * (w + 1) / threads;\n"
-    "    __atomic_store_n(&p->range[w].left, end << 32 | first, __ATOMIC_RELEASE);\n  }\n"
-    "  ig_wake${sfx}(p, threads);\n  ig_run_chunks${sfx}(p, 0, threads);\n"
-    "  for (unsigned k = 0; __atomic_load_n(&p->done, __ATOMIC_ACQUIRE) != (unsigned)n; k++) {\n"
-    "    if (k < IG_SPIN${sfx})\n      IG_PAUSE();\n    else\n      IG_YIELD();\n  }\n}\n";
-
-/* POSIX threads. A thread increments `asleep` before its last look at `turn`. The caller advances
- * `turn` before it reads `asleep`. So one of them sees the other. */
-static const char posix_pool[] =
-    "  unsigned workers, started, active, asleep;\n"
-    "  uint64_t sign; /* magic number while threads run */\n"
-    "  pthread_mutex_t lock;\n  pthread_cond_t wake;\n"
-    "  pthread_t thread[IG_THREADS${sfx}];\n  ig_worker_arg${sfx} seat[IG_THREADS${sfx}];\n} "
-    "ig_pool${sfx};\n\n"
-    "#define IG_YIELD() sched_yield()\n\n"
-    "static void ig_wake${sfx}(ig_pool${sfx} *p, unsigned threads) {\n"
-    "  __atomic_store_n(&p->turn, (p->turn / 256 + 1) * 256 + threads, __ATOMIC_SEQ_CST);\n"
-    "  if (!__atomic_load_n(&p->asleep, __ATOMIC_SEQ_CST)) return;\n"
-    "  pthread_mutex_lock(&p->lock);\n  pthread_cond_broadcast(&p->wake);\n"
-    "  pthread_mutex_unlock(&p->lock);\n}\n";
-
-static const char posix_worker[] =
-    "\nstatic void ig_sleep${sfx}(ig_pool${sfx} *p, unsigned turn) {\n"
-    "  pthread_mutex_lock(&p->lock);\n"
-    "  __atomic_fetch_add(&p->asleep, 1, __ATOMIC_SEQ_CST);\n"
-    "  while (__atomic_load_n(&p->turn, __ATOMIC_SEQ_CST) == turn &&\n"
-    "         !__atomic_load_n(&p->stop, __ATOMIC_SEQ_CST))\n"
-    "    pthread_cond_wait(&p->wake, &p->lock);\n"
-    "  __atomic_fetch_sub(&p->asleep, 1, __ATOMIC_SEQ_CST);\n"
-    "  pthread_mutex_unlock(&p->lock);\n}\n\n"
-    "/* Yields before it sleeps during a run, sleeps at once between runs. */\n"
-    "static void *ig_worker${sfx}(void *seat) {\n"
-    "  ig_pool${sfx} *const p = ((ig_worker_arg${sfx} *)seat)->pool;\n"
-    "  const unsigned w = ((ig_worker_arg${sfx} *)seat)->w;\n"
-    "  while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {\n"
-    "    const unsigned turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);\n"
-    "    ig_run_chunks${sfx}(p, w, turn % 256);\n"
-    "    for (unsigned k = 0; __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn &&\n"
-    "                         !__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE);\n         k++) {\n"
-    "      if (k < IG_SPIN${sfx})\n        IG_PAUSE();\n"
-    "      else if (k < IG_SPIN${sfx} + IG_YIELDS${sfx} && __atomic_load_n(&p->active, "
-    "__ATOMIC_RELAXED))\n"
-    "        sched_yield();\n"
-    "      else\n        ig_sleep${sfx}(p, turn);\n    }\n  }\n  return NULL;\n}\n\n"
-    "/* The pool of an arena; NULL if its threads are not started. */\n"
-    "static ig_pool${sfx} *ig_pool_of${sfx}(void *arena) {\n"
-    "  if (!arena || (uintptr_t)arena % 64) return NULL;\n"
-    "  ig_pool${sfx} *const p = (ig_pool${sfx} *)(void *)((unsigned char *)arena + "
-    "IG_POOL${sfx});\n"
-    "  return p->sign == (IG_POOL_MAGIC${sfx} ^ (uint64_t)(uintptr_t)p) ? p : NULL;\n}\n";
-
-static const char posix_start[] =
-    "int ${name}_threads_start${sfx}(void *arena, int threads) {\n"
-    "  unsigned w = 1;\n"
-    "  if (!arena || (uintptr_t)arena % 64) return 0;\n"
-    "  ig_pool${sfx} *const p = (ig_pool${sfx} *)(void *)((unsigned char *)arena + "
-    "IG_POOL${sfx});\n"
-    "  memset(p, 0, sizeof *p);\n"
-    "  p->workers = threads < 1 ? 1 : threads > IG_THREADS${sfx} ? IG_THREADS${sfx} : "
-    "(unsigned)threads;\n"
-    "  p->job.pool = p;\n"
-    "  if (pthread_mutex_init(&p->lock, NULL)) return 1;\n"
-    "  if (pthread_cond_init(&p->wake, NULL)) {\n    pthread_mutex_destroy(&p->lock);\n"
-    "    return 1;\n  }\n"
-    "  for (; w < p->workers; w++) {\n"
-    "    p->seat[w].pool = p;\n    p->seat[w].w = w;\n"
-    "    if (pthread_create(&p->thread[w], NULL, ig_worker${sfx}, &p->seat[w])) break;\n  }\n"
-    "  p->started = p->workers = w;\n  p->sign = IG_POOL_MAGIC${sfx} ^ (uint64_t)(uintptr_t)p;\n"
-    "  return (int)w;\n}\n";
-
-static const char posix_stop[] =
-    "void ${name}_threads_stop${sfx}(void *arena) {\n"
-    "  ig_pool${sfx} *const p = ig_pool_of${sfx}(arena);\n"
-    "  if (!p) return;\n"
-    "  pthread_mutex_lock(&p->lock);\n"
-    "  __atomic_store_n(&p->stop, 1, __ATOMIC_SEQ_CST);\n"
-    "  pthread_cond_broadcast(&p->wake);\n  pthread_mutex_unlock(&p->lock);\n"
-    "  for (unsigned w = 1; w < p->started; w++) pthread_join(p->thread[w], NULL);\n"
-    "  pthread_cond_destroy(&p->wake);\n  pthread_mutex_destroy(&p->lock);\n"
-    "  p->sign = 0;\n}\n";
-
-static const char openmp_pool[] =
-    "  unsigned workers;\n} ig_pool${sfx};\n\n"
-    "#define IG_YIELD() sched_yield()\n\n"
-    "static void ig_wake${sfx}(ig_pool${sfx} *p, unsigned threads) {\n"
-    "  __atomic_store_n(&p->turn, (p->turn / 256 + 1) * 256 + "
-    "threads, __ATOMIC_SEQ_CST);\n}\n";
-
-static const char openmp_worker[] =
-    "\nstatic void ig_worker${sfx}(ig_pool${sfx} *p, unsigned w) {\n"
-    "  while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {\n"
-    "    const unsigned turn = __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE);\n"
-    "    ig_run_chunks${sfx}(p, w, turn % 256);\n"
-    "    for (unsigned k = 0; __atomic_load_n(&p->turn, __ATOMIC_ACQUIRE) == turn &&\n"
-    "                         !__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE);\n         k++) {\n"
-    "      if (k < IG_SPIN${sfx})\n        IG_PAUSE();\n      else\n        IG_YIELD();\n"
-    "    }\n  }\n}\n";
+/* Writes a part of tools/threads.c.in, which begins after the line "==== NAME".
+ *
+ * A POSIX thread increments `asleep` before its last look at `turn`. The caller advances `turn`
+ * before it reads `asleep`. So one of them sees the other. */
+static void put_part(Emit *e, StrBuf *t, const char *name) {
+  static const char mark[] = "==== ";
+  const char *at = (const char *)thread_parts, *end = at + thread_parts_size, *from = NULL;
+  while (at < end) {
+    const char *next = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+    if (!strncmp(at, mark, sizeof mark - 1)) {
+      if (from) break;
+      size_t n = (size_t)(next - at) - sizeof mark;
+      if (strlen(name) == n && !memcmp(at + sizeof mark - 1, name, n)) from = next;
+    }
+    at = next;
+  }
+  if (!from) internal_error(e->c, LOC_NONE, "tools/threads.c.in: no part %s", name);
+  sb_subst(e->c, t, from, (size_t)(at - from), e->vars);
+}
 
 void put_thread_headers(Emit *e, StrBuf *t) {
   if (!e->variant->shared_kernels.n) return;
@@ -258,8 +128,8 @@ void put_threads(Emit *e, StrBuf *t) {
                "\n#define IG_POOL_MAGIC${sfx} UINT64_C(0x%016" PRIx64 ")\n\n",
                e->p->threads, k->args ? k->args : 1, pool_bytes(e), e->p->arena_bytes,
                e->o->hash | 1);
-  put_template_text(e, t, pool_types);
-  put_template_text(e, t, e->o->openmp ? openmp_pool : posix_pool);
+  put_part(e, t, "pool_types");
+  put_part(e, t, e->o->openmp ? "openmp_pool" : "posix_pool");
   put_template(
       e, t,
       "\ntypedef char ig_pool_fits${sfx}[sizeof(ig_pool${sfx}) <= IG_POOL_BYTES${sfx} ? 1 : -1];\n"
@@ -269,8 +139,8 @@ void put_threads(Emit *e, StrBuf *t) {
       "  (void)w;\n  switch (j->kernel) {\n");
   sb_put(t, k->cases.at, k->cases.n);
   sb_puts(t, "  default: break;\n  }\n}\n");
-  put_template_text(e, t, pool_take);
-  put_template_text(e, t, e->o->openmp ? openmp_worker : posix_worker);
+  put_part(e, t, "pool_take");
+  put_part(e, t, e->o->openmp ? "openmp_worker" : "posix_worker");
   sb_put(t, k->shares.at, k->shares.n);
 }
 
@@ -315,9 +185,9 @@ void put_thread_start(Emit *e, StrBuf *t) {
   if (e->o->openmp || e->p->threads < 2) return;
   if (e->variant->shared_kernels.n) {
     sb_fmt(t, "\n%s", mine);
-    put_template_text(e, t, posix_start);
+    put_part(e, t, "posix_start");
     sb_fmt(t, "\n%s", mine);
-    put_template_text(e, t, posix_stop);
+    put_part(e, t, "posix_stop");
   } else {
     put_template(e, t,
                  "\n/* No kernel of this model is worth running on several threads. */\n"

@@ -23,7 +23,7 @@ typedef struct FileVariant {
   Emit *e;              /* its first program */
   const char *name;     /* part of C names */
   const char *features; /* target features of its functions; "": only those of the flags */
-  bool dot4;            /* copy of a variant with 4-way dot products */
+  bool dot_i8x4;        /* copy of a variant with 4-way dot products */
   Target target;
   EmitOptions o;
 } FileVariant;
@@ -51,7 +51,7 @@ static void put_has_macros(OutFile *m, StrBuf *t) {
            "#if defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE) && \\\n"
            "    %s%s\n#define IG_HAS_%s 1\n#else\n#define IG_HAS_%s 0\n#endif\n",
            *part->features ? "defined(__x86_64__)" : part->target.guard,
-           part->dot4 && !strcmp(part->name, "avxvnni")
+           part->dot_i8x4 && !strcmp(part->name, "avxvnni")
                ? " && !defined(__clang__) && __GNUC__ >= 12"
                : "",
            part->name, part->name);
@@ -63,7 +63,7 @@ static void put_has_macros(OutFile *m, StrBuf *t) {
 static void mark_weights(OutFile *m) {
   Weight *w = m->pool.w.at; /* NULL: no weights */
   for (u32 i = 0; w && i < m->npart; i++) {
-    for (Emit *e = m->part[i].dot4 ? NULL : m->part[i].e; e; e = e->next)
+    for (Emit *e = m->part[i].dot_i8x4 ? NULL : m->part[i].e; e; e = e->next)
       for (BufId b = 1; b < e->p->buf.n; b++) {
         const Buf *x = prog_buf(e->p, b);
         if (x->space == BS_const && !x->alias && e->by_buf.used[b])
@@ -220,7 +220,7 @@ static EmitFacts facts_of_all(OutFile *m) {
   if (m->npart == 1) all = facts_of(m->part[0].e->variant);
   for (u32 i = 0; m->npart > 1 && i < m->npart; i++) {
     EmitFacts f = facts_of(m->part[i].e->variant);
-    if (m->part[i].dot4) continue;
+    if (m->part[i].dot_i8x4) continue;
     all.arena_bytes = larger(all.arena_bytes, f.arena_bytes);
     all.selftest_bytes = larger(all.selftest_bytes, f.selftest_bytes);
     all.stack_bytes = larger(all.stack_bytes, f.stack_bytes);
@@ -246,32 +246,34 @@ static EmitFacts facts_of_all(OutFile *m) {
 }
 
 /* One form for all variants. */
-static WeightMode weight_form(const EmitVariant *body, u32 n, const EmitOptions *o) {
+static WeightMode weight_form(const EmitVariant *variant, u32 n, const EmitOptions *o) {
   u64 bytes = 0;
   if (o->weights != WM_auto) return o->weights;
   for (u32 i = 0; i < n; i++)
-    for (u32 k = 0; k < body[i].n; k++) bytes += prog_stored_bytes(body[i].entry[k].p);
+    for (u32 k = 0; k < variant[i].n; k++) bytes += prog_stored_bytes(variant[i].entry[k].p);
   return bytes > o->literal_bytes ? WM_string : WM_literal;
 }
 
-static Emit *add_variant(OutFile *m, const EmitVariant *body, WeightMode weights, FileKind kind,
-                         bool dot4, Blob *blob) {
+static Emit *add_variant(OutFile *m, const EmitVariant *variant, WeightMode weights, FileKind kind,
+                         bool dot_i8x4, Blob *blob) {
   u32 number = m->npart++;
   FileVariant *part = &m->part[number];
-  const Target *t = body->target;
+  const Target *t = variant->target;
   CpuVariant *all = variant_begin(m->c);
   StrBuf name = sb_new(&m->c->keep);
-  for (const char *s = dot4 ? t->dot4 : t->name; *s; s++) sb_fmt(&name, "%c", *s == '-' ? '_' : *s);
-  *part = (FileVariant){.name = sb_cstr(&name), .target = *t, .o = *m->o, .dot4 = dot4};
-  if (dot4) part->target.features = str_text(m->c, str_fmt(m->c, "%s,%s", t->features, t->dot4));
+  for (const char *s = dot_i8x4 ? t->dot_i8x4 : t->name; *s; s++)
+    sb_fmt(&name, "%c", *s == '-' ? '_' : *s);
+  *part = (FileVariant){.name = sb_cstr(&name), .target = *t, .o = *m->o, .dot_i8x4 = dot_i8x4};
+  if (dot_i8x4)
+    part->target.features = str_text(m->c, str_fmt(m->c, "%s,%s", t->features, t->dot_i8x4));
   part->features = number ? part->target.features : "";
   part->o.target = &part->target;
   part->o.weights = weights;
   all->dispatched = kind.several;
   all->vectors_only = number > 0;
   const char *suffix = kind.several ? str_text(m->c, str_fmt(m->c, "_%s", part->name)) : "";
-  for (u32 i = 0; i < body->n; i++)
-    emit_begin(all, &body->entry[i], &part->o, kind.pooled ? &m->pool : NULL, suffix, blob);
+  for (u32 i = 0; i < variant->n; i++)
+    emit_begin(all, &variant->entry[i], &part->o, kind.pooled ? &m->pool : NULL, suffix, blob);
   part->e = all->first;
   return part->e;
 }
@@ -300,24 +302,24 @@ static void put_head(OutFile *m, StrBuf *t) {
   put_part_end(first, t);
 }
 
-EmitFacts emit_variants(const EmitVariant *body, u32 n, const EmitOptions *o, StrBuf *c_text,
+EmitFacts emit_variants(const EmitVariant *variant, u32 n, const EmitOptions *o, StrBuf *c_text,
                         StrBuf *h_text, Blob *blob) {
-  Ctx *c = body[0].entry[0].p->c;
+  Ctx *c = variant[0].entry[0].p->c;
   OutFile *m = NEW(&c->keep, OutFile);
   const Prog *progs[MAX_VARIANTS];
-  FileKind kind = {.several = n > 1, .pooled = n > 1 || body[0].n > 1};
+  FileKind kind = {.several = n > 1, .pooled = n > 1 || variant[0].n > 1};
   bool in_blob = o->weights == WM_file || o->weights == WM_pointer;
   if (!n || n > MAX_VARIANTS)
     fail(c, ERR_unsupported, LOC_NONE, "%u variants (--march); 1 to %d are supported", n,
          MAX_VARIANTS);
   *m = (OutFile){.c = c, .o = o, .pool = {.at = map_new(&c->keep)}};
-  WeightMode weights = weight_form(body, n, o);
+  WeightMode weights = weight_form(variant, n, o);
   if (kind.pooled && in_blob) begin_blob(blob);
   for (u32 i = 0; i < n; i++) {
-    progs[i] = body[i].entry[0].p;
-    Emit *e = add_variant(m, &body[i], weights, kind, false, blob);
-    if (i && e->variant->vec.dot4 && *body[i].target->dot4)
-      add_variant(m, &body[i], weights, kind, true, blob);
+    progs[i] = variant[i].entry[0].p;
+    Emit *e = add_variant(m, &variant[i], weights, kind, false, blob);
+    if (i && e->variant->vec.dot_i8x4 && *variant[i].target->dot_i8x4)
+      add_variant(m, &variant[i], weights, kind, true, blob);
   }
   Emit *first = m->part[0].e;
   if (kind.pooled && in_blob) end_blob(first, blob);

@@ -61,7 +61,7 @@ static void put_mask(Emit *e, ExprId id, u32 bytes) {
     return;
   }
   if (op_info[x.op].res == OR_pred || x.op == OP_cast) {
-    DType k = elem_of(prog_expr(e->p, x.arg[0])->dt);
+    DType k = c_elem_type(prog_expr(e->p, x.arg[0])->dt);
     const char *end = open_convert(e, e->t, signed_of(dtype_bytes(k)), signed_of(bytes));
     put_comparison(e, &x, k);
     sb_puts(e->t, end);
@@ -131,7 +131,7 @@ static bool put_part(Emit *e, const Expr *x) {
   return true;
 }
 
-static void put_cast(Emit *e, const Expr *x, Prec at) {
+static void put_cast(Emit *e, const Expr *x, Precedence at) {
   DType from = prog_expr(e->p, x->arg[0])->dt, to = x->dt;
   if (from == to || (to == DT_f32 && dtype_is_float(from) && from != DT_f64)) {
     put_data(e, x->arg[0], at); /* narrow floats are held as f32 */
@@ -140,16 +140,16 @@ static void put_cast(Emit *e, const Expr *x, Prec at) {
     need_narrow(e, to, true);
     put_call(e, x, need_vector(e, "round_f16", DT_f32, NULL));
   } else if (is_convertible(from, to, x->sat) || (x->small && from == DT_f32 && to == DT_i32)) {
-    const char *end = open_convert(e, e->t, elem_of(from), elem_of(to));
+    const char *end = open_convert(e, e->t, c_elem_type(from), c_elem_type(to));
     put_data(e, x->arg[0], PR_any);
     sb_puts(e->t, end);
   } else {
-    put_call(e, x, need_loop(e, x, from));
+    put_call(e, x, c_need_loop(e, x, from));
   }
 }
 
 static void put_select(Emit *e, const Expr *x) {
-  DType k = elem_of(x->dt);
+  DType k = c_elem_type(x->dt);
   sb_fmt(e->t, "%s(", need_vector(e, "select", k, NULL));
   put_mask(e, x->arg[0], dtype_bytes(k));
   sb_puts(e->t, ", ");
@@ -163,7 +163,7 @@ static void put_select(Emit *e, const Expr *x) {
  * computed as unsigned. */
 typedef struct VecOp {
   const char *sign;
-  Prec prec;
+  Precedence prec;
   const char *function;
 } VecOp;
 static const VecOp float_ops[OP_SCALARS] = {
@@ -193,18 +193,18 @@ static const VecOp int_ops[OP_SCALARS] = {
 static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
   bool loop = x->op == OP_fma || x->op == OP_sqrt;
   const char *f = x->low ? need_vector(e, "dot_i8x4_low", k, NULL) : NULL;
-  if (!f) f = need_vector(e, name, k, loop ? need_loop(e, x, k) : NULL);
+  if (!f) f = need_vector(e, name, k, loop ? c_need_loop(e, x, k) : NULL);
   if (!f) return false;
   if (x->op == OP_dot_i8x4 || x->op == OP_dot_i16x2) {
-    e->variant->vec.dot4 = true;
+    e->variant->vec.dot_i8x4 = true;
     e->b.frame += e->b.w * 32; /* its operands and steps, without optimization */
   }
   put_call(e, x, f);
   return true;
 }
 
-static bool put_float_op(Emit *e, const Expr *x, Prec at) {
-  DType k = elem_of(x->dt);
+static bool put_float_op(Emit *e, const Expr *x, Precedence at) {
+  DType k = c_elem_type(x->dt);
   const VecOp *o = &float_ops[x->op];
   MathMode part = math_part(e, x->op, x->dt);
   const char *call = o->sign ? need_vector(e, op_info[x->op].name, k, NULL) : NULL;
@@ -230,7 +230,7 @@ static bool put_float_op(Emit *e, const Expr *x, Prec at) {
 }
 
 static void put_wrapped(Emit *e, const Expr *x, const char *op) {
-  DType k = elem_of(x->dt);
+  DType k = c_elem_type(x->dt);
   const char *u = mine(e, unsigned_of(dtype_bytes(k)));
   sb_fmt(e->t, "(%s)(", mine(e, k));
   for (u32 i = 0; i < x->narg; i++) {
@@ -244,7 +244,7 @@ static void put_wrapped(Emit *e, const Expr *x, const char *op) {
 
 /* A shift by the same amount in every lane. */
 static bool put_shift(Emit *e, const Expr *x) {
-  DType k = elem_of(x->dt);
+  DType k = c_elem_type(x->dt);
   bool left = x->op == OP_shl;
   i64 n = ex_splat_int(e->p, x->arg[1]);
   if (n < 0 || n >= (i64)dtype_info[x->dt].bits) return false;
@@ -254,7 +254,7 @@ static bool put_shift(Emit *e, const Expr *x) {
   return true;
 }
 
-static bool put_int_op(Emit *e, const Expr *x, Prec at) {
+static bool put_int_op(Emit *e, const Expr *x, Precedence at) {
   const VecOp *o = &int_ops[x->op];
   if (o->sign) {
     put_wrapped(e, x, o->sign);
@@ -268,7 +268,7 @@ static bool put_int_op(Emit *e, const Expr *x, Prec at) {
     return put_shift(e, x);
   } else {
     bool none = !o->function || (x->op == OP_abs && !dtype_is_signed(x->dt));
-    return !none && put_function(e, x, o->function, elem_of(x->dt));
+    return !none && put_function(e, x, o->function, c_elem_type(x->dt));
   }
   return true;
 }
@@ -284,7 +284,7 @@ static bool put_bool_op(Emit *e, const Expr *x) {
     put_binary(e, x, bits_text(x->op), PR_unary, PR_any);
     sb_puts(e->t, ")");
   } else { /* a comparison */
-    DType k = elem_of(prog_expr(e->p, x->arg[0])->dt);
+    DType k = c_elem_type(prog_expr(e->p, x->arg[0])->dt);
     sb_puts(e->t, "(");
     const char *end = open_convert(e, e->t, signed_of(dtype_bytes(k)), DT_u8);
     put_comparison(e, x, k);
@@ -293,9 +293,9 @@ static bool put_bool_op(Emit *e, const Expr *x) {
   return true;
 }
 
-static void put_load(Emit *e, const Expr *x, Prec at, bool bits);
+static void put_load(Emit *e, const Expr *x, Precedence at, bool bits);
 
-static void put_op(Emit *e, const Expr *x, Prec at) {
+static void put_op(Emit *e, const Expr *x, Precedence at) {
   DType from = prog_expr(e->p, x->arg[x->narg - 1])->dt;
   if (x->op == OP_select) {
     put_select(e, x);
@@ -305,7 +305,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
     if (from == DT_bool && x->op == OP_cast)
       put_data(e, x->arg[0], at);
     else if (!put_bool_op(e, x))
-      put_call(e, x, need_loop(e, x, from));
+      put_call(e, x, c_need_loop(e, x, from));
     return;
   }
   if (put_bytes(e, x) || put_part(e, x)) return;
@@ -316,7 +316,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
   bool fills = (is_full(x->dt) || dtype_is_full_float(x->dt)) &&
                (is_full(from) || dtype_is_full_float(from));
   if (x->op == OP_bitcast && fills) {
-    sb_fmt(e->t, "(%s)", mine(e, elem_of(x->dt)));
+    sb_fmt(e->t, "(%s)", mine(e, c_elem_type(x->dt)));
     put_data(e, x->arg[0], PR_unary);
     return;
   }
@@ -328,7 +328,7 @@ static void put_op(Emit *e, const Expr *x, Prec at) {
   bool done = x->op != OP_bitcast &&
               (is_full(x->dt) ? put_int_op(e, x, at)
                               : dtype_is_full_float(x->dt) && put_float_op(e, x, at));
-  if (!done) put_call(e, x, need_loop(e, x, from));
+  if (!done) put_call(e, x, c_need_loop(e, x, from));
 }
 
 /* ---- memory ---- */
@@ -339,10 +339,10 @@ static void put_address(Emit *e, BufId b, const ExprId *idx, u32 n) {
 }
 
 /* bits: load f16 as u16. */
-static void put_load(Emit *e, const Expr *x, Prec at, bool bits) {
+static void put_load(Emit *e, const Expr *x, Precedence at, bool bits) {
   if (!dtype_is_narrow_float(x->dt) || bits) {
     open_paren(e, PR_unary, at);
-    sb_fmt(e->t, "*(const %s *)", vector_type(e, bits ? DT_u16 : elem_of(x->dt), true));
+    sb_fmt(e->t, "*(const %s *)", vector_type(e, bits ? DT_u16 : c_elem_type(x->dt), true));
     put_address(e, x->ref, x->arg, x->narg);
     close_paren(e, PR_unary, at);
   } else {
@@ -365,7 +365,7 @@ void put_vector_store(Emit *e, const Stmt *s) {
   bool plain = !dtype_is_narrow_float(dt) || bits;
   e->b.w = prog_expr(e->p, s->a)->lanes;
   if (plain)
-    sb_fmt(e->t, "*(%s *)", vector_type(e, bits ? DT_u16 : elem_of(dt), true));
+    sb_fmt(e->t, "*(%s *)", vector_type(e, bits ? DT_u16 : c_elem_type(dt), true));
   else
     sb_fmt(e->t, "%s(", need_narrow(e, dt, true));
   put_address(e, s->buf, s->idx, s->nidx);
@@ -378,7 +378,7 @@ void put_vector_store(Emit *e, const Stmt *s) {
 
 /* Lanes of one or two vectors as long as the result, or scalars. */
 static void put_shuffle(Emit *e, const Expr *x) {
-  DType k = elem_of(x->dt);
+  DType k = c_elem_type(x->dt);
   bool scalars = prog_expr(e->p, x->arg[0])->lanes == 1;
   if (scalars)
     sb_fmt(e->t, "(%s){", mine(e, k));
@@ -399,7 +399,7 @@ static void put_shuffle(Emit *e, const Expr *x) {
 }
 
 static void put_splat(Emit *e, const Expr *x) {
-  DType k = elem_of(x->dt);
+  DType k = c_elem_type(x->dt);
   const Expr *of = prog_expr(e->p, x->arg[0]);
   if (of->kind == EX_const && !of->imm.i) { /* all bits zero */
     sb_fmt(e->t, "(%s){0}", mine(e, k));
@@ -410,17 +410,17 @@ static void put_splat(Emit *e, const Expr *x) {
   sb_puts(e->t, ")");
 }
 
-void put_vector(Emit *e, ExprId id, Prec at) {
+void put_vector(Emit *e, ExprId id, Precedence at) {
   const Expr *x = prog_expr(e->p, id);
   e->b.w = x->lanes;
-  e->b.frame += x->lanes * dtype_bytes(elem_of(x->dt)) + 16;
+  e->b.frame += x->lanes * dtype_bytes(c_elem_type(x->dt)) + 16;
   switch (x->kind) {
   case EX_var: sb_puts(e->t, e->var.at[x->ref]); break;
   case EX_load: put_load(e, x, at, false); break;
   case EX_splat: put_splat(e, x); break;
   case EX_shuffle: put_shuffle(e, x); break;
   case EX_op: put_op(e, x, at); break;
-  default: unsupported(e, "a vector expression of this kind");
+  default: c_unsupported(e, "a vector expression of this kind");
   }
 }
 

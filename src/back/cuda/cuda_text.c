@@ -139,7 +139,7 @@ static void put_text_params(Emit *e, StrBuf *t, const Kernel *k, bool inner) {
   for (u32 i = 0; i < k->takes.buf.n; i++, comma = ", ") {
     BufId b = k->takes.buf.at[i];
     const char *type = c_storage(prog_buf(e->p, b)->dt);
-    if (!type) unsupported(e, dtype_info[prog_buf(e->p, b)->dt].name);
+    if (!type) c_unsupported(e, dtype_info[prog_buf(e->p, b)->dt].name);
     /* Restricted are constants only: a compiler may read them before ig_after. For a restricted
      * pointer that is written, NVRTC takes a meeting of lanes for no store, and even loads through
      * other pointers as constants. */

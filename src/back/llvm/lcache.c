@@ -11,7 +11,7 @@
 static const char mark[16] = "ingot objects 1";
 
 /* Two 64-bit hashes, to make collisions unlikely. */
-static void name_file(Gen *g) {
+static void name_file(LlvmGen *g) {
   StrBuf key = program_key(g);
   u64 first = hash_bytes(key.at, key.n);
   sb_puts(&key, "again");
@@ -33,7 +33,7 @@ static bool is_whole(const File *f) {
   return number_at(f->at + f->n - 8) == hash_bytes(f->at, f->n - 8);
 }
 
-bool cache_read(Gen *g) {
+bool cache_read(LlvmGen *g) {
   if (!g->o->keep) return false;
   name_file(g);
   if (!g->o->take(g->c, g->file)) return false;
@@ -51,7 +51,7 @@ bool cache_read(Gen *g) {
   return true;
 }
 
-void cache_write(Gen *g) {
+void cache_write(LlvmGen *g) {
   if (!g->file) return;
   StrBuf t = sb_new(&g->c->keep);
   u64 n = g->nunits;

@@ -40,7 +40,7 @@ u64 llvm_runtime_call(u64 code, u64 a, u64 b, u64 c) {
   }
 }
 
-static LVal widen(Gen *g, LVal x, DType dt, bool raw) {
+static LVal widen(LlvmGen *g, LVal x, DType dt, bool raw) {
   if (raw || !dtype_is_float(dt)) {
     if (!raw && lt_bits(dt) == 64) return x;
     bool is_signed = !raw && dtype_is_signed(dt);
@@ -50,7 +50,7 @@ static LVal widen(Gen *g, LVal x, DType dt, bool raw) {
   return lv_cast(g, LLVMBitCast, x, lt_int(g, 64));
 }
 
-static LVal narrow(Gen *g, LVal x, DType dt, bool raw) {
+static LVal narrow(LlvmGen *g, LVal x, DType dt, bool raw) {
   u32 bits = raw ? 8 * dtype_bytes(dt) : lt_bits(dt);
   if (raw || !dtype_is_float(dt)) return bits == 64 ? x : lv_cast(g, LLVMTrunc, x, lt_int(g, bits));
   x = lv_cast(g, LLVMBitCast, x, lt_real(g, true));
@@ -63,7 +63,7 @@ static const char *name_of(RuntimeCall f) {
                              : dtype_info[f.from].name;
 }
 
-static LVal call_one(Gen *g, RuntimeCall f, const LVal *arg, u32 n) {
+static LVal call_one(LlvmGen *g, RuntimeCall f, const LVal *arg, u32 n) {
   LType word = lt_int(g, 64), params[4] = {word, word, word, word};
   LType type = g->l->LLVMFunctionType(word, params, 4, 0);
   LVal fn = g->l->LLVMGetNamedFunction(g->unit->module, RUNTIME_CALL_NAME), args[4];
@@ -81,7 +81,7 @@ static LVal call_one(Gen *g, RuntimeCall f, const LVal *arg, u32 n) {
   return narrow(g, r, f.kind == CK_decode ? f.from : f.to, f.kind == CK_encode);
 }
 
-LVal gen_call(Gen *g, RuntimeCall f, const LVal *arg, u32 n, u32 lanes) {
+LVal gen_call(LlvmGen *g, RuntimeCall f, const LVal *arg, u32 n, u32 lanes) {
   if (g->o->object)
     fail(g->c, ERR_unsupported, g->c->here,
          "LLVM object code does not support %s; build it without --backend llvm", name_of(f));

@@ -1,7 +1,7 @@
 /* lcast.c: conversions between element types, bit-exact with scalar_cast of eval.c. */
 #include "back/llvm/llvm.h"
 
-LVal wrap_int(Gen *g, DType dt, LVal x, u32 lanes) {
+LVal wrap_int(LlvmGen *g, DType dt, LVal x, u32 lanes) {
   u32 bits = dtype_info[dt].bits, have = lt_bits(dt);
   if (dt == DT_bool || bits == have) return x;
   LVal by = lv_int(g, have, lanes, have - bits);
@@ -10,7 +10,7 @@ LVal wrap_int(Gen *g, DType dt, LVal x, u32 lanes) {
 }
 
 /* Extends by the sign of its type, or truncates. */
-static LVal resize(Gen *g, DType from, DType to, LVal x, u32 lanes) {
+static LVal resize(LlvmGen *g, DType from, DType to, LVal x, u32 lanes) {
   LType t = lt_value(g, to, lanes);
   u32 a = lt_bits(from), b = lt_bits(to);
   if (b > a) x = lv_cast(g, dtype_is_signed(from) ? LLVMSExt : LLVMZExt, x, t);
@@ -19,7 +19,7 @@ static LVal resize(Gen *g, DType from, DType to, LVal x, u32 lanes) {
 }
 
 /* Truncates and saturates to an integer of this width; NaN gives 0. */
-static LVal to_int(Gen *g, LVal x, bool wide, bool is_signed, u32 bits, u32 lanes) {
+static LVal to_int(LlvmGen *g, LVal x, bool wide, bool is_signed, u32 bits, u32 lanes) {
   double lo = is_signed ? -(double)((u64)1 << (bits - 1)) : 0;
   double top = bits == 64 && !is_signed ? 0x1p64 : (double)((u64)1 << (bits - is_signed));
   LType t = lt_lanes(g, lt_int(g, bits), lanes);
@@ -35,7 +35,7 @@ static LVal to_int(Gen *g, LVal x, bool wide, bool is_signed, u32 bits, u32 lane
 }
 
 /* prog_expand.c has replaced saturating casts to narrow integers. */
-static LVal float_to_int(Gen *g, const Expr *e, DType from, LVal x) {
+static LVal float_to_int(LlvmGen *g, const Expr *e, DType from, LVal x) {
   DType to = e->dt;
   bool wide = from == DT_f64, is_signed = dtype_is_signed(to);
   u32 bits = dtype_info[to].bits, lanes = e->lanes;
@@ -49,27 +49,27 @@ static LVal float_to_int(Gen *g, const Expr *e, DType from, LVal x) {
   return resize(g, DT_i64, to, to_int(g, x, wide, true, 64, lanes), lanes);
 }
 
-static LVal int_to_float(Gen *g, const Expr *x, DType from, LVal a) {
+static LVal int_to_float(LlvmGen *g, const Expr *x, DType from, LVal a) {
   DType to = x->dt;
   LVal r;
   if (!dtype_is_full_float(to) && dtype_info[from].bits > 16)
     return gen_call(g, (RuntimeCall){CK_cast, OP_cast, from, to, x->sat}, &a, 1, x->lanes);
   r = lv_cast(g, dtype_is_signed(from) ? LLVMSIToFP : LLVMUIToFP, a, lt_value(g, to, x->lanes));
   if (dtype_is_full_float(to)) return r;
-  if (dtype_is_half(to)) return round_float(g, to, r, x->lanes);
+  if (dtype_is_half(to)) return llvm_round_float(g, to, r, x->lanes);
   return gen_call(g, (RuntimeCall){CK_cast, OP_cast, DT_f32, to, x->sat}, &r, 1, x->lanes);
 }
 
-static LVal float_to_float(Gen *g, const Expr *x, DType from, LVal a) {
+static LVal float_to_float(LlvmGen *g, const Expr *x, DType from, LVal a) {
   DType to = x->dt;
   if (to == DT_f64) return lv_cast(g, LLVMFPExt, a, lt_value(g, to, x->lanes));
   if (to == DT_f32 && from != DT_f64) return a;
   if (to == DT_f32) return lv_cast(g, LLVMFPTrunc, a, lt_value(g, to, x->lanes));
-  if (dtype_is_half(to) && from != DT_f64) return round_float(g, to, a, x->lanes);
+  if (dtype_is_half(to) && from != DT_f64) return llvm_round_float(g, to, a, x->lanes);
   return gen_call(g, (RuntimeCall){CK_cast, OP_cast, from, to, x->sat}, &a, 1, x->lanes);
 }
 
-LVal gen_cast(Gen *g, const Expr *x, LVal a) {
+LVal gen_cast(LlvmGen *g, const Expr *x, LVal a) {
   DType from = prog_expr(g->p, x->arg[0])->dt, to = x->dt;
   bool ff = dtype_is_float(from), tf = dtype_is_float(to);
   u32 lanes = x->lanes;
@@ -82,7 +82,7 @@ LVal gen_cast(Gen *g, const Expr *x, LVal a) {
   return resize(g, from, to, a, lanes);
 }
 
-LVal gen_bitcast(Gen *g, const Expr *x, LVal a) {
+LVal gen_bitcast(LlvmGen *g, const Expr *x, LVal a) {
   DType from = prog_expr(g->p, x->arg[0])->dt, to = x->dt;
   u32 lanes = x->lanes;
   LType raw = lt_lanes(g, lt_int(g, 8 * dtype_bytes(from)), lanes);

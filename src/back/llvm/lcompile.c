@@ -22,7 +22,7 @@ static const struct {
     {"arm", "ARM", NULL},           {"wasm", "WebAssembly", NULL}, {"riscv", "RISCV", NULL},
 };
 
-static u32 find_target(Gen *g, const char *triple) {
+static u32 find_target(LlvmGen *g, const char *triple) {
   u32 i = 0, n = sizeof targets / sizeof *targets;
   while (i < n && strncmp(triple, targets[i].begins, strlen(targets[i].begins))) i++;
   if (i == n)
@@ -32,7 +32,7 @@ static u32 find_target(Gen *g, const char *triple) {
 
 /* Checks that the triple, or the name of a compiler for it, starts with an architecture that has
  * the vectors. */
-static void need_vectors(Gen *g, const char *name) {
+static void need_vectors(LlvmGen *g, const char *name) {
   const Target *t = g->o->target;
   const char *triple = *t->llvm ? t->llvm : t->cross;
   if (t->loops || !*triple || !strcmp(targets[find_target(g, triple)].name, name)) return;
@@ -40,7 +40,7 @@ static void need_vectors(Gen *g, const char *name) {
        t->name);
 }
 
-static void set_up(Gen *g, const char *name) {
+static void set_up(LlvmGen *g, const char *name) {
   static const char *const parts[] = {"TargetInfo", "Target", "TargetMC", "AsmPrinter",
                                       "AsmParser"};
   for (u32 i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -56,7 +56,7 @@ static void set_up(Gen *g, const char *name) {
   }
 }
 
-static const char *keep(Gen *g, char *text) {
+static const char *keep(LlvmGen *g, char *text) {
   const char *copy = str_text(g->c, str_of(g->c, text));
   g->l->LLVMDisposeMessage(text);
   return copy;
@@ -76,18 +76,19 @@ static bool begins(const char *s, const char *with) {
 
 /* Without instructions for rounding or f16, LLVM calls library functions that objects cannot link
  * to. dot_i8x4 and similar are x86 intrinsics by name. */
-static void detect_features(Gen *g) {
+static void detect_features(LlvmGen *g) {
   u32 lanes = g->o->target->lanes;
-  bool x86 = begins(g->triple, "x86_64"), avx2 = has_feature(g, "avx2");
+  bool x86 = begins(g->triple, "x86_64"), avx2 = llvm_has_feature(g, "avx2");
   bool arm32 = begins(g->triple, "arm") && !begins(g->triple, "arm64");
-  bool rounds = (!x86 && !arm32) || !g->o->object || has_feature(g, "sse4.1") || avx2;
-  bool bytes = lanes == 16  ? has_feature(g, "avx512bw")
+  bool rounds = (!x86 && !arm32) || !g->o->object || llvm_has_feature(g, "sse4.1") || avx2;
+  bool bytes = lanes == 16  ? llvm_has_feature(g, "avx512bw")
                : lanes == 8 ? avx2
-                            : lanes == 4 && has_feature(g, "ssse3");
-  bool vnni = has_feature(g, "avx512vnni") && (lanes == 16 || has_feature(g, "avx512vl"));
-  bool halves = has_feature(g, "f16c") || has_feature(g, "avx512f") || has_feature(g, "fp-armv8");
-  bool fused = has_feature(g, "fma") || has_feature(g, "avx512f") || has_feature(g, "vfp4") ||
-               begins(g->triple, "aarch64");
+                            : lanes == 4 && llvm_has_feature(g, "ssse3");
+  bool vnni = llvm_has_feature(g, "avx512vnni") && (lanes == 16 || llvm_has_feature(g, "avx512vl"));
+  bool halves = llvm_has_feature(g, "f16c") || llvm_has_feature(g, "avx512f") ||
+                llvm_has_feature(g, "fp-armv8");
+  bool fused = llvm_has_feature(g, "fma") || llvm_has_feature(g, "avx512f") ||
+               llvm_has_feature(g, "vfp4") || begins(g->triple, "aarch64");
   u32 any = (rounds ? CAP_round : 0) | (halves ? CAP_f16 : 0) | (fused ? CAP_fma : 0);
   g->has = (Caps){.scalars = any, .registers = any, .others = any};
   if (x86 && (bytes || lanes == 4)) g->has.registers |= CAP_dot_i16x2;
@@ -95,7 +96,7 @@ static void detect_features(Gen *g) {
 }
 
 /* NULL: this machine; "": this architecture with a generic CPU; otherwise TRIPLE,CPU,FEATURES. */
-void machine_find(Gen *g, const char *machine) {
+void machine_find(LlvmGen *g, const char *machine) {
   bool here = !machine || !*machine || *machine == ',';
   const char *rest = machine ? machine : "";
   g->triple = next_part(g->c, &rest, false);
@@ -124,7 +125,7 @@ void machine_find(Gen *g, const char *machine) {
 
 /* From version 18 on, LLVM aborts if instcombine does not reach a fixpoint, unless an option
  * disables the check. */
-static const char *passes_of(const Gen *g) {
+static const char *passes_of(const LlvmGen *g) {
   if (g->o->target->lanes == 1) return USUAL_PASSES;
   return g->l->version < 18 ? VECTOR_PASSES("instcombine")
                             : VECTOR_PASSES("instcombine<no-verify-fixpoint>");
@@ -137,7 +138,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *arg) {
     u->why = u->l->LLVMGetDiagInfoDescription(info);
 }
 
-void units_begin(Gen *g, u32 n) {
+void units_begin(LlvmGen *g, u32 n) {
   g->units = NEWS(&g->c->keep, LlvmUnit, n);
   g->nunits = n;
   for (u32 i = 0; i < n; i++) {
@@ -159,7 +160,7 @@ void units_begin(Gen *g, u32 n) {
   g->unit = g->units;
 }
 
-void units_end(Gen *g) {
+void units_end(LlvmGen *g) {
   for (u32 i = 0; i < g->nunits; i++) {
     LlvmUnit *u = &g->units[i];
     if (u->builder) g->l->LLVMDisposeBuilder(u->builder);
@@ -174,7 +175,7 @@ void units_end(Gen *g) {
 /* ---- compiling ---- */
 
 typedef struct CompilePool {
-  Gen *g;
+  LlvmGen *g;
   atomic_uint next; /* next unit to compile */
 } CompilePool;
 
@@ -219,13 +220,13 @@ u32 units_wanted(u32 kernels) {
   return n < 1 ? 1 : n > max ? max : n;
 }
 
-static void report_errors(Gen *g) {
+static void report_errors(LlvmGen *g) {
   for (u32 i = 0; i < g->nunits; i++)
     if (g->units[i].why)
-      bug(g->c, LOC_NONE, "LLVM rejects the generated code: %.400s", g->units[i].why);
+      internal_error(g->c, LOC_NONE, "LLVM rejects the generated code: %.400s", g->units[i].why);
 }
 
-void units_compile(Gen *g) {
+void units_compile(LlvmGen *g) {
   CompilePool pool = {.g = g};
   pthread_t helper[MAX_THREADS];
   u32 n = 0, max = cores() < g->nunits ? cores() : g->nunits;
@@ -235,7 +236,7 @@ void units_compile(Gen *g) {
   report_errors(g);
 }
 
-void units_check(Gen *g) {
+void units_check(LlvmGen *g) {
   for (u32 i = 0; i < g->nunits; i++) g->units[i].why = verify(g->l, &g->units[i]);
   report_errors(g);
 }

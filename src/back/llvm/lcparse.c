@@ -11,7 +11,7 @@
 #include <string.h>
 
 void ct_fail(CParser *r, const char *what) {
-  bug(r->g->c, LOC_NONE, "mathlib text: %s, at '%.30s'", what, r->word);
+  internal_error(r->g->c, LOC_NONE, "mathlib text: %s, at '%.30s'", what, r->word);
 }
 
 /* ---- tokens ---- */
@@ -200,7 +200,7 @@ static bool special(CParser *r, const char *name, size_t n, const CValue *arg, C
   }
   bool single = n > 3 && name[n - 1] == 'f' && !memcmp(name, "im_fmaf", n < 7 ? n : 7);
   bool fma = (n == 7 && single) || (n == 6 && !memcmp(name, "im_fma", 6));
-  if (!fma || !has_feature(r->g, "fma")) return false;
+  if (!fma || !llvm_has_feature(r->g, "fma")) return false;
   CType t = {single ? TB_f32 : TB_f64, false};
   LVal v[3];
   for (u32 i = 0; i < 3; i++) v[i] = ct_convert(r, arg[i], t);

@@ -35,7 +35,7 @@ typedef struct CFunction {
 } CFunction;
 
 typedef struct CParser {
-  Gen *g;
+  LlvmGen *g;
   const char *at, *end;
   const char *word; /* next token, ends at `at` */
   size_t n;

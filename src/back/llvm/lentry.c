@@ -9,7 +9,7 @@
 
 /* ---- statuses ---- */
 
-static Str require_text(Gen *g, const Stmt *s) {
+static Str require_text(LlvmGen *g, const Stmt *s) {
   StrBuf t = sb_new(&g->c->scratch);
   if (s->loc.index >= 0 || s->loc.node) {
     sb_puts(&t, "node");
@@ -22,7 +22,7 @@ static Str require_text(Gen *g, const Stmt *s) {
   return str_intern(g->c, t.at, t.n);
 }
 
-u32 status_of(Gen *g, const Stmt *s) {
+u32 llvm_status_of(LlvmGen *g, const Stmt *s) {
   if (ex_reads_state(g->p, s->a)) return STATUS_state;
   Str text = require_text(g, s);
   for (u32 i = 0; i < g->why->n; i++)
@@ -33,11 +33,11 @@ u32 status_of(Gen *g, const Stmt *s) {
 
 /* Lists the messages of all checks. Needs only the program: the code itself may come from the
  * cache. */
-void list_statuses(Gen *g) {
+void list_statuses(LlvmGen *g) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(g->p, g->p->body); (s = prog_next(&w));) {
     w.skip = s->kind == ST_kernel;
-    if (s->kind == ST_require) status_of(g, s);
+    if (s->kind == ST_require) llvm_status_of(g, s);
   }
 }
 
@@ -49,12 +49,12 @@ const char *status_text(Ctx *c, const StrList *why, u32 status) {
 
 /* ---- prologue and epilogue ---- */
 
-LVal lv_element(Gen *g, LType t, LVal array, u64 i) {
+LVal lv_element(LlvmGen *g, LType t, LVal array, u64 i) {
   LVal by = lv_int(g, 64, 1, (i64)i);
   return g->l->LLVMBuildInBoundsGEP2(g->unit->builder, t, array, &by, 1, "");
 }
 
-static LVal place_of(Gen *g, BufId b) {
+static LVal place_of(LlvmGen *g, BufId b) {
   BufId root = prog_root(g->p, b);
   const Buf *x = prog_buf(g->p, root);
   u32 pos = 0;
@@ -70,7 +70,7 @@ static LVal place_of(Gen *g, BufId b) {
   }
 }
 
-static void place_buffers(Gen *g) {
+static void place_buffers(LlvmGen *g) {
   for (BufId b = 1; b < g->p->buf.n; b++) {
     const Buf *x = prog_buf(g->p, b);
     if (x->space == BS_reg) continue;
@@ -79,7 +79,7 @@ static void place_buffers(Gen *g) {
 }
 
 /* Sizes are arguments; those computed during the run start as 0. */
-static void place_symbols(Gen *g) {
+static void place_symbols(LlvmGen *g) {
   for (Sym s = 0; s < dim_nsyms(g->p->dims); s++) {
     const SymInfo *info = dim_syminfo(g->p->dims, s);
     if (info->kind == SY_derived) continue;
@@ -95,7 +95,7 @@ static void place_symbols(Gen *g) {
 }
 
 /* Extents that depend on data. */
-static void store_shapes(Gen *g) {
+static void store_shapes(LlvmGen *g) {
   for (u32 i = 0; i < g->p->out.n; i++) {
     const Buf *b = prog_buf(g->p, g->p->out.at[i]);
     if (!is_open_shape(g->p, b)) continue;
@@ -112,7 +112,7 @@ bool is_open_shape(Prog *p, const Buf *b) {
   return false;
 }
 
-void gen_entry_body(Gen *g, LVal fn, LLVMBasicBlockRef first) {
+void gen_entry_body(LlvmGen *g, LVal fn, LLVMBasicBlockRef first) {
   LLVMBuilderRef b = g->unit->builder;
   g->fn = fn;
   place_symbols(g);
@@ -124,7 +124,7 @@ void gen_entry_body(Gen *g, LVal fn, LLVMBasicBlockRef first) {
   g->l->LLVMBuildBr(b, first);
 }
 
-LLVMBasicBlockRef gen_function_begin(Gen *g, LVal fn) {
+LLVMBasicBlockRef gen_function_begin(LlvmGen *g, LVal fn) {
   LLVMContextRef c = g->unit->context;
   g->fn = fn;
   g->head = g->l->LLVMAppendBasicBlockInContext(c, fn, "head");
@@ -137,19 +137,19 @@ LLVMBasicBlockRef gen_function_begin(Gen *g, LVal fn) {
 
 typedef enum EntryArg { EA_arena, EA_size, EA_seed, EA_in, EA_out, EA_shape, EA_COUNT } EntryArg;
 
-static LVal argument(Gen *g, EntryArg i) {
+static LVal argument(LlvmGen *g, EntryArg i) {
   return g->l->LLVMGetParam(g->fn, i);
 }
 
-static LType bytes(Gen *g) {
+static LType bytes(LlvmGen *g) {
   return lt_pointer(g, lt_int(g, 8));
 }
 
-static LVal load_arg(Gen *g, LType t, EntryArg array, u64 i) {
+static LVal load_arg(LlvmGen *g, LType t, EntryArg array, u64 i) {
   return lv_load(g, t, lv_element(g, t, argument(g, array), i), 0);
 }
 
-static void load_params(Gen *g) {
+static void load_params(LlvmGen *g) {
   EntryParams *to = &g->params;
   LType word = lt_int(g, 64), pointer = bytes(g);
   LVal weights =
@@ -166,7 +166,7 @@ static void load_params(Gen *g) {
       to->weight[b] = lv_load(g, pointer, lv_element(g, pointer, weights, b), 0);
 }
 
-void gen_entry(Gen *g) {
+void gen_entry(LlvmGen *g) {
   LType word = lt_int(g, 64), table = lt_pointer(g, bytes(g)), pointer = lt_pointer(g, word);
   LType param[EA_COUNT] = {bytes(g), pointer, word, table, table, lt_pointer(g, pointer)};
   LType type = g->l->LLVMFunctionType(lt_int(g, 32), param, EA_COUNT, 0);

@@ -8,19 +8,19 @@
 #include <math.h>
 #include <string.h>
 
-LVal gen_fma(Gen *g, LVal a, LVal b, LVal c) {
+LVal gen_fma(LlvmGen *g, LVal a, LVal b, LVal c) {
   return lv_intrinsic(g, "llvm.fma", g->l->LLVMTypeOf(a), (LVal[]){a, b, c}, 3);
 }
 
 /* ---- floats ---- */
 
 /* max or min: NaN if either is NaN; of equal values the first. */
-static LVal extreme(Gen *g, LLVMRealPredicate p, LVal a, LVal b) {
+static LVal extreme(LlvmGen *g, LLVMRealPredicate p, LVal a, LVal b) {
   LVal m = lv_select(g, lv_fcmp(g, p, b, a), b, a);
   return lv_select(g, lv_fcmp(g, LLVMRealUNO, b, b), b, m);
 }
 
-static LVal sign_of(Gen *g, LVal a, bool wide, u32 lanes) {
+static LVal sign_of(LlvmGen *g, LVal a, bool wide, u32 lanes) {
   LVal zero = lv_real(g, wide, lanes, 0);
   LVal r = lv_select(g, lv_fcmp(g, LLVMRealUNO, a, a), a, zero);
   r = lv_select(g, lv_fcmp(g, LLVMRealOLT, a, zero), lv_real(g, wide, lanes, -1), r);
@@ -41,7 +41,7 @@ static const char *instruction(Op op) {
   }
 }
 
-static LVal function(Gen *g, const Expr *x, LVal *arg) {
+static LVal function(LlvmGen *g, const Expr *x, LVal *arg) {
   MathMode part = scalar_math_mode(g->p->math, x->op, x->dt);
   if (part == MM_q || part == MM_u) {
     Str name = str_fmt(g->c, "%s%c", op_info[x->op].name, part == MM_q ? 'q' : 'u');
@@ -51,7 +51,7 @@ static LVal function(Gen *g, const Expr *x, LVal *arg) {
 }
 
 /* Computes in f32 or f64; the caller rounds to a narrower type. */
-static LVal float_op(Gen *g, const Expr *x, LVal *arg) {
+static LVal float_op(LlvmGen *g, const Expr *x, LVal *arg) {
   bool wide = x->dt == DT_f64;
   LVal a = arg[0], b = arg[1];
   switch (x->op) {
@@ -75,7 +75,7 @@ static LVal float_op(Gen *g, const Expr *x, LVal *arg) {
 
 /* ---- comparisons ---- */
 
-static LVal compare_floats(Gen *g, const Expr *x, LVal a, LVal b, bool wide) {
+static LVal compare_floats(LlvmGen *g, const Expr *x, LVal a, LVal b, bool wide) {
   static const LLVMRealPredicate how[OP_SCALARS] = {
       [OP_eq] = LLVMRealOEQ, [OP_ne] = LLVMRealUNE, [OP_lt] = LLVMRealOLT,
       [OP_le] = LLVMRealOLE, [OP_gt] = LLVMRealOGT, [OP_ge] = LLVMRealOGE};
@@ -85,7 +85,7 @@ static LVal compare_floats(Gen *g, const Expr *x, LVal a, LVal b, bool wide) {
   return lv_fcmp(g, LLVMRealOEQ, size, lv_real(g, wide, x->lanes, (double)INFINITY));
 }
 
-static LVal compare(Gen *g, const Expr *x, LVal a, LVal b) {
+static LVal compare(LlvmGen *g, const Expr *x, LVal a, LVal b) {
   static const LLVMIntPredicate how[2][OP_SCALARS] = {{[OP_eq] = LLVMIntEQ,
                                                        [OP_ne] = LLVMIntNE,
                                                        [OP_lt] = LLVMIntULT,
@@ -106,7 +106,7 @@ static LVal compare(Gen *g, const Expr *x, LVal a, LVal b) {
 
 /* ---- operations ---- */
 
-static LVal gen_op(Gen *g, const Expr *x) {
+static LVal gen_op(LlvmGen *g, const Expr *x) {
   LVal arg[3] = {NULL, NULL, NULL}, bits = gen_half_bits(g, x);
   if (bits) return bits;
   for (u32 i = 0; i < x->narg; i++) arg[i] = gen_expr(g, x->arg[i]);
@@ -116,13 +116,13 @@ static LVal gen_op(Gen *g, const Expr *x) {
   if (op_info[x->op].res == OR_pred) return compare(g, x, arg[0], arg[1]);
   if (!dtype_is_float(x->dt)) return gen_int_op(g, x, arg);
   LVal r = float_op(g, x, arg);
-  return dtype_is_narrow_float(x->dt) ? round_float(g, x->dt, r, x->lanes) : r;
+  return dtype_is_narrow_float(x->dt) ? llvm_round_float(g, x->dt, r, x->lanes) : r;
 }
 
 /* ---- vectors ---- */
 
 /* Shuffles lane by lane, for cases that shufflevector cannot express. */
-static LVal gather_lanes(Gen *g, const Expr *x, const LVal *arg, u32 n) {
+static LVal gather_lanes(LlvmGen *g, const Expr *x, const LVal *arg, u32 n) {
   LVal all = g->l->LLVMGetUndef(lt_value(g, x->dt, x->lanes));
   for (u32 i = 0; i < x->lanes; i++) {
     LVal from = arg[x->pick[i] / n];
@@ -132,14 +132,14 @@ static LVal gather_lanes(Gen *g, const Expr *x, const LVal *arg, u32 n) {
 }
 
 /* Concatenates vectors of n lanes. */
-static LVal join(Gen *g, LVal a, LVal b, u32 n) {
+static LVal join(LlvmGen *g, LVal a, LVal b, u32 n) {
   LVal mask[MAX_LANES];
   for (u32 i = 0; i < 2 * n; i++) mask[i] = lv_int(g, 32, 1, i);
   return g->l->LLVMBuildShuffleVector(g->unit->builder, a, b, g->l->LLVMConstVector(mask, 2 * n),
                                       "");
 }
 
-static LVal gen_shuffle(Gen *g, const Expr *x) {
+static LVal gen_shuffle(LlvmGen *g, const Expr *x) {
   LVal arg[MAX_LANES] = {NULL}, mask[MAX_LANES];
   u32 n = prog_expr(g->p, x->arg[0])->lanes;
   for (u32 i = 0; i < x->narg; i++) arg[i] = gen_expr(g, x->arg[i]);
@@ -156,7 +156,7 @@ static LVal gen_shuffle(Gen *g, const Expr *x) {
                                       g->l->LLVMConstVector(mask, x->lanes), "");
 }
 
-static LVal gen_reduction(Gen *g, const Expr *x) {
+static LVal gen_reduction(LlvmGen *g, const Expr *x) {
   Expr pair = *x;
   u32 n = prog_expr(g->p, x->arg[0])->lanes;
   LVal from = gen_expr(g, x->arg[0]), arg[2] = {n > 1 ? lv_lane(g, from, 0) : from, NULL};
@@ -165,27 +165,27 @@ static LVal gen_reduction(Gen *g, const Expr *x) {
   for (u32 i = 1; i < n; i++) {
     arg[1] = lv_lane(g, from, i);
     arg[0] = dtype_is_float(x->dt) ? float_op(g, &pair, arg) : gen_int_op(g, &pair, arg);
-    if (dtype_is_narrow_float(x->dt)) arg[0] = round_float(g, x->dt, arg[0], 1);
+    if (dtype_is_narrow_float(x->dt)) arg[0] = llvm_round_float(g, x->dt, arg[0], 1);
   }
   return arg[0];
 }
 
-static LVal gen_random(Gen *g, const Expr *x) {
+static LVal gen_random(LlvmGen *g, const Expr *x) {
   LVal arg[3] = {gen_expr(g, x->arg[0]), g->seed, gen_expr(g, x->arg[1])};
   return gen_call(g, (RuntimeCall){CK_random, 0, x->dt, x->dt, false}, arg, 3, 1);
 }
 
-static LVal gen_const(Gen *g, const Expr *x) {
+static LVal gen_const(LlvmGen *g, const Expr *x) {
   if (dtype_is_float(x->dt)) return lv_real(g, x->dt == DT_f64, x->lanes, x->imm.f);
   return lv_int(g, lt_bits(x->dt), x->lanes, x->imm.i);
 }
 
-LVal gen_expr(Gen *g, ExprId id) {
+LVal gen_expr(LlvmGen *g, ExprId id) {
   const Expr *x = prog_expr(g->p, id);
   switch (x->kind) {
   case EX_const: return gen_const(g, x);
   case EX_var:
-    if (!g->var[x->ref]) bug(g->c, LOC_NONE, "a variable has no value here");
+    if (!g->var[x->ref]) internal_error(g->c, LOC_NONE, "a variable has no value here");
     return g->placed[x->ref] ? lv_load(g, lt_value(g, x->dt, x->lanes), g->var[x->ref], 0)
                              : g->var[x->ref];
   case EX_load: return gen_load(g, x);

@@ -4,7 +4,7 @@
 
 /* Type and lanes of an integer operation. */
 typedef struct IntKind {
-  Gen *g;
+  LlvmGen *g;
   DType dt;
   u32 bits, lanes;
   bool is_signed;
@@ -130,7 +130,7 @@ static LVal psign(const IntKind *k, LVal *arg) {
 
 /* ---- all ---- */
 
-LVal gen_int_op(Gen *g, const Expr *x, LVal *arg) {
+LVal gen_int_op(LlvmGen *g, const Expr *x, LVal *arg) {
   IntKind k = {g, x->dt, lt_bits(x->dt), x->lanes, dtype_is_signed(x->dt)};
   LVal a = arg[0], b = arg[1], r;
   LLVMIntPredicate more = k.is_signed ? LLVMIntSGT : LLVMIntUGT;

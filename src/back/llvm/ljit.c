@@ -14,11 +14,11 @@ struct JitCode {
 };
 
 typedef struct JitCtx {
-  Gen g;
+  LlvmGen g;
   Jit *to;
 } JitCtx;
 
-static void check(Gen *g, LLVMErrorRef e) {
+static void check(LlvmGen *g, LLVMErrorRef e) {
   if (!e) return;
   char *text = g->l->LLVMGetErrorMessage(e);
   const char *copy = str_text(g->c, str_of(g->c, text));
@@ -53,10 +53,10 @@ static u32 count_kernels(Prog *p) {
   return n;
 }
 
-void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, StrList *why) {
+void gen_begin(LlvmGen *g, const Prog *p, const LlvmOptions *o, StrList *why) {
   Ctx *c = p->c;
   u32 vars;
-  *g = (Gen){.c = c, .p = prog_extend(p), .o = o, .why = why, .numbers = map_new(&c->keep)};
+  *g = (LlvmGen){.c = c, .p = prog_extend(p), .o = o, .why = why, .numbers = map_new(&c->keep)};
   mem_need_plan(g->p);
   prog_check_kernels(g->p);
   for (u32 i = 0; i < p->out.n; i++) { /* the caller allocates outputs of maximum size */
@@ -82,7 +82,7 @@ void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, StrList *why) {
                             .weight = NEWS(&c->keep, LVal, p->buf.n)};
 }
 
-static void link_objects(Gen *g, Jit *to) {
+static void link_objects(LlvmGen *g, Jit *to) {
   const Llvm *l = g->l;
   LLVMOrcDefinitionGeneratorRef process;
   LLVMOrcLLJITRef jit;
@@ -115,7 +115,7 @@ static void link_objects(Gen *g, Jit *to) {
 
 static void make(Ctx *c, void *arg) {
   JitCtx *m = arg;
-  Gen *g = &m->g;
+  LlvmGen *g = &m->g;
   (void)c;
   machine_find(g, NULL);
   list_statuses(g);

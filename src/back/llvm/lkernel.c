@@ -10,20 +10,20 @@
 
 /* ---- attributes ---- */
 
-void lv_attribute(Gen *g, LVal fn, u32 index, const char *name, u64 value) {
+void lv_attribute(LlvmGen *g, LVal fn, u32 index, const char *name, u64 value) {
   unsigned kind = g->l->LLVMGetEnumAttributeKindForName(name, strlen(name));
   if (!kind) return;
   g->l->LLVMAddAttributeAtIndex(fn, index,
                                 g->l->LLVMCreateEnumAttribute(g->unit->context, kind, value));
 }
 
-static void set_string_attribute(Gen *g, LVal fn, const char *name, const char *value) {
+static void set_string_attribute(LlvmGen *g, LVal fn, const char *name, const char *value) {
   LLVMAttributeRef a = g->l->LLVMCreateStringAttribute(
       g->unit->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
   g->l->LLVMAddAttributeAtIndex(fn, ~0u, a);
 }
 
-LVal lv_function(Gen *g, const char *name, LType type) {
+LVal lv_function(LlvmGen *g, const char *name, LType type) {
   LVal fn = g->l->LLVMAddFunction(g->unit->module, name, type);
   const char *width = str_text(g->c, str_fmt(g->c, "%u", g->o->target->lanes * 32));
   lv_attribute(g, fn, ~0u, "nounwind", 0);
@@ -35,7 +35,7 @@ LVal lv_function(Gen *g, const char *name, LType type) {
 }
 
 /* Guaranteed size in bytes for any values of symbols; 0: unknown. */
-static u64 min_bytes(Gen *g, BufId b) {
+static u64 min_bytes(LlvmGen *g, BufId b) {
   const Buf *x = prog_buf(g->p, b);
   u64 n;
   for (u32 i = 0; i < x->rank; i++)
@@ -43,7 +43,7 @@ static u64 min_bytes(Gen *g, BufId b) {
   return shape_count(x->dim, x->rank, &n) ? n * dtype_bytes(x->dt) : 0;
 }
 
-static void add_param_attributes(Gen *g, LVal fn, const KernelParams *u, u32 i, bool shared) {
+static void add_param_attributes(LlvmGen *g, LVal fn, const KernelParams *u, u32 i, bool shared) {
   BufId b = u->buf.at[i], root = prog_root(g->p, b);
   BufSpace space = prog_buf(g->p, root)->space;
   if (!shared) lv_attribute(g, fn, i + 1, "noalias", 0);
@@ -55,7 +55,7 @@ static void add_param_attributes(Gen *g, LVal fn, const KernelParams *u, u32 i, 
 }
 
 /* The attributes that the kernel key does not include. */
-static void put_attributes(Gen *g, StrBuf *t, const KernelParams *u) {
+static void put_attributes(LlvmGen *g, StrBuf *t, const KernelParams *u) {
   for (u32 i = 0; i < u->buf.n; i++) {
     BufSpace space = prog_buf(g->p, prog_root(g->p, u->buf.at[i]))->space;
     sb_puts(t, space == BS_in || space == BS_out ? "o" : "i");
@@ -67,11 +67,11 @@ static void put_attributes(Gen *g, StrBuf *t, const KernelParams *u) {
 /* ---- functions ---- */
 
 /* Does the current kernel assign the variable? */
-static bool sets_var(const Gen *g, VarId v) {
+static bool sets_var(const LlvmGen *g, VarId v) {
   return g->marks.sets[v] == g->marks.n;
 }
 
-static LType type_of(Gen *g, const KernelParams *u) {
+static LType type_of(LlvmGen *g, const KernelParams *u) {
   u32 n = 0;
   LType *t = NEWS(&g->c->scratch, LType, u->buf.n + u->var.n + 1);
   for (u32 i = 0; i < u->buf.n; i++)
@@ -84,7 +84,7 @@ static LType type_of(Gen *g, const KernelParams *u) {
   return g->l->LLVMFunctionType(g->l->LLVMVoidTypeInContext(g->unit->context), t, n, 0);
 }
 
-static LlvmUnit *least_busy(Gen *g) {
+static LlvmUnit *least_busy(LlvmGen *g) {
   LlvmUnit *u = g->units;
   for (u32 i = 1; i < g->nunits; i++)
     if (g->units[i].work < u->work) u = &g->units[i];
@@ -100,7 +100,7 @@ typedef struct CallerState {
   bool *moving, *placed;
 } CallerState;
 
-static CallerState enter(Gen *g, const KernelParams *u, const char *name) {
+static CallerState enter(LlvmGen *g, const KernelParams *u, const char *name) {
   Arena *a = &g->c->scratch;
   CallerState o = {g->unit, g->fn, g->seed, g->head, NULL, g->base, g->reg, NULL, g->moving, NULL};
   o.at = g->l->LLVMGetInsertBlock(g->unit->builder);
@@ -131,7 +131,7 @@ static CallerState enter(Gen *g, const KernelParams *u, const char *name) {
   return o;
 }
 
-static void leave(Gen *g, const KernelParams *u, const CallerState *o) {
+static void leave(LlvmGen *g, const KernelParams *u, const CallerState *o) {
   for (u32 i = 0; i < u->var.n; i++) {
     g->var[u->var.at[i]] = o->var[i];
     g->placed[u->var.at[i]] = o->placed[i];
@@ -146,7 +146,7 @@ static void leave(Gen *g, const KernelParams *u, const CallerState *o) {
   g->moving = o->moving;
 }
 
-static void write_function(Gen *g, StmtId body, const KernelParams *u, const char *name) {
+static void write_function(LlvmGen *g, StmtId body, const KernelParams *u, const char *name) {
   CallerState o = enter(g, u, name);
   LLVMBuilderRef b = g->unit->builder;
   LLVMContextRef c = g->unit->context;
@@ -162,7 +162,7 @@ static void write_function(Gen *g, StmtId body, const KernelParams *u, const cha
   leave(g, u, &o);
 }
 
-static u32 number_of(Gen *g, StmtId body, const KernelParams *u) {
+static u32 number_of(LlvmGen *g, StmtId body, const KernelParams *u) {
   StrBuf key = kernel_key(g, body, u);
   put_attributes(g, &key, u);
   u32 *slot = map_put_bytes(&g->numbers, key.at, key.n);
@@ -187,7 +187,7 @@ static bool is_short(Prog *p, StmtId body) {
   return true;
 }
 
-void gen_kernel_call(Gen *g, StmtId id) {
+void gen_kernel_call(LlvmGen *g, StmtId id) {
   StmtId body = prog_stmt(g->p, id)->body;
   Arena *a = &g->c->scratch;
   if (!body) return;

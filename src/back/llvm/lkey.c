@@ -6,7 +6,7 @@
 #include "ir/prog/prog_mem.h"
 
 typedef struct KernelKey {
-  Gen *g;
+  LlvmGen *g;
   StrBuf t;
   Map buf, var; /* id -> 1 + number */
   bool whole;   /* key of the program: ids are kept */
@@ -58,7 +58,7 @@ static void put_list(KernelKey *k, StmtId first) {
     put(k, s->nidx);
     for (u32 i = 0; i < s->nidx; i++) put_expr(k, s->idx[i]);
     if (k->whole) put(k, s->into);
-    if (k->whole && s->kind == ST_require) put(k, status_of(k->g, s));
+    if (k->whole && s->kind == ST_require) put(k, llvm_status_of(k->g, s));
     put_list(k, s->body);
     put_list(k, s->other);
   }
@@ -85,7 +85,7 @@ static void put_buf(KernelKey *k, BufId b) {
   for (u32 i = 0; i < x->rank; i++) put_dim(k, x->dim[i]);
 }
 
-StrBuf kernel_key(Gen *g, StmtId first, const KernelParams *u) {
+StrBuf kernel_key(LlvmGen *g, StmtId first, const KernelParams *u) {
   Arena *a = &g->c->scratch;
   KernelKey k = {.g = g, .t = sb_new(a), .buf = map_new(a), .var = map_new(a)};
   const Stmt *s;
@@ -99,7 +99,7 @@ StrBuf kernel_key(Gen *g, StmtId first, const KernelParams *u) {
 
 /* Everything that the code depends on. Constants are passed at run time. The texts of requires are
  * left out, but which of them are equal is included, since it determines the statuses. */
-StrBuf program_key(Gen *g) {
+StrBuf program_key(LlvmGen *g) {
   Arena *a = &g->c->scratch;
   Prog *p = g->p;
   KernelKey k = {.g = g, .t = sb_new(a), .buf = map_new(a), .var = map_new(a), .whole = true};

@@ -11,7 +11,7 @@
 
 typedef LLVMValueRef LVal;
 typedef LLVMTypeRef LType;
-typedef struct Gen Gen;
+typedef struct LlvmGen LlvmGen;
 
 /* The loaded library. */
 struct Llvm {
@@ -40,7 +40,7 @@ typedef struct EntryParams {
   LVal arena, *in, *out, *shape, *size, *weight;
 } EntryParams;
 
-struct Gen {
+struct LlvmGen {
   Ctx *c;
   ParamMarks marks; /* of kernels */
   Prog *p;
@@ -75,55 +75,55 @@ struct Gen {
 const Llvm *llvm_load(Ctx *c); /* fails with ERR_unsupported without LLVM */
 
 /* lvalue.c: types and instructions */
-LType lt_int(Gen *g, u32 bits);
-LType lt_real(Gen *g, bool wide);
-LType lt_lanes(Gen *g, LType t, u32 lanes);
-LType lt_value(Gen *g, DType dt, u32 lanes);
-LType lt_memory(Gen *g, DType dt, u32 lanes); /* element in memory */
-LType lt_pointer(Gen *g, LType of);
+LType lt_int(LlvmGen *g, u32 bits);
+LType lt_real(LlvmGen *g, bool wide);
+LType lt_lanes(LlvmGen *g, LType t, u32 lanes);
+LType lt_value(LlvmGen *g, DType dt, u32 lanes);
+LType lt_memory(LlvmGen *g, DType dt, u32 lanes); /* element in memory */
+LType lt_pointer(LlvmGen *g, LType of);
 u32 lt_bits(DType dt); /* width of an integer value */
-LVal lv_int(Gen *g, u32 bits, u32 lanes, i64 x);
-LVal lv_real(Gen *g, bool wide, u32 lanes, double x);
-LVal lv_splat(Gen *g, LVal x, u32 lanes);
-LVal lv_bin(Gen *g, LLVMOpcode op, LVal a, LVal b);
-LVal lv_cast(Gen *g, LLVMOpcode op, LVal a, LType to);
-LVal lv_icmp(Gen *g, LLVMIntPredicate p, LVal a, LVal b);
-LVal lv_fcmp(Gen *g, LLVMRealPredicate p, LVal a, LVal b);
-LVal lv_select(Gen *g, LVal c, LVal a, LVal b);
-LVal lv_lane(Gen *g, LVal x, u32 i);
-LVal lv_put_lane(Gen *g, LVal x, LVal one, u32 i);
-LVal lv_load(Gen *g, LType t, LVal at, u32 align);
-void lv_store(Gen *g, LVal x, LVal at, u32 align);
-LVal lv_alloca(Gen *g, LType t); /* in the first block of the function */
+LVal lv_int(LlvmGen *g, u32 bits, u32 lanes, i64 x);
+LVal lv_real(LlvmGen *g, bool wide, u32 lanes, double x);
+LVal lv_splat(LlvmGen *g, LVal x, u32 lanes);
+LVal lv_bin(LlvmGen *g, LLVMOpcode op, LVal a, LVal b);
+LVal lv_cast(LlvmGen *g, LLVMOpcode op, LVal a, LType to);
+LVal lv_icmp(LlvmGen *g, LLVMIntPredicate p, LVal a, LVal b);
+LVal lv_fcmp(LlvmGen *g, LLVMRealPredicate p, LVal a, LVal b);
+LVal lv_select(LlvmGen *g, LVal c, LVal a, LVal b);
+LVal lv_lane(LlvmGen *g, LVal x, u32 i);
+LVal lv_put_lane(LlvmGen *g, LVal x, LVal one, u32 i);
+LVal lv_load(LlvmGen *g, LType t, LVal at, u32 align);
+void lv_store(LlvmGen *g, LVal x, LVal at, u32 align);
+LVal lv_alloca(LlvmGen *g, LType t); /* in the first block of the function */
 /* Calls an LLVM intrinsic; type: type parameter, or NULL if the name includes it. */
-LVal lv_intrinsic(Gen *g, const char *name, LType type, const LVal *arg, u32 n);
-bool has_feature(const Gen *g, const char *name);
-_Noreturn void lv_refuse(Gen *g, const char *what);
+LVal lv_intrinsic(LlvmGen *g, const char *name, LType type, const LVal *arg, u32 n);
+bool llvm_has_feature(const LlvmGen *g, const char *name);
+_Noreturn void lv_refuse(LlvmGen *g, const char *what);
 
 /* lmem.c: addresses, loads, stores, narrow floats */
-LVal gen_index(Gen *g, ExprId x); /* index arithmetic, never wraps */
-LVal gen_dim(Gen *g, Dim d);
-LVal gen_buf(Gen *g, BufId b); /* address of the buffer */
-LVal gen_load(Gen *g, const Expr *x);
-LVal gen_half_bits(Gen *g,
+LVal gen_index(LlvmGen *g, ExprId x); /* index arithmetic, never wraps */
+LVal gen_dim(LlvmGen *g, Dim d);
+LVal gen_buf(LlvmGen *g, BufId b); /* address of the buffer */
+LVal gen_load(LlvmGen *g, const Expr *x);
+LVal gen_half_bits(LlvmGen *g,
                    const Expr *x); /* bits of f16 elements in memory; NULL: x is not such a load */
-LVal gen_quad(Gen *g, const Expr *x);
-void gen_store(Gen *g, const Stmt *s);
-LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes);
-LVal bits_of_float(Gen *g, DType dt, LVal x, u32 lanes);
-LVal round_float(Gen *g, DType dt, LVal x, u32 lanes); /* f32 to a narrower type */
+LVal gen_quad(LlvmGen *g, const Expr *x);
+void gen_store(LlvmGen *g, const Stmt *s);
+LVal float_of_bits(LlvmGen *g, DType dt, LVal bits, u32 lanes);
+LVal bits_of_float(LlvmGen *g, DType dt, LVal x, u32 lanes);
+LVal llvm_round_float(LlvmGen *g, DType dt, LVal x, u32 lanes); /* f32 to a narrower type */
 
 /* lexpr.c, linteger.c, lcast.c, lquick.c */
-LVal gen_expr(Gen *g, ExprId x);
-LVal gen_int_op(Gen *g, const Expr *x, LVal *arg);
-LVal gen_cast(Gen *g, const Expr *x, LVal a);
-LVal gen_bitcast(Gen *g, const Expr *x, LVal a);
-LVal wrap_int(Gen *g, DType dt, LVal x, u32 lanes); /* wraps to a type of less than a byte */
-LVal gen_quick(Gen *g, const char *name, u32 lanes, const LVal *arg);
-LVal gen_fma(Gen *g, LVal a, LVal b, LVal c);
+LVal gen_expr(LlvmGen *g, ExprId x);
+LVal gen_int_op(LlvmGen *g, const Expr *x, LVal *arg);
+LVal gen_cast(LlvmGen *g, const Expr *x, LVal a);
+LVal gen_bitcast(LlvmGen *g, const Expr *x, LVal a);
+LVal wrap_int(LlvmGen *g, DType dt, LVal x, u32 lanes); /* wraps to a type of less than a byte */
+LVal gen_quick(LlvmGen *g, const char *name, u32 lanes, const LVal *arg);
+LVal gen_fma(LlvmGen *g, LVal a, LVal b, LVal c);
 
 /* lmath.c: a function of mathlib*.h */
-LVal gen_math(Gen *g, Op op, MathMode part, const LVal *arg, u32 n, u32 lanes);
+LVal gen_math(LlvmGen *g, Op op, MathMode part, const LVal *arg, u32 n, u32 lanes);
 
 /* lcall.c: operations done by functions of ingot, lane by lane */
 typedef enum CallKind { CK_op, CK_cast, CK_decode, CK_encode, CK_random } CallKind;
@@ -133,46 +133,46 @@ typedef struct RuntimeCall {
   DType from, to;
   bool flag; /* of a cast: saturates */
 } RuntimeCall;
-LVal gen_call(Gen *g, RuntimeCall f, const LVal *arg, u32 n, u32 lanes);
+LVal gen_call(LlvmGen *g, RuntimeCall f, const LVal *arg, u32 n, u32 lanes);
 u64 llvm_runtime_call(u64 code, u64 a, u64 b, u64 c);
 #define RUNTIME_CALL_NAME "ingot_called"
 
 /* lstmt.c */
-void gen_body(Gen *g, StmtId first);
+void gen_body(LlvmGen *g, StmtId first);
 
 /* lkernel.c */
-void gen_kernel_call(Gen *g, StmtId id);
-void lv_attribute(Gen *g, LVal fn, u32 index, const char *name, u64 value);
-LVal lv_function(Gen *g, const char *name, LType type);
+void gen_kernel_call(LlvmGen *g, StmtId id);
+void lv_attribute(LlvmGen *g, LVal fn, u32 index, const char *name, u64 value);
+LVal lv_function(LlvmGen *g, const char *name, LType type);
 
 /* lentry.c */
-void gen_entry(Gen *g);
-LLVMBasicBlockRef gen_function_begin(Gen *g, LVal fn); /* begins a function */
+void gen_entry(LlvmGen *g);
+LLVMBasicBlockRef gen_function_begin(LlvmGen *g, LVal fn); /* begins a function */
 /* The body of a function that runs the program; g->params must be set. */
-void gen_entry_body(Gen *g, LVal fn, LLVMBasicBlockRef first);
-LVal lv_element(Gen *g, LType t, LVal array, u64 i); /* address of an element */
-bool is_open_shape(Prog *p, const Buf *b);           /* does the shape depend on data? */
+void gen_entry_body(LlvmGen *g, LVal fn, LLVMBasicBlockRef first);
+LVal lv_element(LlvmGen *g, LType t, LVal array, u64 i); /* address of an element */
+bool is_open_shape(Prog *p, const Buf *b);               /* does the shape depend on data? */
 
 /* ljit.c */
-void gen_begin(Gen *g, const Prog *p, const LlvmOptions *o, StrList *why);
-u32 status_of(Gen *g, const Stmt *require);
-void list_statuses(Gen *g); /* of the entry, in order */
+void gen_begin(LlvmGen *g, const Prog *p, const LlvmOptions *o, StrList *why);
+u32 llvm_status_of(LlvmGen *g, const Stmt *require);
+void list_statuses(LlvmGen *g); /* of the entry, in order */
 #define ENTRY_NAME "ingot_entry"
 
 /* lcompile.c */
-void machine_find(Gen *g, const char *triple); /* sets up the LLVM target and g->has */
+void machine_find(LlvmGen *g, const char *triple); /* sets up the LLVM target and g->has */
 u32 units_wanted(u32 kernels);
-void units_begin(Gen *g, u32 n);
-void units_check(Gen *g);   /* runs the LLVM verifier */
-void units_compile(Gen *g); /* one object per unit, in parallel */
-void units_end(Gen *g);
+void units_begin(LlvmGen *g, u32 n);
+void units_check(LlvmGen *g);   /* runs the LLVM verifier */
+void units_compile(LlvmGen *g); /* one object per unit, in parallel */
+void units_end(LlvmGen *g);
 
 /* lkey.c: keys; equal keys mean that one function can serve both kernels */
-StrBuf kernel_key(Gen *g, StmtId first, const KernelParams *u);
-StrBuf program_key(Gen *g);
+StrBuf kernel_key(LlvmGen *g, StmtId first, const KernelParams *u);
+StrBuf program_key(LlvmGen *g);
 
 /* lcache.c: cached objects of a program */
-bool cache_read(Gen *g);
-void cache_write(Gen *g);
+bool cache_read(LlvmGen *g);
+void cache_write(LlvmGen *g);
 
 #endif

@@ -129,7 +129,7 @@ static void skip_body(CParser *r) {
 
 static void table(CParser *r, CType t, CName name) {
   VEC(LVal) item = {0};
-  Gen *g = r->g;
+  LlvmGen *g = r->g;
   while (!ct_accept(r, "{")) ct_next(r);
   LType of = ct_llvm_type(r, t);
   while (!ct_accept(r, "}")) {
@@ -149,7 +149,7 @@ static void table(CParser *r, CType t, CName name) {
 }
 
 static void read_function(CParser *r, const CFunction *f, u32 first_name) {
-  Gen *g = r->g;
+  LlvmGen *g = r->g;
   LType t[8];
   for (u32 i = 0; i < f->n; i++) t[i] = ct_llvm_type(r, f->param[i]);
   g->fn = lv_function(g, str_text(g->c, f->name),
@@ -213,7 +213,7 @@ typedef struct SavedFunction {
   LLVMBasicBlockRef head, at;
 } SavedFunction;
 
-static void define(Gen *g, const char *part) {
+static void define(LlvmGen *g, const char *part) {
   Arena *a = &g->c->keep;
   StrBuf t = sb_new(a);
   SavedFunction o = {g->fn, g->head, g->l->LLVMGetInsertBlock(g->unit->builder)};
@@ -226,14 +226,14 @@ static void define(Gen *g, const char *part) {
   g->l->LLVMPositionBuilderAtEnd(g->unit->builder, o.at);
 }
 
-static const char *part_of(Gen *g, Op op, MathMode part) {
+static const char *part_of(LlvmGen *g, Op op, MathMode part) {
   const char *name = op == OP_round ? "rint" : op_info[op].name;
   static const char *const ends[MM_COUNT] = {
       [MM_f] = "f", [MM_d] = "", [MM_q] = "q", [MM_u] = "u", [MM_s] = "s"};
   return str_text(g->c, str_fmt(g->c, "%s%s", name, ends[part]));
 }
 
-LVal gen_math(Gen *g, Op op, MathMode part, const LVal *arg, u32 n, u32 lanes) {
+LVal gen_math(LlvmGen *g, Op op, MathMode part, const LVal *arg, u32 n, u32 lanes) {
   bool wide = part == MM_d;
   const char *name = part_of(g, op, part);
   const char *full = str_text(g->c, str_fmt(g->c, "im_%s", name));

@@ -6,7 +6,7 @@
 
 /* ---- index arithmetic ---- */
 
-static LVal index_bin(Gen *g, Op op, LVal a, LVal b) {
+static LVal index_bin(LlvmGen *g, Op op, LVal a, LVal b) {
   LLVMBuilderRef at = g->unit->builder;
   switch (op) {
   case OP_add: return g->l->LLVMBuildNSWAdd(at, a, b, "");
@@ -17,7 +17,7 @@ static LVal index_bin(Gen *g, Op op, LVal a, LVal b) {
   }
 }
 
-LVal gen_index(Gen *g, ExprId id) {
+LVal gen_index(LlvmGen *g, ExprId id) {
   const Expr *x = prog_expr(g->p, id);
   bool plain =
       x->op == OP_add || x->op == OP_sub || x->op == OP_mul || x->op == OP_max || x->op == OP_min;
@@ -26,18 +26,18 @@ LVal gen_index(Gen *g, ExprId id) {
   return index_bin(g, x->op, a, b);
 }
 
-LVal gen_dim(Gen *g, Dim d) {
+LVal gen_dim(LlvmGen *g, Dim d) {
   return dim_is_const(d) ? lv_int(g, 64, 1, d) : gen_index(g, ex_dim(g->p, d));
 }
 
-static LVal sum(Gen *g, Op op, LVal a, LVal b) {
+static LVal sum(LlvmGen *g, Op op, LVal a, LVal b) {
   if (!b) return a;
   if (!a && op == OP_add) return b;
   return index_bin(g, op, a ? a : lv_int(g, 64, 1, 0), b);
 }
 
 /* The index without its constant term, which is added to *k; NULL: nothing else. */
-static LVal split(Gen *g, ExprId id, i64 *k) {
+static LVal split(LlvmGen *g, ExprId id, i64 *k) {
   const Expr *x = prog_expr(g->p, id);
   i64 number, ka = 0, kb = 0;
   if (ex_is_int(g->p, id, &number)) {
@@ -58,12 +58,12 @@ static LVal split(Gen *g, ExprId id, i64 *k) {
 
 /* ---- addresses ---- */
 
-static LVal step(Gen *g, LType t, LVal at, LVal by) {
+static LVal step(LlvmGen *g, LType t, LVal at, LVal by) {
   return by ? g->l->LLVMBuildInBoundsGEP2(g->unit->builder, t, at, &by, 1, "") : at;
 }
 
 /* Row-major by Horner's rule. t: element type. */
-static LVal element(Gen *g, BufId b, LVal base, LType t, const ExprId *idx, u32 n) {
+static LVal element(LlvmGen *g, BufId b, LVal base, LType t, const ExprId *idx, u32 n) {
   const Buf *x = prog_buf(g->p, b);
   LVal at = NULL;
   i64 k = 0;
@@ -84,7 +84,7 @@ static LVal element(Gen *g, BufId b, LVal base, LType t, const ExprId *idx, u32 
 }
 
 /* Register buffers as arrays, if not all loops over them are unrolled; initially zero. */
-static LVal gen_registers(Gen *g, BufId b) {
+static LVal gen_registers(LlvmGen *g, BufId b) {
   const Buf *x = prog_buf(g->p, b);
   LLVMBuilderRef builder = g->unit->builder;
   i64 n = 1;
@@ -100,21 +100,21 @@ static LVal gen_registers(Gen *g, BufId b) {
   return g->reg[b];
 }
 
-LVal gen_buf(Gen *g, BufId b) {
+LVal gen_buf(LlvmGen *g, BufId b) {
   LVal at = g->base[b];
-  if (!at) bug(g->c, LOC_NONE, "a buffer has no address here");
+  if (!at) internal_error(g->c, LOC_NONE, "a buffer has no address here");
   return g->moving[b] ? lv_load(g, lt_pointer(g, lt_memory(g, prog_buf(g->p, b)->dt, 1)), at, 0)
                       : at;
 }
 
-static LVal address(Gen *g, BufId b, const ExprId *idx, u32 n) {
+static LVal address(LlvmGen *g, BufId b, const ExprId *idx, u32 n) {
   return element(g, b, gen_buf(g, b), lt_memory(g, prog_buf(g->p, b)->dt, 1), idx, n);
 }
 
 /* ---- loads and stores ---- */
 
 /* Loads the bits as stored. */
-static LVal load_raw(Gen *g, const Expr *x) {
+static LVal load_raw(LlvmGen *g, const Expr *x) {
   const Buf *b = prog_buf(g->p, x->ref);
   LType t = lt_memory(g, b->dt, x->lanes);
   LVal at = address(g, x->ref, x->arg, x->narg);
@@ -122,12 +122,12 @@ static LVal load_raw(Gen *g, const Expr *x) {
   return lv_load(g, t, at, dtype_bytes(b->dt));
 }
 
-LVal gen_half_bits(Gen *g, const Expr *x) {
+LVal gen_half_bits(LlvmGen *g, const Expr *x) {
   const Expr *half = ex_half_load(g->p, x);
   return half ? load_raw(g, half) : NULL;
 }
 
-LVal gen_load(Gen *g, const Expr *x) {
+LVal gen_load(LlvmGen *g, const Expr *x) {
   const Buf *b = prog_buf(g->p, x->ref);
   if (b->space == BS_reg) {
     LType t = lt_value(g, b->dt, b->lanes);
@@ -138,14 +138,14 @@ LVal gen_load(Gen *g, const Expr *x) {
   return dtype_is_narrow_float(b->dt) ? float_of_bits(g, b->dt, raw, x->lanes) : raw;
 }
 
-LVal gen_quad(Gen *g, const Expr *x) {
+LVal gen_quad(LlvmGen *g, const Expr *x) {
   const Expr *from = prog_expr(g->p, x->arg[0]);
   LVal at = address(g, from->ref, from->arg, from->narg);
   LType t = lt_int(g, 32);
   return lv_load(g, t, lv_cast(g, LLVMBitCast, at, lt_pointer(g, t)), 4 / from->lanes);
 }
 
-void gen_store(Gen *g, const Stmt *s) {
+void gen_store(LlvmGen *g, const Stmt *s) {
   const Buf *b = prog_buf(g->p, s->buf);
   u32 lanes = prog_expr(g->p, s->a)->lanes;
   ExprId bits = ex_half_stored(g->p, s);
@@ -165,11 +165,11 @@ void gen_store(Gen *g, const Stmt *s) {
 
 /* ---- narrow floats ---- */
 
-static LType half_type(Gen *g, u32 lanes) {
+static LType half_type(LlvmGen *g, u32 lanes) {
   return lt_lanes(g, g->l->LLVMHalfTypeInContext(g->unit->context), lanes);
 }
 
-LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes) {
+LVal float_of_bits(LlvmGen *g, DType dt, LVal bits, u32 lanes) {
   LType real = lt_value(g, dt, lanes);
   if (dtype_is_full_float(dt)) return lv_cast(g, LLVMBitCast, bits, real);
   if (dt == DT_f16 && caps_has(&g->has, CAP_f16, lanes))
@@ -177,7 +177,7 @@ LVal float_of_bits(Gen *g, DType dt, LVal bits, u32 lanes) {
   return gen_call(g, (RuntimeCall){CK_decode, 0, dt, dt, false}, &bits, 1, lanes);
 }
 
-LVal bits_of_float(Gen *g, DType dt, LVal x, u32 lanes) {
+LVal bits_of_float(LlvmGen *g, DType dt, LVal x, u32 lanes) {
   LType raw = lt_lanes(g, lt_int(g, 8 * dtype_bytes(dt)), lanes);
   if (dtype_is_full_float(dt)) return lv_cast(g, LLVMBitCast, x, raw);
   if (dt == DT_f16 && caps_has(&g->has, CAP_f16, lanes))
@@ -185,7 +185,7 @@ LVal bits_of_float(Gen *g, DType dt, LVal x, u32 lanes) {
   return gen_call(g, (RuntimeCall){CK_encode, 0, dt, dt, false}, &x, 1, lanes);
 }
 
-LVal round_float(Gen *g, DType dt, LVal x, u32 lanes) {
+LVal llvm_round_float(LlvmGen *g, DType dt, LVal x, u32 lanes) {
   if (dtype_is_half(dt)) return float_of_bits(g, dt, bits_of_float(g, dt, x, lanes), lanes);
   RuntimeCall f = {CK_cast, OP_cast, DT_f32, dt, dt != DT_f8e5m2};
   return gen_call(g, f, &x, 1, lanes);

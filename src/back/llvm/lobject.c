@@ -12,23 +12,23 @@
 #include <string.h>
 
 typedef struct ObjectCtx {
-  Gen g;
+  LlvmGen g;
   StrBuf *to;
   const bool *sized; /* by symbol: is it an argument? */
   bool ir;           /* LLVM IR as text, not an object */
 } ObjectCtx;
 
-static const char *own_name(Gen *g, const char *what) {
+static const char *own_name(LlvmGen *g, const char *what) {
   return str_text(g->c, str_fmt(g->c, "%s_%s", g->o->name, what));
 }
 
-static LType bytes(Gen *g) {
+static LType bytes(LlvmGen *g) {
   return lt_pointer(g, lt_int(g, 8));
 }
 
 /* ---- constants ---- */
 
-static LVal constant(Gen *g, const void *at, u64 n, u32 align) {
+static LVal constant(LlvmGen *g, const void *at, u64 n, u32 align) {
   LVal data = g->l->LLVMConstStringInContext(g->unit->context, at, (unsigned)n, 1);
   LVal x = g->l->LLVMAddGlobal(g->unit->module, g->l->LLVMTypeOf(data), "");
   g->l->LLVMSetInitializer(x, data);
@@ -38,7 +38,7 @@ static LVal constant(Gen *g, const void *at, u64 n, u32 align) {
   return lv_cast(g, LLVMBitCast, x, bytes(g));
 }
 
-static void place_weights(Gen *g) {
+static void place_weights(LlvmGen *g) {
   for (BufId b = 1; b < g->p->buf.n; b++) {
     const Buf *x = prog_buf(g->p, b);
     if (x->space != BS_const || x->alias) continue;
@@ -65,7 +65,7 @@ static bool *size_args(Ctx *c, const Prog *p) {
 }
 
 /* Returns the status unless `good`. */
-static void need(Gen *g, LVal good, u32 status) {
+static void need(LlvmGen *g, LVal good, u32 status) {
   LLVMBuilderRef b = g->unit->builder;
   LLVMContextRef c = g->unit->context;
   LLVMBasicBlockRef go = g->l->LLVMAppendBasicBlockInContext(c, g->fn, "good");
@@ -76,7 +76,7 @@ static void need(Gen *g, LVal good, u32 status) {
   g->l->LLVMPositionBuilderAtEnd(b, go);
 }
 
-static void check_arena(Gen *g) {
+static void check_arena(LlvmGen *g) {
   if (!g->p->arena_bytes) return;
   LVal at = lv_cast(g, LLVMPtrToInt, g->params.arena, lt_int(g, 64)), zero = lv_int(g, 64, 1, 0);
   LVal low = lv_bin(g, LLVMAnd, at, lv_int(g, 64, 1, MEM_ALIGN - 1));
@@ -84,7 +84,7 @@ static void check_arena(Gen *g) {
   need(g, lv_bin(g, LLVMAnd, aligned, some), 1);
 }
 
-static void check_size(Gen *g, Sym s) {
+static void check_size(LlvmGen *g, Sym s) {
   const SymInfo *info = dim_syminfo(g->p->dims, s);
   LVal n = g->params.size[s];
   LVal low = lv_icmp(g, LLVMIntSGE, n, lv_int(g, 64, 1, info->lo));
@@ -92,7 +92,7 @@ static void check_size(Gen *g, Sym s) {
   need(g, lv_bin(g, LLVMAnd, low, high), 2);
 }
 
-static void gen_run(Gen *g, const bool *sized) {
+static void gen_run(LlvmGen *g, const bool *sized) {
   Prog *p = g->p;
   u32 n = 0, nsyms = dim_nsyms(p->dims);
   LType *t = NEWS(&g->c->scratch, LType, 2 + nsyms + p->in.n + 2 * p->out.n);
@@ -127,12 +127,12 @@ static void gen_run(Gen *g, const bool *sized) {
 
 /* ---- the other functions ---- */
 
-static LVal text(Gen *g, const char *s) {
+static LVal text(LlvmGen *g, const char *s) {
   return constant(g, s, strlen(s) + 1, 1);
 }
 
 /* const char *NAME_target(void) */
-static void gen_target(Gen *g) {
+static void gen_target(LlvmGen *g) {
   LVal fn = lv_function(g, own_name(g, "target"), g->l->LLVMFunctionType(bytes(g), NULL, 0, 0));
   LLVMBasicBlockRef first = gen_function_begin(g, fn);
   g->l->LLVMBuildRet(g->unit->builder, text(g, g->o->target->name));
@@ -141,7 +141,7 @@ static void gen_target(Gen *g) {
 }
 
 /* const char *NAME_why(int status), as a chain of selects. */
-static void gen_why(Gen *g) {
+static void gen_why(LlvmGen *g) {
   LType word = lt_int(g, 32);
   LVal fn = lv_function(g, own_name(g, "why"), g->l->LLVMFunctionType(bytes(g), &word, 1, 0));
   LLVMBasicBlockRef first = gen_function_begin(g, fn);
@@ -158,7 +158,7 @@ static void gen_why(Gen *g) {
 }
 
 /* void NAME_reset(void *arena) */
-static void gen_reset(Gen *g) {
+static void gen_reset(LlvmGen *g) {
   LType pointer = bytes(g), none = g->l->LLVMVoidTypeInContext(g->unit->context);
   LVal fn = lv_function(g, own_name(g, "reset"), g->l->LLVMFunctionType(none, &pointer, 1, 0));
   LLVMBasicBlockRef first = gen_function_begin(g, fn);
@@ -185,7 +185,7 @@ static void gen_reset(Gen *g) {
 
 static void make(Ctx *c, void *arg) {
   ObjectCtx *m = arg;
-  Gen *g = &m->g;
+  LlvmGen *g = &m->g;
   (void)c;
   machine_find(g, g->o->machine);
   units_begin(g, 1);

@@ -9,7 +9,7 @@
 
 /* The function being inlined. */
 typedef struct QuickCode {
-  Gen *g;
+  LlvmGen *g;
   const Quick *q;
   u32 lanes;
   LVal *value; /* by step */
@@ -26,7 +26,7 @@ static LVal as_type(const QuickCode *s, LVal x, bool bits) {
 
 /* p * 2^k in two factors, so that k = 128 does not overflow before the product does. */
 static LVal power(const QuickCode *s, LVal p, LVal t) {
-  Gen *g = s->g;
+  LlvmGen *g = s->g;
   LVal m = lv_bin(g, LLVMSub, as_type(s, t, true), word_const(s, 0x4b3fff02));
   LVal h = lv_bin(g, LLVMLShr, m, word_const(s, 1)), by = word_const(s, 23);
   LVal first = as_type(s, lv_bin(g, LLVMShl, h, by), false);
@@ -37,7 +37,7 @@ static LVal power(const QuickCode *s, LVal p, LVal t) {
 /* y, with the precise function of x in lanes of at least 2^13; computed only if there is such a
  * lane. */
 static LVal large_args(const QuickCode *s, Op op, LVal x, LVal y) {
-  Gen *g = s->g;
+  LlvmGen *g = s->g;
   LLVMBuilderRef b = g->unit->builder;
   LVal edge = lv_real(g, false, s->lanes, 0x1p13), back = lv_real(g, false, s->lanes, -0x1p13);
   LVal near =
@@ -70,7 +70,7 @@ static LVal compared(const QuickCode *s, LLVMRealPredicate p, LVal a, LVal b) {
 }
 
 static LVal gen_step(const QuickCode *s, const QuickStep *x) {
-  Gen *g = s->g;
+  LlvmGen *g = s->g;
   LVal a = x->n > 0 ? s->value[x->arg[0]] : NULL, b = x->n > 1 ? s->value[x->arg[1]] : NULL;
   LVal both[2] = {a, b};
   bool bits = x->bits;
@@ -103,7 +103,7 @@ static LVal gen_step(const QuickCode *s, const QuickStep *x) {
   }
 }
 
-LVal gen_quick(Gen *g, const char *name, u32 lanes, const LVal *arg) {
+LVal gen_quick(LlvmGen *g, const char *name, u32 lanes, const LVal *arg) {
   Quick q;
   LVal value[QUICK_STEPS];
   QuickCode s = {g, &q, lanes, value};

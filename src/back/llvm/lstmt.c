@@ -8,23 +8,23 @@
 
 #include <string.h>
 
-static void gen_list(Gen *g, StmtId first);
+static void gen_list(LlvmGen *g, StmtId first);
 
-static LLVMBasicBlockRef new_block(Gen *g, const char *name) {
+static LLVMBasicBlockRef new_block(LlvmGen *g, const char *name) {
   return g->l->LLVMAppendBasicBlockInContext(g->unit->context, g->fn, name);
 }
 
-static void set_insert_point(Gen *g, LLVMBasicBlockRef at) {
+static void set_insert_point(LlvmGen *g, LLVMBasicBlockRef at) {
   g->l->LLVMPositionBuilderAtEnd(g->unit->builder, at);
 }
 
-static void jump(Gen *g, LLVMBasicBlockRef to) {
+static void jump(LlvmGen *g, LLVMBasicBlockRef to) {
   g->l->LLVMBuildBr(g->unit->builder, to);
 }
 
 /* ---- control ---- */
 
-static void gen_for(Gen *g, const Stmt *s) {
+static void gen_for(LlvmGen *g, const Stmt *s) {
   LLVMBuilderRef b = g->unit->builder;
   LVal lo = gen_index(g, s->a), hi = gen_index(g, s->b);
   LLVMBasicBlockRef before = g->l->LLVMGetInsertBlock(b), test = new_block(g, "test");
@@ -44,7 +44,7 @@ static void gen_for(Gen *g, const Stmt *s) {
   set_insert_point(g, end);
 }
 
-static void gen_while(Gen *g, const Stmt *s) {
+static void gen_while(LlvmGen *g, const Stmt *s) {
   LLVMBasicBlockRef test = new_block(g, "test"), body = new_block(g, "body");
   LLVMBasicBlockRef end = new_block(g, "end");
   jump(g, test);
@@ -56,7 +56,7 @@ static void gen_while(Gen *g, const Stmt *s) {
   set_insert_point(g, end);
 }
 
-static void gen_if(Gen *g, const Stmt *s) {
+static void gen_if(LlvmGen *g, const Stmt *s) {
   LLVMBasicBlockRef yes = new_block(g, "yes"), end = new_block(g, "end");
   LLVMBasicBlockRef no = s->other ? new_block(g, "no") : end;
   g->l->LLVMBuildCondBr(g->unit->builder, gen_expr(g, s->a), yes, no);
@@ -71,7 +71,7 @@ static void gen_if(Gen *g, const Stmt *s) {
   set_insert_point(g, end);
 }
 
-static void gen_require(Gen *g, const Stmt *s) {
+static void gen_require(LlvmGen *g, const Stmt *s) {
   LLVMBuilderRef b = g->unit->builder;
   LLVMBasicBlockRef good = new_block(g, "good"), bad = new_block(g, "bad");
   g->l->LLVMBuildCondBr(b, gen_expr(g, s->a), good, bad);
@@ -79,14 +79,14 @@ static void gen_require(Gen *g, const Stmt *s) {
   if (g->in_kernel)
     g->l->LLVMBuildRetVoid(b);
   else
-    g->l->LLVMBuildRet(b, lv_int(g, 32, 1, status_of(g, s)));
+    g->l->LLVMBuildRet(b, lv_int(g, 32, 1, llvm_status_of(g, s)));
   set_insert_point(g, good);
 }
 
 /* ---- variables ---- */
 
 /* A value that LLVM's passes cannot see through. */
-static LVal opaque(Gen *g, LVal x, const char *how, bool stays) {
+static LVal opaque(LlvmGen *g, LVal x, const char *how, bool stays) {
   LType params[1] = {g->l->LLVMTypeOf(x)};
   LType type = g->l->LLVMFunctionType(params[0], params, 1, 0);
   char text[1] = "", constraints[16];
@@ -98,14 +98,14 @@ static LVal opaque(Gen *g, LVal x, const char *how, bool stays) {
   return g->l->LLVMBuildCall2(g->unit->builder, type, fn, arg, 1, "");
 }
 
-static bool fills_register(const Gen *g, const Var *v) {
+static bool fills_register(const LlvmGen *g, const Var *v) {
   u32 bits = v->lanes * 8 * lane_bytes(v->dt);
   bool whole = bits == 128 || bits == 256 || bits == 512;
   return g->pin_constraint && v->lanes > 1 && v->dt != DT_bool && whole &&
          bits <= 32 * g->o->target->lanes;
 }
 
-static void gen_assign(Gen *g, const Stmt *s) {
+static void gen_assign(LlvmGen *g, const Stmt *s) {
   const Var *v = prog_var(g->p, s->var);
   LVal x = gen_expr(g, s->a);
   if (s->flags & SF_pin && fills_register(g, v)) x = opaque(g, x, g->pin_constraint, false);
@@ -119,12 +119,12 @@ static void gen_assign(Gen *g, const Stmt *s) {
 }
 
 /* Makes the address opaque, so that later loads cannot move above the fence. */
-static void gen_fence(Gen *g, const Stmt *s) {
+static void gen_fence(LlvmGen *g, const Stmt *s) {
   if (!g->moving[s->buf]) return;
   lv_store(g, opaque(g, gen_buf(g, s->buf), "=r,0", true), g->base[s->buf], 0);
 }
 
-static void gen_list(Gen *g, StmtId first) {
+static void gen_list(LlvmGen *g, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(g->p, id)->next) {
     Stmt s = *prog_stmt(g->p, id); /* generating may add expressions, never statements */
     switch (s.kind) {
@@ -145,7 +145,7 @@ static void gen_list(Gen *g, StmtId first) {
 /* ---- bodies ---- */
 
 /* Makes room for variables that prog_legalize added. */
-static void need_vars(Gen *g) {
+static void need_vars(LlvmGen *g) {
   u32 n = g->p->var.n + dim_nsyms(g->p->dims) + 64;
   if (g->p->var.n <= g->nvars) return;
   LVal *var = NEWS(&g->c->keep, LVal, 2 * n);
@@ -162,7 +162,7 @@ static void need_vars(Gen *g) {
 }
 
 /* Marks variables with several assignments, here or in kernels. */
-static void mark_sets(Gen *g, StmtId first) {
+static void mark_sets(LlvmGen *g, StmtId first) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(g->p, first); (s = prog_next(&w));)
     if (s->kind == ST_let) g->is_set[s->var] = false;
@@ -170,7 +170,7 @@ static void mark_sets(Gen *g, StmtId first) {
     if (s->kind == ST_set) g->is_set[s->var] = true;
 }
 
-static void mark_fences(Gen *g, StmtId first) {
+static void mark_fences(LlvmGen *g, StmtId first) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(g->p, first); (s = prog_next(&w));) {
     if (s->kind != ST_fence || g->moving[s->buf] || !g->base[s->buf]) continue;
@@ -181,7 +181,7 @@ static void mark_fences(Gen *g, StmtId first) {
   }
 }
 
-void gen_body(Gen *g, StmtId first) {
+void gen_body(LlvmGen *g, StmtId first) {
   Prog *p = g->p;
   const Target *t = g->o->target;
   ProgMark m = prog_mark(p);

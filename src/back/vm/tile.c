@@ -79,25 +79,25 @@ static void tile_plain(u32 kind, u32 *sum, u32 lanes, u32 rows, u32 cols, const 
 #define TILE_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-#define KEEP8_fma(a, x, y)   _mm256_fmadd_ps(x, y, a)
-#define KEEP8_mac(a, x, y)   _mm256_add_ps(a, _mm256_mul_ps(x, y))
-#define ONE8_f(p)            _mm256_set1_ps(*(const vm_f *)(const void *)(p))
-#define ALL8_f(p)            _mm256_loadu_ps((const float *)(const void *)(p))
-#define PUT8_f(p, v)         _mm256_storeu_ps((float *)(void *)(p), v)
-#define ONE8_w(p)            _mm256_set1_epi32((int)tile_word(p))
-#define ALL8_w(p)            _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define PUT8_w(p, v)         _mm256_storeu_si256((__m256i *)(void *)(p), v)
-#define KEEP8_dot2(a, x, y)  _mm256_add_epi32(a, _mm256_madd_epi16(x, y))
-#define KEEP16_fma(a, x, y)  _mm512_fmadd_ps(x, y, a)
-#define KEEP16_mac(a, x, y)  _mm512_add_ps(a, _mm512_mul_ps(x, y))
-#define ONE16_f(p)           _mm512_set1_ps(*(const vm_f *)(const void *)(p))
-#define ALL16_f(p)           _mm512_loadu_ps((const void *)(p))
-#define PUT16_f(p, v)        _mm512_storeu_ps((void *)(p), v)
-#define ONE16_w(p)           _mm512_set1_epi32((int)tile_word(p))
-#define ALL16_w(p)           _mm512_loadu_si512((const void *)(p))
-#define PUT16_w(p, v)        _mm512_storeu_si512((void *)(p), v)
-#define KEEP16_dot2(a, x, y) _mm512_add_epi32(a, _mm512_madd_epi16(x, y))
-#define KEEP16_dot4(a, x, y) _mm512_dpbusd_epi32(a, x, y)
+#define KEEP8_fma(a, x, y)        _mm256_fmadd_ps(x, y, a)
+#define KEEP8_mac(a, x, y)        _mm256_add_ps(a, _mm256_mul_ps(x, y))
+#define ONE8_f(p)                 _mm256_set1_ps(*(const vm_f *)(const void *)(p))
+#define ALL8_f(p)                 _mm256_loadu_ps((const float *)(const void *)(p))
+#define PUT8_f(p, v)              _mm256_storeu_ps((float *)(void *)(p), v)
+#define ONE8_w(p)                 _mm256_set1_epi32((int)tile_word(p))
+#define ALL8_w(p)                 _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define PUT8_w(p, v)              _mm256_storeu_si256((__m256i *)(void *)(p), v)
+#define KEEP8_dot_i16x2(a, x, y)  _mm256_add_epi32(a, _mm256_madd_epi16(x, y))
+#define KEEP16_fma(a, x, y)       _mm512_fmadd_ps(x, y, a)
+#define KEEP16_mac(a, x, y)       _mm512_add_ps(a, _mm512_mul_ps(x, y))
+#define ONE16_f(p)                _mm512_set1_ps(*(const vm_f *)(const void *)(p))
+#define ALL16_f(p)                _mm512_loadu_ps((const void *)(p))
+#define PUT16_f(p, v)             _mm512_storeu_ps((void *)(p), v)
+#define ONE16_w(p)                _mm512_set1_epi32((int)tile_word(p))
+#define ALL16_w(p)                _mm512_loadu_si512((const void *)(p))
+#define PUT16_w(p, v)             _mm512_storeu_si512((void *)(p), v)
+#define KEEP16_dot_i16x2(a, x, y) _mm512_add_epi32(a, _mm512_madd_epi16(x, y))
+#define KEEP16_dot_i8x4(a, x, y)  _mm512_dpbusd_epi32(a, x, y)
 
 /* R x C accumulators of a row with `cols` columns in the register file. */
 #define TILE(R, C, V, W, get, type, keep)                                                          \
@@ -173,12 +173,12 @@ typedef void TileLoops(u32 *acc, u32 cols, const i64 *n, const TileCursor *x, co
 
 TILES(__m256, 8, ONE, f, fma)
 TILES(__m256, 8, ALL, f, fma)
-TILES(__m256i, 8, ONE, w, dot2)
+TILES(__m256i, 8, ONE, w, dot_i16x2)
 #if defined(__AVX512F__)
 TILES(__m512, 16, ONE, f, fma)
 TILES(__m512, 16, ALL, f, fma)
-TILES(__m512i, 16, ONE, w, dot2)
-TILES(__m512i, 16, ONE, w, dot4)
+TILES(__m512i, 16, ONE, w, dot_i16x2)
+TILES(__m512i, 16, ONE, w, dot_i8x4)
 #endif
 
 typedef TileLoops *const (*TileTable)[TILE_ROWS + 1];
@@ -190,8 +190,8 @@ static TileTable tiles_of(u32 kind, u32 lanes, u32 *w) {
   if (lanes % 16 == 0) switch (kind) {
     case VP_fma_b: return tiles_ONEfma16;
     case VP_fma_m: return tiles_ALLfma16;
-    case VP_dot_i8x4_b: return tiles_ONEdot416;
-    case VP_dot_i16x2_b: return tiles_ONEdot216;
+    case VP_dot_i8x4_b: return tiles_ONEdot_i8x416;
+    case VP_dot_i16x2_b: return tiles_ONEdot_i16x216;
     default: return NULL;
     }
 #endif
@@ -199,7 +199,7 @@ static TileTable tiles_of(u32 kind, u32 lanes, u32 *w) {
   if (lanes % 8 == 0) switch (kind) {
     case VP_fma_b: return tiles_ONEfma8;
     case VP_fma_m: return tiles_ALLfma8;
-    case VP_dot_i16x2_b: return tiles_ONEdot28;
+    case VP_dot_i16x2_b: return tiles_ONEdot_i16x28;
     default: return NULL;
     }
   return NULL;

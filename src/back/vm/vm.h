@@ -88,12 +88,12 @@ typedef struct Vm {
   u32 at;   /* word where the run ended */
 } Vm;
 
-typedef enum VmEnd {
+typedef enum VmStatus {
   VM_DONE,
   VM_BOUNDS,    /* an offset was outside its buffer */
   VM_NO_FUEL,   /* the limit was reached */
   VM_NEED = 16, /* plus the number of the message */
-} VmEnd;
+} VmStatus;
 
 /* machine.c: one source, compiled per instruction set. Call vm_begin first. */
 u32 vm_exec(Vm *m);

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-bool next_operand(Operands *o) {
+bool next_operand(OperandIter *o) {
   while (*o->at == ' ') o->at++;
   if (!*o->at) return false;
   o->word++;
@@ -19,11 +19,11 @@ bool next_operand(Operands *o) {
   return true;
 }
 
-bool is_reg(char kind) {
+bool vb_is_reg(char kind) {
   return kind == 'd' || kind == 'D' || kind == 's' || kind == 'S';
 }
 
-u32 root_of(const VmBuild *b, u32 r) {
+u32 vb_root_of(const VmBuild *b, u32 r) {
   return b->reg.at[r].parent ? b->reg.at[r].parent : r;
 }
 
@@ -39,10 +39,10 @@ bool has_effect(u32 head) {
 /* ---- dead code ---- */
 
 void count_uses(const VmBuild *b, const u32 *w, u32 *uses, u32 by) {
-  Operands o = {.at = vm_ops[*w & 0xffff].operands};
+  OperandIter o = {.at = vm_ops[*w & 0xffff].operands};
   while (next_operand(&o))
-    if (is_reg(o.kind) && (o.word > 1 || o.also_read || has_effect(*w)))
-      uses[root_of(b, w[o.word])] += by;
+    if (vb_is_reg(o.kind) && (o.word > 1 || o.also_read || has_effect(*w)))
+      uses[vb_root_of(b, w[o.word])] += by;
 }
 
 /* Backward, so that instructions read only by dead ones are dropped, too. */
@@ -57,7 +57,7 @@ static void drop_dead(VmBuild *b, Words32 *code) {
   for (u32 i = n; i-- > 0;) {
     const u32 *w = code->at + start[i];
     if (*w == VM_LABEL || has_effect(*w) || (*w & 0xffff) == VM_next) continue;
-    u32 r = root_of(b, w[1]);
+    u32 r = vb_root_of(b, w[1]);
     if (b->reg.at[r].fixed || uses[r]) continue;
     dead[i] = true;
     count_uses(b, w, uses, (u32)-1);
@@ -87,7 +87,7 @@ static void strip_labels(VmBuild *b, Words32 *code, u32 *place) {
   }
   code->n = n;
   for (u32 i = 0; i < n; i += vm_words(code->at[i])) {
-    Operands o = {.at = vm_ops[code->at[i] & 0xffff].operands};
+    OperandIter o = {.at = vm_ops[code->at[i] & 0xffff].operands};
     while (next_operand(&o))
       if (o.kind == 'j') code->at[i + o.word] = place[code->at[i + o.word]];
   }
@@ -102,12 +102,12 @@ typedef VEC(Jump) Jumps;
 static Jumps find_ranges(VmBuild *b, const Words32 *code) {
   Jumps back = {0};
   for (u32 i = 0; i < code->n; i += vm_words(code->at[i])) {
-    Operands o = {.at = vm_ops[code->at[i] & 0xffff].operands};
+    OperandIter o = {.at = vm_ops[code->at[i] & 0xffff].operands};
     while (next_operand(&o)) {
       u32 x = code->at[i + o.word];
       if (o.kind == 'j' && x <= i) *vec_push(b->a, &back) = (Jump){i, x};
-      if (!is_reg(o.kind)) continue;
-      VReg *r = &b->reg.at[root_of(b, x)];
+      if (!vb_is_reg(o.kind)) continue;
+      VReg *r = &b->reg.at[vb_root_of(b, x)];
       if (!r->first) r->first = i + 1;
       r->last = i + 1;
     }
@@ -222,15 +222,14 @@ void vm_finish(VmBuild *b, VmCode *out) {
   Words32 code = {0};
   put_words(b, &code, b->level[0].pre.at, b->level[0].pre.n);
   put_words(b, &code, b->level[0].body.at, b->level[0].body.n);
-  vm_taps(b, &code);
   vm_fuse(b, &code);
   drop_dead(b, &code);
   strip_labels(b, &code, NEWS(b->a, u32, b->nlabel + 1));
   assign_slots(b, &code, out);
   for (u32 i = 0; i < code.n; i += vm_words(code.at[i])) {
-    Operands o = {.at = vm_ops[code.at[i] & 0xffff].operands};
+    OperandIter o = {.at = vm_ops[code.at[i] & 0xffff].operands};
     while (next_operand(&o)) {
-      if (!is_reg(o.kind)) continue;
+      if (!vb_is_reg(o.kind)) continue;
       const VReg *r = &b->reg.at[code.at[i + o.word]];
       code.at[i + o.word] = r->parent ? b->reg.at[r->parent].slot + r->off : r->slot;
     }

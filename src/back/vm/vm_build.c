@@ -58,7 +58,7 @@ void emit_effect(VmBuild *b, VmOp op, u32 lanes, const u32 *operand, u32 n) {
   b->def = 0;
 }
 
-VmVal result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n) {
+VmVal vb_result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n) {
   Words32 *to = &b->level[b->cur].body;
   u32 reg = new_reg(b, cls, lanes);
   *vec_push(b->a, to) = (u32)op | lanes << 16;
@@ -69,15 +69,15 @@ VmVal result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u3
   return (VmVal){reg, b->cur + 1, lanes};
 }
 
-VmVal loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n) {
+VmVal vb_loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n) {
   u32 key[8] = {(u32)op | lanes << 16};
   memcpy(key + 1, operand, n * sizeof *key);
   for (u32 i = 0; i < n; i++) /* registers that are assigned again cannot be a key */
-    if (i == 1 && b->reg.at[operand[i]].named) return result(b, op, lanes, cls, operand, n);
+    if (i == 1 && b->reg.at[operand[i]].named) return vb_result(b, op, lanes, cls, operand, n);
   for (u32 i = 0; i < b->nloaded; i++)
     if (b->loaded[i].n == n && !memcmp(b->loaded[i].key, key, sizeof key))
       return (VmVal){b->loaded[i].reg, b->cur + 1, lanes};
-  VmVal v = result(b, op, lanes, cls, operand, n);
+  VmVal v = vb_result(b, op, lanes, cls, operand, n);
   if (b->nloaded == sizeof b->loaded / sizeof *b->loaded) b->nloaded = 0;
   memcpy(b->loaded[b->nloaded].key, key, sizeof key);
   b->loaded[b->nloaded].n = n;
@@ -87,7 +87,7 @@ VmVal loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u3
 }
 
 VmVal emit_pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operand, u32 n) {
-  if (!lanes || avail > b->cur) return result(b, op, lanes, cls, operand, n);
+  if (!lanes || avail > b->cur) return vb_result(b, op, lanes, cls, operand, n);
   u32 key[8] = {b->level[avail].id, (u32)op | lanes << 16};
   memcpy(key + 2, operand, n * sizeof *key);
   u32 *known = map_put_bytes(&b->same, key, (n + 2) * sizeof *key);
@@ -112,7 +112,7 @@ static VmVal preset(VmBuild *b, VmClass cls, u64 bits) {
   return (VmVal){*known, 0, 1};
 }
 
-VmVal constant(VmBuild *b, DType dt, Scalar x) {
+VmVal vb_constant(VmBuild *b, DType dt, Scalar x) {
   VmClass cls = vm_class(dt);
   u64 bits = 0;
   DType as = cls == VC_f ? DT_f32 : cls == VC_d ? DT_f64 : cls == VC_w ? DT_i32 : DT_i64;
@@ -120,7 +120,7 @@ VmVal constant(VmBuild *b, DType dt, Scalar x) {
   return preset(b, cls, bits);
 }
 
-VmVal integer(VmBuild *b, i64 x) {
+VmVal vb_integer(VmBuild *b, i64 x) {
   return preset(b, VC_l, (u64)x);
 }
 
@@ -147,7 +147,7 @@ static void mark_sets(VmBuild *b, StmtId first) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(b->p, first); (s = prog_next(&w));) {
     if (s->kind != ST_set && (s->kind != ST_store || !b->scalar[s->buf].reg)) continue;
-    SetUndo u = {s->kind == ST_set ? s->var : 0, s->kind == ST_set ? 0 : s->buf, 0};
+    LevelUndo u = {s->kind == ST_set ? s->var : 0, s->kind == ST_set ? 0 : s->buf, 0};
     u32 *level = set_level(b, u.var, u.buf);
     if (*level == b->cur + 1) continue;
     u.level = *level;
@@ -169,7 +169,7 @@ void level_push(VmBuild *b, StmtId first) {
 void level_pop(VmBuild *b) {
   VmLevel *l = &b->level[b->cur];
   for (; b->undo.n > l->nundo; b->undo.n--) {
-    SetUndo *u = &b->undo.at[b->undo.n - 1];
+    LevelUndo *u = &b->undo.at[b->undo.n - 1];
     *set_level(b, u->var, u->buf) = u->level;
   }
   b->cur--;

@@ -44,11 +44,11 @@ typedef struct VarInfo {
 } VarInfo;
 
 /* Previous level of a variable or scalar. */
-typedef struct SetUndo {
+typedef struct LevelUndo {
   VarId var; /* 0: the scalar */
   BufId buf;
   u32 level;
-} SetUndo;
+} LevelUndo;
 
 /* A buffer of one element that is kept in a register. */
 typedef struct VmScalar {
@@ -83,7 +83,7 @@ typedef struct VmBuild {
   Map same;         /* CSE of pure operations: see emit_pure */
   VmLevel level[MAX_LEVELS];
   u32 cur, nlevel, nlabel;
-  VEC(SetUndo) undo;
+  VEC(LevelUndo) undo;
   VEC(Str) message;
   VEC(StmtId) needs;
   u32 def;    /* position of the last result in the current stream; 0: none */
@@ -96,6 +96,7 @@ typedef struct VmBuild {
                    or label */
   u32 nloaded;
   u32 *reads; /* by register buffer: loads in the current kernel */
+  bool tiles; /* reductions of the current kernel are as lowering wrote them */
   bool *dead; /* by root: neither loaded nor visible after the run */
 } VmBuild;
 
@@ -120,30 +121,30 @@ void label_here(VmBuild *b, u32 label);
 /* An instruction without a result, in the current body. */
 void emit_effect(VmBuild *b, VmOp op, u32 lanes, const u32 *operand, u32 n);
 /* An instruction with a new result register, in the current body. */
-VmVal result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n);
+VmVal vb_result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n);
 /* A pure instruction, placed in the level from which all operands are available. */
 VmVal emit_pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operand, u32 n);
 /* A load, unless an equal one is available. */
-VmVal loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n);
-VmVal constant(VmBuild *b, DType dt, Scalar x);
-VmVal integer(VmBuild *b, i64 x);
+VmVal vb_loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n);
+VmVal vb_constant(VmBuild *b, DType dt, Scalar x);
+VmVal vb_integer(VmBuild *b, i64 x);
 /* Stores the value in the register, by retargeting the instruction that computed it if possible. */
 void assign_reg(VmBuild *b, VmVal v, u32 reg, VmClass cls, u32 lanes);
 void level_push(VmBuild *b, StmtId first);
 void level_pop(VmBuild *b);
 
 /* vm_expr.c */
-VmVal compile(VmBuild *b, ExprId e);
+VmVal vb_compile(VmBuild *b, ExprId e);
 VmVal widen_val(VmBuild *b, VmVal v, VmClass cls, u32 lanes); /* broadcasts to the lanes */
-VmAddr place(VmBuild *b, BufId buf, const ExprId *idx);
+VmAddr vb_place(VmBuild *b, BufId buf, const ExprId *idx);
 VmAddr addr_affine(VmBuild *b, BufId buf,
                    const Affine *at); /* address from an affine index of variables */
 VmVal load_from(VmBuild *b, const VmAddr *at, u32 lanes);
 void store_to(VmBuild *b, const VmAddr *at, VmVal v, u32 lanes);
 /* Is the element in a register? Sets the register and its level. */
-bool in_registers(VmBuild *b, BufId buf, const ExprId *idx, VmVal *at);
+bool vb_in_registers(VmBuild *b, BufId buf, const ExprId *idx, VmVal *at);
 bool row_depends(VmBuild *b, ExprId e);
-u32 operation(VmBuild *b, Op op, DType of, DType to); /* operand of kind o */
+u32 vb_operation(VmBuild *b, Op op, DType of, DType to); /* operand of kind o */
 
 /* vm_quant.c */
 bool vm_quantize(VmBuild *b, const Expr *e,
@@ -154,7 +155,8 @@ bool vm_row_loop(VmBuild *b, const Stmt *s); /* false: nothing was written */
 bool flat_of(VmBuild *b, BufId buf, const ExprId *idx, Affine *to);
 
 /* vm_panel.c */
-bool vm_panel_loop(VmBuild *b, StmtId id); /* false: nothing was written */
+/* false: the loop must be compiled step by step */
+bool vm_panel_loop(VmBuild *b, StmtId id);
 
 /* vm_compile.c */
 bool vm_loop_runs(VmBuild *b, ExprId lo, ExprId hi); /* does the loop run at least once? */
@@ -164,23 +166,20 @@ void compile_list(VmBuild *b, StmtId first);
 void choose_scalars(VmBuild *b);
 void store_scalars(VmBuild *b); /* stores the scalars that are outputs */
 
-/* vm_taps.c */
-void vm_taps(VmBuild *b, Words32 *code);
-
 /* vm_fuse.c */
 void vm_fuse(VmBuild *b, Words32 *code);
 
 /* vm_alloc.c */
 /* Iterator over the operands of an instruction. */
-typedef struct Operands {
+typedef struct OperandIter {
   const char *at;
   u32 word; /* words after the first */
   char kind, cls;
   bool also_read;
-} Operands;
-bool next_operand(Operands *o);
-bool is_reg(char kind);
-u32 root_of(const VmBuild *b, u32 reg);
+} OperandIter;
+bool next_operand(OperandIter *o);
+bool vb_is_reg(char kind);
+u32 vb_root_of(const VmBuild *b, u32 reg);
 u32 code_words(const u32 *w); /* length of an instruction or label */
 bool has_effect(u32 head);    /* has an effect other than writing its first operand */
 void count_uses(const VmBuild *b, const u32 *w, u32 *uses, u32 by); /* by root */

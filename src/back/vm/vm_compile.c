@@ -1,9 +1,10 @@
 /* vm_compile.c: compiles statements to instructions.
  *
  * In: a Prog that has passed prog_check. Out: VmCode. Method: one pass. Kernels are unrolled as in
- * the C back end, so that registers of the program become registers of the machine. Loops that
- * vm_panel.c or vm_row.c match become single instructions or rows; other loops count and jump. The
- * passes and emit_pure fold constants. vm_alloc.c drops dead code. */
+ * the C back end, so that registers of the program become registers of the machine, except for
+ * reductions: those of tiles become single instructions (vm_panel.c), others are unrolled when they
+ * are compiled. Loops over elements become rows (vm_row.c); other loops count and jump. The passes
+ * and emit_pure fold constants. vm_alloc.c drops dead code. */
 #include "back/vm/vm_build.h"
 
 /* ---- statements ---- */
@@ -37,16 +38,16 @@ static void check_symbol(VmBuild *b, StmtId id, VarId v) {
   const SymInfo *si = dim_syminfo(b->p->dims, (Sym)sym);
   VmVal x = b->var[v].val;
   u32 text = message(b, id, sym_range_error(b->c, si));
-  VmVal lo = result(b, VM_le_l, 1, VC_w, (u32[]){integer(b, si->lo).reg, x.reg}, 2);
+  VmVal lo = vb_result(b, VM_le_l, 1, VC_w, (u32[]){vb_integer(b, si->lo).reg, x.reg}, 2);
   emit_effect(b, VM_need, 1, (u32[]){lo.reg, text}, 2);
-  VmVal hi = result(b, VM_le_l, 1, VC_w, (u32[]){x.reg, integer(b, si->hi).reg}, 2);
+  VmVal hi = vb_result(b, VM_le_l, 1, VC_w, (u32[]){x.reg, vb_integer(b, si->hi).reg}, 2);
   emit_effect(b, VM_need, 1, (u32[]){hi.reg, text}, 2);
 }
 
 static void set(VmBuild *b, StmtId id) {
   const Stmt *s = prog_stmt(b->p, id);
   const Var *v = prog_var(b->p, s->var);
-  assign_reg(b, compile(b, s->a), b->var[s->var].val.reg, vm_class(v->dt), v->lanes);
+  assign_reg(b, vb_compile(b, s->a), b->var[s->var].val.reg, vm_class(v->dt), v->lanes);
   check_symbol(b, id, s->var);
 }
 
@@ -71,14 +72,14 @@ static void branch(VmBuild *b, ExprId cond, bool want, u32 label) {
   }
   if (e->kind == EX_op && e->op < sizeof by / sizeof *by && by[e->op].yes &&
       prog_expr(b->p, e->arg[0])->dt == DT_i64) {
-    VmVal x = compile(b, e->arg[0]), y = compile(b, e->arg[1]);
+    VmVal x = vb_compile(b, e->arg[0]), y = vb_compile(b, e->arg[1]);
     bool swap = by[e->op].swap != !want;
     emit_effect(b, want ? by[e->op].yes : by[e->op].no, 1,
                 (u32[]){swap ? y.reg : x.reg, swap ? x.reg : y.reg, label}, 3);
     return;
   }
   u32 skip = want ? label_new(b) : label;
-  emit_effect(b, VM_jz, 1, (u32[]){compile(b, cond).reg, skip}, 2);
+  emit_effect(b, VM_jz, 1, (u32[]){vb_compile(b, cond).reg, skip}, 2);
   if (!want) return;
   emit_effect(b, VM_jmp, 1, &label, 1);
   label_here(b, skip);
@@ -113,7 +114,7 @@ bool vm_loop_runs(VmBuild *b, ExprId lo, ExprId hi) {
 
 static void compile_for(VmBuild *b, Stmt s) {
   u32 top = label_new(b), end = label_new(b), at = new_reg(b, VC_l, 1);
-  VmVal lo = compile(b, s.a), hi = compile(b, s.b), step = integer(b, s.step);
+  VmVal lo = vb_compile(b, s.a), hi = vb_compile(b, s.b), step = vb_integer(b, s.step);
   b->reg.at[at].named = true;
   if (b->reg.at[hi.reg].named) { /* assignments in the body must not change the bound */
     u32 copy = new_reg(b, VC_l, 1);
@@ -133,13 +134,14 @@ static void compile_for(VmBuild *b, Stmt s) {
 
 /* ---- kernels ---- */
 
-/* Register buffers indexed only by constants become registers; others become memory. */
+/* Register buffers indexed only by constants become registers; others become memory. In a kernel
+ * with tiles, all indices become constant. */
 static void choose_registers(VmBuild *b, StmtId first) {
   Prog *p = b->p;
   const Stmt *s;
   for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
     if (s->kind == ST_kernel) w.skip = true; /* its registers are private */
-    bool store = s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg;
+    bool store = !b->tiles && s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg;
     for (u32 i = 0; store && i < s->nidx; i++) {
       i64 x;
       if (!ex_is_int(p, s->idx[i], &x)) b->memory[s->buf] = true;
@@ -147,7 +149,7 @@ static void choose_registers(VmBuild *b, StmtId first) {
     for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);) {
       if (x.e->kind != EX_load || prog_buf(p, x.e->ref)->space != BS_reg) continue;
       b->reads[x.e->ref]++;
-      for (u32 i = 0; i < x.e->narg; i++) {
+      for (u32 i = 0; !b->tiles && i < x.e->narg; i++) {
         i64 k;
         if (!ex_is_int(p, x.e->arg[i], &k)) b->memory[x.e->ref] = true;
       }
@@ -205,14 +207,18 @@ static void record_vars(VmBuild *b, StmtId first) {
     if (s->kind == ST_set) b->sets[s->var] = true;
 }
 
+/* A kernel too long to be unrolled keeps its registers in memory. */
 static void compile_kernel(VmBuild *b, StmtId body) {
-  StmtId flat = prog_unroll(b->p, body, b->a);
+  StmtId flat = prog_unroll_tiles(b->p, body, b->a);
+  b->tiles = flat != 0;
+  if (!flat) flat = prog_unroll(b->p, body, b->a);
   if (flat) body = flat;
   record_vars(b, body);
   assign_registers(b, body);
   level_push(b, body);
   compile_list(b, body);
   level_pop(b);
+  b->tiles = false;
 }
 
 /* A register accumulator plus memory (a vector or a broadcast element) times a register: folds the
@@ -223,7 +229,7 @@ static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
   u32 k = 0;
   if (e->kind != EX_op || e->op != OP_fma || e->dt != DT_f32 || e->lanes == 1) return false;
   c = prog_expr(b->p, e->arg[2]);
-  if (c->kind != EX_load || c->ref != s->buf || !in_registers(b, c->ref, c->arg, &at) ||
+  if (c->kind != EX_load || c->ref != s->buf || !vb_in_registers(b, c->ref, c->arg, &at) ||
       b->reg.at[at.reg].off != b->reg.at[acc].off)
     return false;
   for (; k < 2; k++) {
@@ -237,8 +243,8 @@ static bool multiply_add(VmBuild *b, const Stmt *s, u32 acc) {
   }
   if (k == 2) return false;
   VmOp op = x->dt != DT_f32 ? VM_vfmax_f : x->lanes == 1 ? VM_vfmab_f : VM_vfmam_f;
-  VmAddr from = place(b, x->ref, x->arg);
-  VmVal y = widen_val(b, compile(b, e->arg[1 - k]), VC_f, e->lanes);
+  VmAddr from = vb_place(b, x->ref, x->arg);
+  VmVal y = widen_val(b, vb_compile(b, e->arg[1 - k]), VC_f, e->lanes);
   u32 w[6] = {acc, from.buf, from.at.reg, (u32)(i32)from.k, y.reg, x->dt};
   emit_effect(b, op, e->lanes, w, op == VM_vfmax_f ? 6 : 5);
   return true;
@@ -248,30 +254,40 @@ static void store(VmBuild *b, const Stmt *s) {
   u32 lanes = prog_expr(b->p, s->a)->lanes;
   VmVal to;
   if (b->dead[prog_root(b->p, s->buf)]) return;
-  if (in_registers(b, s->buf, s->idx, &to)) {
+  if (vb_in_registers(b, s->buf, s->idx, &to)) {
     if (!multiply_add(b, s, to.reg))
-      assign_reg(b, compile(b, s->a), to.reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
+      assign_reg(b, vb_compile(b, s->a), to.reg, vm_class(prog_buf(b->p, s->buf)->dt), lanes);
     return;
   }
-  VmVal v = compile(b, s->a);
-  VmAddr at = place(b, s->buf, s->idx);
+  VmVal v = vb_compile(b, s->a);
+  VmAddr at = vb_place(b, s->buf, s->idx);
   store_to(b, &at, v, lanes);
+}
+
+static void compile_reduction(VmBuild *b, StmtId id) {
+  if (vm_panel_loop(b, id)) return;
+  StmtId steps = prog_unroll_loop(b->p, id, b->a);
+  record_vars(b, steps);
+  compile_list(b, steps);
 }
 
 static void compile_stmt(VmBuild *b, StmtId id) {
   const Stmt *s = prog_stmt(b->p, id);
   switch (s->kind) {
   case ST_for:
-    if (!vm_panel_loop(b, id) && !vm_row_loop(b, s)) compile_for(b, *s);
+    if (b->tiles && s->role == RO_reduce)
+      compile_reduction(b, id);
+    else if (!vm_row_loop(b, s))
+      compile_for(b, *s);
     break;
   case ST_while: compile_while(b, *s); break;
   case ST_if: compile_if(b, *s); break;
-  case ST_let: define(b, s->var, b->sets[s->var], compile(b, s->a)); break;
+  case ST_let: define(b, s->var, b->sets[s->var], vb_compile(b, s->a)); break;
   case ST_set: set(b, id); break;
   case ST_store: store(b, s); break;
   case ST_kernel: compile_kernel(b, s->body); break;
   case ST_require: {
-    VmVal ok = compile(b, s->a);
+    VmVal ok = vb_compile(b, s->a);
     emit_effect(b, VM_need, 1, (u32[]){ok.reg, message(b, id, prog_stmt(b->p, id)->label)}, 2);
     break;
   }

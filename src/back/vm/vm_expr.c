@@ -68,7 +68,7 @@ static VmVal sum_parts(VmBuild *b, OffsetParts *p) {
   for (u32 i = 0; i < p->n; i++) {
     OffsetPart *t = &p->at[i];
     if (!t->by.reg && !t->coef) continue;
-    VmVal by = t->by.reg ? t->by : integer(b, t->coef);
+    VmVal by = t->by.reg ? t->by : vb_integer(b, t->coef);
     u32 avail = latest(latest(t->x.avail, by.avail), sum.avail);
     bool once = !t->by.reg && t->coef == 1;
     if (!sum.reg)
@@ -78,7 +78,7 @@ static VmVal sum_parts(VmBuild *b, OffsetParts *p) {
     else
       sum = emit_pure(b, VM_mad_l, 1, VC_l, avail, (u32[]){t->x.reg, by.reg, sum.reg}, 3);
   }
-  return sum.reg ? sum : integer(b, 0);
+  return sum.reg ? sum : vb_integer(b, 0);
 }
 
 /* Stride of the axis in elements: the result times *sym, if set. */
@@ -90,7 +90,7 @@ static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
       n *= buf->dim[i] ? buf->dim[i] : 1;
       continue;
     }
-    VmVal d = compile(b, ex_dim(b->p, buf->dim[i])); /* an empty buffer is never accessed */
+    VmVal d = vb_compile(b, ex_dim(b->p, buf->dim[i])); /* an empty buffer is never accessed */
     if (!sym->reg)
       *sym = d;
     else
@@ -98,7 +98,7 @@ static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
           emit_pure(b, VM_mul_l, 1, VC_l, latest(sym->avail, d.avail), (u32[]){sym->reg, d.reg}, 2);
   }
   if (sym->reg && n != 1)
-    *sym = emit_pure(b, VM_mul_l, 1, VC_l, sym->avail, (u32[]){sym->reg, integer(b, n).reg}, 2);
+    *sym = emit_pure(b, VM_mul_l, 1, VC_l, sym->avail, (u32[]){sym->reg, vb_integer(b, n).reg}, 2);
   return n;
 }
 
@@ -106,14 +106,14 @@ static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
 static void add_term(VmBuild *b, VmAddr *to, OffsetParts *parts, const AffTerm *t, i64 stride,
                      VmVal sym) {
   i64 coef = sym.reg ? t->coef : (i64)((u64)t->coef * (u64)stride);
-  VmVal x = t->var && t->var == b->row.var ? b->row.at : compile(b, t->e);
+  VmVal x = t->var && t->var == b->row.var ? b->row.at : vb_compile(b, t->e);
   if (t->var && t->var == b->row.var) {
     to->moves = true;
     if (!sym.reg)
       to->inc += coef * b->row.step;
     else {
       VmVal s = emit_pure(b, VM_mul_l, 1, VC_l, sym.avail,
-                          (u32[]){sym.reg, integer(b, coef * b->row.step).reg}, 2);
+                          (u32[]){sym.reg, vb_integer(b, coef * b->row.step).reg}, 2);
       to->step = !to->step.reg ? s
                                : emit_pure(b, VM_add_l, 1, VC_l, latest(s.avail, to->step.avail),
                                            (u32[]){to->step.reg, s.reg}, 2);
@@ -124,7 +124,7 @@ static void add_term(VmBuild *b, VmAddr *to, OffsetParts *parts, const AffTerm *
     return;
   }
   if (coef != 1)
-    x = emit_pure(b, VM_mul_l, 1, VC_l, x.avail, (u32[]){x.reg, integer(b, coef).reg}, 2);
+    x = emit_pure(b, VM_mul_l, 1, VC_l, x.avail, (u32[]){x.reg, vb_integer(b, coef).reg}, 2);
   add_part(b, parts, x, 1, sym);
 }
 
@@ -132,10 +132,10 @@ static void add_term(VmBuild *b, VmAddr *to, OffsetParts *parts, const AffTerm *
 static void addr_per_lane(VmBuild *b, VmAddr *to, const Buf *buf, const ExprId *idx) {
   VmVal sum = {0};
   for (u32 i = 0; i < buf->rank; i++) {
-    VmVal sym, x = compile(b, idx[i]);
+    VmVal sym, x = vb_compile(b, idx[i]);
     i64 stride = stride_of(b, buf, i, &sym);
-    if (!sym.reg) sym = integer(b, stride);
-    if (stride != 1 || sym.avail || sym.reg != integer(b, 1).reg) {
+    if (!sym.reg) sym = vb_integer(b, stride);
+    if (stride != 1 || sym.avail || sym.reg != vb_integer(b, 1).reg) {
       VmOp op = x.lanes == 1 ? VM_mul_l : VM_vmuls_l;
       x = emit_pure(b, op, x.lanes, VC_l, latest(x.avail, sym.avail), (u32[]){x.reg, sym.reg}, 2);
     }
@@ -163,7 +163,7 @@ static bool is_series(VmBuild *b, const Affine *a) {
   return true;
 }
 
-VmAddr place(VmBuild *b, BufId id, const ExprId *idx) {
+VmAddr vb_place(VmBuild *b, BufId id, const ExprId *idx) {
   const Buf *buf = prog_buf(b->p, id);
   VmAddr to = {.buf = b->buf[prog_root(b->p, id)], .dt = buf->dt};
   OffsetParts parts;
@@ -182,14 +182,14 @@ VmAddr place(VmBuild *b, BufId id, const ExprId *idx) {
     if (!sym.reg)
       to.k += a.k * stride;
     else if (a.k)
-      add_part(b, &parts, integer(b, a.k), 1, sym);
+      add_part(b, &parts, vb_integer(b, a.k), 1, sym);
   }
   if (to.step.reg && to.inc) {
-    VmVal inc = integer(b, to.inc);
+    VmVal inc = vb_integer(b, to.inc);
     to.step = emit_pure(b, VM_add_l, 1, VC_l, to.step.avail, (u32[]){to.step.reg, inc.reg}, 2);
   }
   if (to.k != (i32)to.k) {
-    add_part(b, &parts, integer(b, to.k), 1, (VmVal){0});
+    add_part(b, &parts, vb_integer(b, to.k), 1, (VmVal){0});
     to.k = 0;
   }
   to.at = sum_parts(b, &parts);
@@ -203,7 +203,7 @@ VmAddr addr_affine(VmBuild *b, BufId id, const Affine *a) {
   for (u32 i = 0; i < a->n; i++)
     if (a->t[i].coef) add_part(b, &parts, read_var(b, a->t[i].var), a->t[i].coef, (VmVal){0});
   if (to.k != (i32)to.k) {
-    add_part(b, &parts, integer(b, to.k), 1, (VmVal){0});
+    add_part(b, &parts, vb_integer(b, to.k), 1, (VmVal){0});
     to.k = 0;
   }
   to.at = sum_parts(b, &parts);
@@ -227,16 +227,16 @@ static const TypedAccess typed[DT_COUNT] = {
 VmVal load_from(VmBuild *b, const VmAddr *at, u32 lanes) {
   VmClass cls = vm_class(at->dt);
   u32 w[5] = {at->buf, at->at.reg, (u32)(i32)at->k, at->dt, 0};
-  if (at->by_offsets) return loaded(b, VM_gather, 0, cls, w, 4);
+  if (at->by_offsets) return vb_loaded(b, VM_gather, 0, cls, w, 4);
   if (at->moves && (at->step.reg || at->inc != 1)) {
-    w[3] = at->step.reg ? at->step.reg : integer(b, at->inc).reg;
+    w[3] = at->step.reg ? at->step.reg : vb_integer(b, at->inc).reg;
     w[4] = at->dt;
-    return loaded(b, VM_loads, 0, cls, w, 5);
+    return vb_loaded(b, VM_loads, 0, cls, w, 5);
   }
   if (at->moves) lanes = 0;
   const TypedAccess *a = &typed[at->dt];
   VmOp op = lanes == 1 ? a->ld : a->vld;
-  return op ? loaded(b, op, lanes, cls, w, 3) : loaded(b, VM_load, lanes, cls, w, 4);
+  return op ? vb_loaded(b, op, lanes, cls, w, 3) : vb_loaded(b, VM_load, lanes, cls, w, 4);
 }
 
 void store_to(VmBuild *b, const VmAddr *at, VmVal v, u32 lanes) {
@@ -247,7 +247,7 @@ void store_to(VmBuild *b, const VmAddr *at, VmVal v, u32 lanes) {
   VmOp op = at->by_offsets ? VM_scatter : VM_store;
   u32 n = 5;
   if (at->moves && !at->by_offsets && (at->step.reg || at->inc != 1)) {
-    w[4] = at->step.reg ? at->step.reg : integer(b, at->inc).reg;
+    w[4] = at->step.reg ? at->step.reg : vb_integer(b, at->inc).reg;
     w[5] = at->dt;
     op = VM_stores;
     n = 6;
@@ -258,7 +258,7 @@ void store_to(VmBuild *b, const VmAddr *at, VmVal v, u32 lanes) {
   emit_effect(b, op, lanes, w, n);
 }
 
-bool in_registers(VmBuild *b, BufId id, const ExprId *idx, VmVal *to) {
+bool vb_in_registers(VmBuild *b, BufId id, const ExprId *idx, VmVal *to) {
   const Buf *buf = prog_buf(b->p, id);
   i64 at = 0, x;
   if (b->scalar[id].reg) {
@@ -279,13 +279,13 @@ bool in_registers(VmBuild *b, BufId id, const ExprId *idx, VmVal *to) {
 
 /* ---- operators ---- */
 
-u32 operation(VmBuild *b, Op op, DType of, DType to) {
+u32 vb_operation(VmBuild *b, Op op, DType of, DType to) {
   MathMode part =
       op < OP_SCALARS && op_info[op].nin_min == 1 ? scalar_math_mode(b->p->math, op, of) : 0;
   return (u32)op | (u32)of << 8 | (u32)part << 16 | (u32)to << 24;
 }
 
-/* The scalar instruction, which its vector forms follow; 0: none. */
+/* The scalar instruction; the opcodes of its vector forms come next. 0: none. */
 static VmOp binary(Op op, DType dt) {
   static const VmOp by[][5] = {
 #define ROW(op)                                                                                    \
@@ -351,7 +351,7 @@ static VmVal apply_dot(VmBuild *b, Op op, VmVal *x, u32 lanes) {
   u32 avail = latest(latest(x[0].avail, x[1].avail), x[2].avail);
   bool one = x[0].lanes == 1 && lanes != 1;
   for (u32 i = one; i < 3; i++) x[i] = widen_val(b, x[i], VC_w, lanes);
-  VmOp code = op == OP_dot_i8x4 ? VM_vdot4 : VM_vdot2;
+  VmOp code = op == OP_dot_i8x4 ? VM_vdot_i8x4 : VM_vdot_i16x2;
   return emit_pure(b, (VmOp)(code + one), lanes, VC_w, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg},
                    3);
 }
@@ -363,7 +363,7 @@ static VmVal apply_general(VmBuild *b, const Expr *e, DType of, VmVal *x, u32 la
     w[i] = widen_val(b, x[i], cls, lanes).reg;
     avail = latest(avail, x[i].avail);
   }
-  w[e->narg] = operation(b, e->op, of, e->dt);
+  w[e->narg] = vb_operation(b, e->op, of, e->dt);
   VmClass cls = vm_class(e->dt);
   if (e->op == OP_select && of != DT_str) {
     static const VmOp sel[] = {
@@ -401,7 +401,7 @@ static VmVal compile_op(VmBuild *b, const Expr *e) {
   DType of = prog_expr(b->p, e->arg[e->narg - 1])->dt;
   u32 lanes = 1;
   for (u32 i = 0; i < e->narg; i++) {
-    x[i] = compile(b, e->arg[i]);
+    x[i] = vb_compile(b, e->arg[i]);
     if (x[i].lanes != 1) lanes = x[i].lanes;
   }
   VmOp op = e->narg == 2 ? binary(e->op, of) : 0;
@@ -429,7 +429,7 @@ static VmVal compile_shuffle(VmBuild *b, const Expr *e) {
     }
     if (!any) continue;
     w[0] = to;
-    w[1] = widen_val(b, compile(b, e->arg[k]), cls, per).reg;
+    w[1] = widen_val(b, vb_compile(b, e->arg[k]), cls, per).reg;
     w[2] = per;
     emit_effect(b, vm_class_bytes(cls) == 4 ? VM_pick_w : VM_pick_l, e->lanes, w,
                 3 + (e->lanes + 3) / 4);
@@ -447,58 +447,58 @@ static bool load_only(VmBuild *b, const Expr *e, VmVal *to) {
   for (u32 i = 0; i < buf->rank; i++)
     if (buf->dim[i] != 1 || !ex_is_int(b->p, e->arg[i], &k) || k) return false;
   if (buf->space == BS_const && buf->dt != DT_str && cls != VC_none) {
-    *to = constant(b, buf->dt, tensor_get(buf->data, 0));
+    *to = vb_constant(b, buf->dt, tensor_get(buf->data, 0));
     return true;
   }
   if (buf->space != BS_in || !a->ld) return false;
-  *to = emit_pure(b, a->ld, 1, cls, 0, (u32[]){b->buf[e->ref], integer(b, 0).reg, 0}, 3);
+  *to = emit_pure(b, a->ld, 1, cls, 0, (u32[]){b->buf[e->ref], vb_integer(b, 0).reg, 0}, 3);
   return true;
 }
 
 static VmVal compile_load(VmBuild *b, const Expr *e) {
   VmVal known;
-  if (in_registers(b, e->ref, e->arg, &known) || load_only(b, e, &known)) return known;
-  VmAddr at = place(b, e->ref, e->arg);
+  if (vb_in_registers(b, e->ref, e->arg, &known) || load_only(b, e, &known)) return known;
+  VmAddr at = vb_place(b, e->ref, e->arg);
   return load_from(b, &at, e->lanes);
 }
 
 static VmVal compile_random(VmBuild *b, const Expr *e) {
-  VmVal seed = compile(b, e->arg[0]), at = compile(b, e->arg[1]);
+  VmVal seed = vb_compile(b, e->arg[0]), at = vb_compile(b, e->arg[1]);
   u32 lanes = seed.lanes == 1 ? at.lanes : seed.lanes;
   seed = widen_val(b, seed, VC_l, lanes);
   at = widen_val(b, at, VC_l, lanes);
-  return result(b, VM_random, lanes, vm_class(e->dt), (u32[]){seed.reg, at.reg, e->dt}, 3);
+  return vb_result(b, VM_random, lanes, vm_class(e->dt), (u32[]){seed.reg, at.reg, e->dt}, 3);
 }
 
 static VmVal row_counter(VmBuild *b) {
   if (!b->row.iota.reg)
     b->row.iota =
-        result(b, VM_iota, 0, VC_l, (u32[]){b->row.at.reg, integer(b, b->row.step).reg}, 2);
+        vb_result(b, VM_iota, 0, VC_l, (u32[]){b->row.at.reg, vb_integer(b, b->row.step).reg}, 2);
   b->def = 0; /* it may be read again */
   return b->row.iota;
 }
 
-VmVal compile(VmBuild *b, ExprId id) {
+VmVal vb_compile(VmBuild *b, ExprId id) {
   const Expr *e = prog_expr(b->p, id);
   switch (e->kind) {
-  case EX_const: return constant(b, e->dt, e->imm);
+  case EX_const: return vb_constant(b, e->dt, e->imm);
   case EX_var: return e->ref == b->row.var ? row_counter(b) : read_var(b, e->ref);
   case EX_load: return compile_load(b, e);
   case EX_op: return compile_op(b, e);
-  case EX_splat: return compile(b, e->arg[0]);
+  case EX_splat: return vb_compile(b, e->arg[0]);
   case EX_hreduce: {
     const Expr *a = prog_expr(b->p, e->arg[0]);
-    VmVal x = widen_val(b, compile(b, e->arg[0]), vm_class(a->dt), a->lanes);
-    VmVal to = result(b, VM_reduce, a->lanes, vm_class(e->dt),
-                      (u32[]){x.reg, operation(b, e->op, e->dt, e->dt)}, 2);
+    VmVal x = widen_val(b, vb_compile(b, e->arg[0]), vm_class(a->dt), a->lanes);
+    VmVal to = vb_result(b, VM_reduce, a->lanes, vm_class(e->dt),
+                         (u32[]){x.reg, vb_operation(b, e->op, e->dt, e->dt)}, 2);
     to.lanes = 1;
     return to;
   }
   case EX_shuffle: return compile_shuffle(b, e);
   case EX_quad: {
     const Expr *a = prog_expr(b->p, e->arg[0]);
-    VmAddr at = place(b, a->ref, a->arg);
-    return result(b, VM_quad, 1, VC_w, (u32[]){at.buf, at.at.reg, (u32)(i32)at.k, at.dt}, 4);
+    VmAddr at = vb_place(b, a->ref, a->arg);
+    return vb_result(b, VM_quad, 1, VC_w, (u32[]){at.buf, at.at.reg, (u32)(i32)at.k, at.dt}, 4);
   }
   case EX_random: return compile_random(b, e);
   default: return (VmVal){0};

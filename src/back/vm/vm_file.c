@@ -135,7 +135,7 @@ static void add_symbols(IgbWriter *w) {
 
 static IgbBuf *buf_at(IgbWriter *w, u32 k) {
   if (!w->buf.at || k >= w->buf.n)
-    bug(w->p->c, LOC_NONE, "bytecode uses a buffer that the program does not have");
+    internal_error(w->p->c, LOC_NONE, "bytecode uses a buffer that the program does not have");
   return &w->buf.at[k];
 }
 

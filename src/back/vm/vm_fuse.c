@@ -30,7 +30,7 @@ static u32 maker(const Fusion *f, u32 reg) {
 static bool drop_move(Fusion *f, const u32 *move) {
   u32 op = *move & 0xffff;
   if (op != VM_mov_f && op != VM_mov_d && op != VM_mov_w && op != VM_mov_l) return false;
-  u32 to = root_of(f->b, move[1]), at = maker(f, move[2]);
+  u32 to = vb_root_of(f->b, move[1]), at = maker(f, move[2]);
   if (!at || f->named[to] > at) return false;
   f->code.at[at] = move[1];
   f->uses[move[2]] = 0;
@@ -52,8 +52,8 @@ static bool fuse_product(Fusion *f, const u32 *sum, u32 *to) {
       u32 at = maker(f, sum[k]);
       if (!at || f->b->reg.at[sum[k]].named) continue;
       const u32 *mul = f->code.at + at - 1;
-      if ((*mul & 0xffff) != by[i].mul || f->written[root_of(f->b, mul[2])] >= at ||
-          f->written[root_of(f->b, mul[3])] >= at)
+      if ((*mul & 0xffff) != by[i].mul || f->written[vb_root_of(f->b, mul[2])] >= at ||
+          f->written[vb_root_of(f->b, mul[3])] >= at)
         continue;
       f->uses[sum[k]] = 0;
       const u32 w[5] = {by[i].both | 1 << 16, sum[1], mul[2], mul[3], sum[5 - k]};
@@ -101,12 +101,12 @@ static bool fuse_lanes(Fusion *f, u32 before, const u32 *w) {
 /* Records the registers that the instruction at `at` names; true: it may jump. */
 static bool note(Fusion *f, u32 at) {
   const u32 *w = f->code.at + at;
-  Operands o = {.at = vm_ops[*w & 0xffff].operands};
+  OperandIter o = {.at = vm_ops[*w & 0xffff].operands};
   bool jumps = false, writes = !has_effect(*w);
   while (next_operand(&o)) {
     jumps |= o.kind == 'j';
-    if (!is_reg(o.kind)) continue;
-    u32 root = root_of(f->b, w[o.word]);
+    if (!vb_is_reg(o.kind)) continue;
+    u32 root = vb_root_of(f->b, w[o.word]);
     f->named[root] = at + 1;
     if (!writes || o.word > 1) continue;
     f->written[root] = at + 1;
@@ -117,9 +117,9 @@ static bool note(Fusion *f, u32 at) {
 
 /* Replaces registers by equal ones. */
 static void read_instead(const Fusion *f, u32 *w) {
-  Operands o = {.at = vm_ops[*w & 0xffff].operands};
+  OperandIter o = {.at = vm_ops[*w & 0xffff].operands};
   while (next_operand(&o))
-    if (is_reg(o.kind) && f->same[w[o.word]]) w[o.word] = f->same[w[o.word]];
+    if (vb_is_reg(o.kind) && f->same[w[o.word]]) w[o.word] = f->same[w[o.word]];
 }
 
 /* Parts of a register get a new number at every mention. */
@@ -134,11 +134,12 @@ static bool drop_recomputed(Fusion *f, u32 before, const u32 *w) {
   const u32 *first = f->code.at + before;
   const VReg *x = &f->b->reg.at[first[1]], *y = &f->b->reg.at[w[1]];
   if (*first != *w || x->parent || x->named || y->parent || y->named) return false;
-  Operands o = {.at = vm_ops[*w & 0xffff].operands};
+  OperandIter o = {.at = vm_ops[*w & 0xffff].operands};
   while (next_operand(&o)) {
     const u32 i = o.word;
     if (o.kind == 'b' || o.also_read) return false;
-    if (i > 1 && (is_reg(o.kind) ? !is_same(f->b, first[i], w[i]) : first[i] != w[i])) return false;
+    if (i > 1 && (vb_is_reg(o.kind) ? !is_same(f->b, first[i], w[i]) : first[i] != w[i]))
+      return false;
   }
   f->same[w[1]] = first[1];
   f->uses[first[1]] += f->uses[w[1]];
@@ -147,7 +148,7 @@ static bool drop_recomputed(Fusion *f, u32 before, const u32 *w) {
 
 /* Records the registers of an instruction that was merged into the one at `at`. */
 static void note_more(Fusion *f, u32 at, const u32 *w) {
-  u32 root = root_of(f->b, (*w & 0xffff) == VM_vst_f32 ? w[4] : w[1]);
+  u32 root = vb_root_of(f->b, (*w & 0xffff) == VM_vst_f32 ? w[4] : w[1]);
   f->named[root] = at + 1;
   if ((*w & 0xffff) != VM_vst_f32) f->written[root] = at + 1;
 }

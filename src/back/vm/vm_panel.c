@@ -1,34 +1,37 @@
-/* vm_panel.c: loops that compute a tile of products become one instruction.
+/* vm_panel.c: the reduction of a tile becomes one instruction.
  *
- * In: up to three nested loops whose innermost body, unrolled, adds products of two operands to
- * accumulators in registers: rows x columns, one operand per row and one per column. Out: the
- * instruction `panel`, or nothing. Method: a register or variable that the body loads stands for
- * its memory reference, so a product is two references. The accumulators form a grid if these have
- * one stride between rows and one between columns. If an iteration adds to each accumulator several
- * times (turns), the turns become another loop. */
+ * In: nested loops with the role reduce; the innermost body loads vectors and adds products of two
+ * operands to accumulators, in loops with the roles row and panel. All loops are as lowering wrote
+ * them, also the unrolled ones. Out: the instruction `panel`, or nothing if the products are of
+ * another kind. A register or variable that the body loads stands for its memory reference. The
+ * factors of the loop variables in a reference are its strides. If both operands depend on the
+ * panel, as in depthwise convolutions, each accumulator gets an instruction. */
 #include "back/vm/vm_build.h"
 
-enum { PANEL_LOOPS = 3, MAX_NAMES = 160, MAX_SUMS = 512 };
+/* tile.c keeps FMA panels with a multiple of PANEL_LANES lanes in CPU registers. */
+enum { PANEL_LOOPS = 3, PANEL_NAMES = 16, PANEL_LANES = 8, PANEL_DEPTH = 4 };
+
+/* An index as a sum of terms, with the strides between rows and panels of the tile. */
+typedef struct PanelIndex {
+  Affine at; /* row 0, panel 0 */
+  i64 row, panel;
+} PanelIndex;
 
 /* A memory reference: a vector, or one element broadcast to all lanes. */
 typedef struct PanelRef {
   BufId buf;
-  Affine at;
+  PanelIndex at;
   bool one;  /* splat */
   bool quad; /* EX_quad */
 } PanelRef;
 
 /* Reference that a register or variable was loaded from. */
 typedef struct PanelName {
-  BufId buf; /* register buffer; 0: a variable */
-  u32 at;    /* index in it */
+  BufId buf;     /* register buffer; 0: a variable */
+  VarId var;     /* the variable */
+  PanelIndex at; /* index in the register buffer */
   PanelRef ref;
 } PanelName;
-
-typedef struct PanelSum {
-  u32 at, turn; /* register; number of earlier additions */
-  PanelRef x, y;
-} PanelSum;
 
 typedef struct PanelMatch {
   VmBuild *b;
@@ -36,39 +39,57 @@ typedef struct PanelMatch {
   const Stmt *loop[PANEL_LOOPS];
   u32 nloop;
   StmtId body;
-  BufId acc;
-  u32 lanes, kind;
-  VEC(PanelName) name;
-  VEC(PanelSum) sum;
-  u32 turns, rows, cols;
-  i64 dx, dy, tx, ty; /* strides: rows of x, columns of y, turns of each */
+  const Stmt *open[PANEL_DEPTH]; /* loops over rows and panels around the current statement */
+  u32 nopen;
+  i64 rows, panels;
+  PanelName name[PANEL_NAMES];
+  u32 nname;
+  const Stmt *sum; /* the statement that adds products */
+  PanelIndex acc;
+  PanelRef x, y;
+  u32 kind;
 } PanelMatch;
 
-static bool element_of(PanelMatch *o, BufId buf, const ExprId *idx, u32 *at) {
-  const Buf *bp = prog_buf(o->p, buf);
-  i64 n = 0, x;
-  if (!o->b->bufreg[buf].reg) return false;
-  for (u32 i = 0; i < bp->rank; i++) {
-    if (!ex_is_int(o->p, idx[i], &x)) return false;
-    n = n * bp->dim[i] + x;
+/* Index of an element, in units of elements. */
+static bool index_of(PanelMatch *o, BufId buf, const ExprId *idx, PanelIndex *to) {
+  Affine all;
+  i64 unit = prog_buf(o->p, buf)->lanes;
+  if (!flat_of(o->b, buf, idx, &all)) return false;
+  *to = (PanelIndex){.at = {.k = all.k / unit}};
+  for (u32 i = 0; i < all.n; i++) {
+    const Stmt *loop = NULL;
+    i64 coef = all.t[i].coef / unit;
+    for (u32 k = 0; k < o->nopen; k++)
+      if (o->open[k]->var == all.t[i].var) loop = o->open[k];
+    if (loop && loop->role == RO_row)
+      to->row += coef;
+    else if (loop)
+      to->panel += coef;
+    else
+      to->at.t[to->at.n++] = (AffTerm){all.t[i].e, all.t[i].var, coef};
   }
-  *at = (u32)n;
   return true;
 }
 
-static const PanelName *find_name(PanelMatch *o, BufId buf, u32 at) {
-  for (u32 i = 0; i < o->name.n; i++)
-    if (o->name.at[i].buf == buf && o->name.at[i].at == at) return &o->name.at[i];
+static bool same_index(const PanelIndex *x, const PanelIndex *y) {
+  i64 by;
+  return x->row == y->row && x->panel == y->panel && affine_differ_by(&x->at, &y->at, &by) && !by;
+}
+
+static const PanelName *find_name(PanelMatch *o, BufId buf, VarId var, const PanelIndex *at) {
+  for (u32 i = 0; i < o->nname; i++)
+    if (o->name[i].buf == buf && o->name[i].var == var && (!buf || same_index(&o->name[i].at, at)))
+      return &o->name[i];
   return NULL;
 }
 
 static bool resolve(PanelMatch *o, ExprId id, PanelRef *to) {
   const Expr *e = prog_expr(o->p, id);
   const PanelName *n;
-  u32 at;
+  PanelIndex at;
   switch (e->kind) {
   case EX_var:
-    n = find_name(o, 0, e->ref);
+    n = find_name(o, 0, e->ref, NULL);
     if (n) *to = n->ref;
     return n != NULL;
   case EX_splat:
@@ -80,36 +101,36 @@ static bool resolve(PanelMatch *o, ExprId id, PanelRef *to) {
     to->quad = true;
     return true;
   case EX_load:
+    if (!index_of(o, e->ref, e->arg, &at)) return false;
     if (prog_buf(o->p, e->ref)->space == BS_reg) {
-      n = element_of(o, e->ref, e->arg, &at) ? find_name(o, e->ref, at) : NULL;
+      n = find_name(o, e->ref, 0, &at);
       if (n) *to = n->ref;
       return n != NULL;
     }
     if (o->b->scalar[e->ref].reg) return false;
-    *to = (PanelRef){.buf = e->ref, .one = e->lanes == 1};
-    return flat_of(o->b, e->ref, e->arg, &to->at);
+    *to = (PanelRef){.buf = e->ref, .at = at, .one = e->lanes == 1};
+    return true;
   default: return false;
   }
 }
 
-static bool add_name(PanelMatch *o, BufId buf, u32 at, ExprId value) {
-  PanelRef r;
-  if (!resolve(o, value, &r)) return false;
-  PanelName *n = (PanelName *)find_name(o, buf, at);
-  if (!n && o->name.n == MAX_NAMES) return false;
-  if (!n) n = vec_push(o->b->a, &o->name);
-  *n = (PanelName){buf, at, r};
-  return true;
+static bool add_name(PanelMatch *o, BufId buf, VarId var, const PanelIndex *at, ExprId value) {
+  if (o->nname == PANEL_NAMES) return false;
+  PanelName *n = &o->name[o->nname];
+  *n = (PanelName){.buf = buf, .var = var};
+  if (at) n->at = *at;
+  o->nname += resolve(o, value, &n->ref);
+  return n < &o->name[o->nname];
 }
 
 /* Operands of c + a * b in the order of fma(a, b, c). */
-static bool product(PanelMatch *o, const Expr *e, ExprId *arg, u32 *kind) {
+static bool product(PanelMatch *o, const Expr *e, ExprId *arg) {
   if (e->kind != EX_op) return false;
   for (u32 i = 0; i < 3 && i < e->narg; i++) arg[i] = e->arg[i];
   switch (e->op) {
-  case OP_fma: *kind = VP_fma_b; return e->dt == DT_f32;
-  case OP_dot_i8x4: *kind = VP_dot_i8x4_b; return true;
-  case OP_dot_i16x2: *kind = VP_dot_i16x2_b; return true;
+  case OP_fma: o->kind = VP_fma_b; return e->dt == DT_f32;
+  case OP_dot_i8x4: o->kind = VP_dot_i8x4_b; return true;
+  case OP_dot_i16x2: o->kind = VP_dot_i16x2_b; return true;
   case OP_add: break;
   default: return false;
   }
@@ -118,117 +139,71 @@ static bool product(PanelMatch *o, const Expr *e, ExprId *arg, u32 *kind) {
   arg[2] = e->arg[0];
   arg[0] = m->arg[0];
   arg[1] = m->arg[1];
-  *kind = VP_mac_b;
+  o->kind = VP_mac_b;
   return true;
 }
 
-static bool add_sum(PanelMatch *o, const Stmt *s) {
+static bool add_sum(PanelMatch *o, const Stmt *s, const PanelIndex *at) {
   const Expr *e = prog_expr(o->p, s->a);
   ExprId arg[3];
-  u32 kind, at, of;
-  if (!element_of(o, s->buf, s->idx, &at) || !product(o, e, arg, &kind)) return false;
+  PanelIndex of;
+  if (o->sum || !product(o, e, arg)) return false;
   const Expr *c = prog_expr(o->p, arg[2]);
-  if (c->kind != EX_load || c->ref != s->buf || !element_of(o, c->ref, c->arg, &of) || of != at)
+  if (c->kind != EX_load || c->ref != s->buf || !index_of(o, c->ref, c->arg, &of)) return false;
+  if (!same_index(&of, at) || !resolve(o, arg[0], &o->x) || !resolve(o, arg[1], &o->y))
     return false;
-  if (o->sum.n == MAX_SUMS || (o->sum.n && (o->acc != s->buf || o->kind != kind))) return false;
-  PanelSum sum = {.at = at};
-  if (!resolve(o, arg[0], &sum.x) || !resolve(o, arg[1], &sum.y)) return false;
-  if (sum.y.one && kind < VP_dot_i8x4_b) {
-    PanelRef t = sum.x;
-    sum.x = sum.y;
-    sum.y = t;
+  if (o->y.one && o->kind < VP_dot_i8x4_b) {
+    PanelRef t = o->x;
+    o->x = o->y;
+    o->y = t;
   }
-  if (sum.y.one || sum.y.quad) return false;
-  for (u32 i = 0; i < o->sum.n; i++) sum.turn += o->sum.at[i].at == at;
-  o->acc = s->buf;
-  o->kind = kind;
-  o->lanes = e->lanes;
-  *vec_push(o->b->a, &o->sum) = sum;
+  o->sum = s;
+  o->acc = *at;
   return true;
 }
 
-static bool match_stmt(PanelMatch *o, const Stmt *s) {
-  u32 at;
-  switch (s->kind) {
-  case ST_fence:
-  case ST_prefetch: return true;
-  case ST_let: return add_name(o, 0, s->var, s->a);
-  case ST_store:
-    if (prog_buf(o->p, s->buf)->space != BS_reg) return false;
-    if (add_sum(o, s)) return true;
-    return element_of(o, s->buf, s->idx, &at) && add_name(o, s->buf, at, s->a);
-  default: return false;
+static bool match_list(PanelMatch *o, StmtId first);
+
+/* A loop over the rows or panels of the tile. */
+static bool match_loop(PanelMatch *o, const Stmt *s) {
+  i64 lo, hi, *n = s->role == RO_row ? &o->rows : &o->panels;
+  if (!(s->flags & LF_unroll) || (s->role != RO_row && s->role != RO_panel)) return false;
+  if (!ex_is_int(o->p, s->a, &lo) || !ex_is_int(o->p, s->b, &hi) || lo || s->step != 1)
+    return false;
+  if (o->nopen == PANEL_DEPTH || (*n && *n != hi)) return false;
+  *n = hi;
+  o->open[o->nopen++] = s;
+  bool fits = match_list(o, s->body);
+  o->nopen--;
+  return fits;
+}
+
+static bool match_list(PanelMatch *o, StmtId first) {
+  PanelIndex at;
+  for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
+    const Stmt *s = prog_stmt(o->p, id);
+    bool fits = s->kind == ST_fence || s->kind == ST_prefetch;
+    if (s->kind == ST_for) fits = match_loop(o, s);
+    if (s->kind == ST_let) fits = add_name(o, 0, s->var, NULL, s->a);
+    if (s->kind == ST_store && prog_buf(o->p, s->buf)->space == BS_reg &&
+        index_of(o, s->buf, s->idx, &at))
+      fits = add_sum(o, s, &at) || add_name(o, s->buf, 0, &at, s->a);
+    if (!fits) return false;
   }
-}
-
-/* ---- the grid ---- */
-
-/* Is y = x + *d? Sets *d if `first`. */
-static bool follows(const PanelMatch *o, const PanelRef *x, const PanelRef *y, bool first, i64 by,
-                    i64 *d) {
-  if (prog_root(o->p, x->buf) != prog_root(o->p, y->buf)) return false;
-  if (x->one != y->one || x->quad != y->quad) return false;
-  i64 k;
-  if (!affine_differ_by(&x->at, &y->at, &k)) return false;
-  if (first) *d = k;
-  return k == *d * by;
-}
-
-static const PanelSum *sum_at(const PanelMatch *o, u32 at, u32 turn) {
-  for (u32 i = 0; i < o->sum.n; i++)
-    if (o->sum.at[i].at == at && o->sum.at[i].turn == turn) return &o->sum.at[i];
-  return NULL;
-}
-
-static bool match_grid(PanelMatch *o, u32 base) {
-  const PanelSum *zero = sum_at(o, base, 0);
-  u32 all = o->sum.n / o->turns;
-  i64 none;
-  if (!all) return false;
-  o->cols = all;
-  for (u32 i = 1; i < all && o->cols == all; i++) {
-    const PanelSum *s = sum_at(o, base + i, 0);
-    if (!s) return false;
-    if (!follows(o, &zero->x, &s->x, true, 1, &none) || none) o->cols = i;
-  }
-  o->rows = all / o->cols;
-  if (o->rows * o->cols != all || o->rows > VM_TILE || o->cols > VM_TILE) return false;
-  for (u32 t = 0; t < o->turns; t++)
-    for (u32 i = 0; i < all; i++) {
-      u32 r = i / o->cols, c = i % o->cols;
-      const PanelSum *s = sum_at(o, base + i, t), *left = sum_at(o, base, t);
-      if (!s || !left) return false;
-      bool one = !t && i == o->cols, two = !t && i == 1 && o->cols > 1;
-      if (!follows(o, &left->x, &s->x, one, r, &o->dx)) return false;
-      if (!follows(o, &left->y, &s->y, two, c, &o->dy)) return false;
-      if (i) continue;
-      if (!follows(o, &zero->x, &s->x, t == 1, t, &o->tx)) return false;
-      if (!follows(o, &zero->y, &s->y, t == 1, t, &o->ty)) return false;
-    }
   return true;
 }
 
-static bool find_grid(PanelMatch *o, u32 *base) {
-  *base = UINT32_MAX;
-  o->turns = 1;
-  for (u32 i = 0; i < o->sum.n; i++) {
-    if (o->sum.at[i].at < *base) *base = o->sum.at[i].at;
-    if (o->sum.at[i].turn >= o->turns) o->turns = o->sum.at[i].turn + 1;
-  }
-  if (!o->sum.n || o->sum.n % o->turns || (o->turns > 1 && o->nloop == PANEL_LOOPS)) return false;
-  const PanelSum *s = sum_at(o, *base, 0);
-  const PanelRef *x = &s->x, *y = &s->y;
-  DType dx = prog_buf(o->p, x->buf)->dt, dy = prog_buf(o->p, y->buf)->dt;
-  bool bytes = o->kind == VP_dot_i8x4_b || o->kind == VP_dot_i16x2_b;
-  if (dtype_bytes(dy) != 4 || vm_class(dy) == VC_l || o->lanes % 2) return false;
-  if (bytes) {
-    if (!x->one || !x->quad || dtype_bytes(dx) != (o->kind == VP_dot_i8x4_b ? 1 : 2)) return false;
-  } else if (dx != DT_f32 || dy != DT_f32 || x->quad) {
+/* Are the operands of a kind that the instruction has? */
+static bool operands_fit(PanelMatch *o) {
+  DType dx = prog_buf(o->p, o->x.buf)->dt, dy = prog_buf(o->p, o->y.buf)->dt;
+  u32 lanes = prog_buf(o->p, o->sum->buf)->lanes;
+  if (o->y.one || o->y.quad || dtype_bytes(dy) != 4 || vm_class(dy) == VC_l || lanes % 2)
     return false;
-  } else if (!x->one) {
-    o->kind++;
-  }
-  return match_grid(o, *base);
+  if (o->kind >= VP_dot_i8x4_b)
+    return o->x.one && o->x.quad && dtype_bytes(dx) == (o->kind == VP_dot_i8x4_b ? 1 : 2);
+  if (dx != DT_f32 || dy != DT_f32 || o->x.quad) return false;
+  if (!o->x.one) o->kind++;
+  return true;
 }
 
 /* ---- loops ---- */
@@ -246,7 +221,7 @@ static StmtId only(Prog *p, StmtId first) {
 
 static bool find_loops(PanelMatch *o, StmtId id) {
   i64 lo;
-  for (; id && prog_stmt(o->p, id)->kind == ST_for; id = only(o->p, o->body)) {
+  for (; id && prog_stmt(o->p, id)->role == RO_reduce; id = only(o->p, o->body)) {
     const Stmt *s = prog_stmt(o->p, id);
     if (o->nloop == PANEL_LOOPS || !ex_is_int(o->p, s->a, &lo)) return false;
     if (s->step != 1 && !ex_is_int(o->p, s->b, &lo)) return false;
@@ -258,10 +233,18 @@ static bool find_loops(PanelMatch *o, StmtId id) {
   return true;
 }
 
+/* Taps of a window, which would be written out otherwise. Is the instruction faster? */
+static bool taps_fit(const PanelMatch *o) {
+  bool unrolled = false;
+  for (u32 i = 0; i < o->nloop; i++) unrolled |= (o->loop[i]->flags & LF_unroll) != 0;
+  if (!unrolled || o->x.one) return true;
+  return o->kind == VP_fma_m && prog_buf(o->p, o->sum->buf)->lanes % PANEL_LANES == 0;
+}
+
 /* Registers that only stand for a load must not be read elsewhere. */
 static bool names_end_here(PanelMatch *o) {
-  for (u32 i = 0; i < o->name.n; i++) {
-    BufId buf = o->name.at[i].buf;
+  for (u32 i = 0; i < o->nname; i++) {
+    BufId buf = o->name[i].buf;
     u32 reads = 0;
     const Stmt *s;
     if (!buf) continue;
@@ -273,20 +256,19 @@ static bool names_end_here(PanelMatch *o) {
   return true;
 }
 
-/* Start and strides of the loops; false: out of range. */
-static bool begin(PanelMatch *o, const PanelRef *r, i64 turn, i64 next, u32 *w) {
-  Affine a = r->at;
+/* Start and strides of an operand at a row and panel of the tile; false: out of range. */
+static bool begin(PanelMatch *o, const PanelRef *r, i64 row, i64 panel, i64 next, u32 *w) {
+  Affine a = r->at.at;
   i64 step[3] = {0, 0, 0};
-  u32 nloop = o->nloop + (o->turns > 1);
+  a.k += r->at.row * row + r->at.panel * panel;
   for (u32 i = 0; i < o->nloop; i++) {
     i64 lo = 0, coef = affine_coef(&a, o->loop[i]->var);
     ex_is_int(o->p, o->loop[i]->a, &lo);
     a.k += coef * lo;
-    step[PANEL_LOOPS - nloop + i] = coef * o->loop[i]->step;
+    step[PANEL_LOOPS - o->nloop + i] = coef * o->loop[i]->step;
     for (u32 k = 0; k < a.n; k++)
       if (a.t[k].var == o->loop[i]->var) a.t[k].coef = 0;
   }
-  if (o->turns > 1) step[2] = turn;
   VmAddr at = addr_affine(o->b, r->buf, &a);
   w[0] = at.buf;
   w[1] = at.at.reg;
@@ -299,34 +281,50 @@ static bool begin(PanelMatch *o, const PanelRef *r, i64 turn, i64 next, u32 *w) 
   return next == (i32)next;
 }
 
-static VmVal trips(VmBuild *b, const Stmt *s) {
+static VmVal trip_count(VmBuild *b, const Stmt *s) {
   i64 lo = 0, hi;
   ex_is_int(b->p, s->a, &lo);
   if (ex_is_int(b->p, s->b, &hi))
-    return integer(b, hi > lo ? (hi - lo + s->step - 1) / s->step : 0);
-  VmVal to = compile(b, s->b);
+    return vb_integer(b, hi > lo ? (hi - lo + s->step - 1) / s->step : 0);
+  VmVal to = vb_compile(b, s->b);
   if (!lo) return to;
-  return emit_pure(b, VM_sub_l, 1, VC_l, to.avail, (u32[]){to.reg, integer(b, lo).reg}, 2);
+  return emit_pure(b, VM_sub_l, 1, VC_l, to.avail, (u32[]){to.reg, vb_integer(b, lo).reg}, 2);
+}
+
+/* Writes the instruction for rows x panels accumulators, from the given ones on. */
+static bool write_panel(PanelMatch *o, i64 row, i64 panel, u32 rows, u32 panels) {
+  VmBuild *b = o->b;
+  u32 w[21], n = 3, lanes = prog_buf(o->p, o->sum->buf)->lanes;
+  i64 at = o->acc.at.k + o->acc.row * row + o->acc.panel * panel;
+  if (!begin(o, &o->x, row, panel, rows > 1 ? o->x.at.row : 0, w + 7) ||
+      !begin(o, &o->y, row, panel, panels > 1 ? o->y.at.panel : 0, w + 14))
+    return false;
+  w[0] = part_reg(b, b->bufreg[o->sum->buf].reg, (u32)at * (lanes / 2), VC_w, lanes);
+  w[1] = rows;
+  w[2] = panels;
+  w[3] = o->kind;
+  for (u32 i = o->nloop; i-- > 0;) w[4 + --n] = trip_count(b, o->loop[i]).reg;
+  while (n) w[4 + --n] = vb_integer(b, 1).reg;
+  emit_effect(b, VM_panel, lanes, w, 21);
+  return true;
 }
 
 bool vm_panel_loop(VmBuild *b, StmtId id) {
-  PanelMatch o = {.b = b, .p = b->p};
-  u32 base, w[21], n = 3;
-  if (!find_loops(&o, id)) return false;
-  for (StmtId s = o.body; s; s = prog_stmt(b->p, s)->next)
-    if (!match_stmt(&o, prog_stmt(b->p, s))) return false;
-  if (!find_grid(&o, &base) || !names_end_here(&o)) return false;
-  const PanelSum *first = sum_at(&o, base, 0);
-  if (!begin(&o, &first->x, o.tx, o.rows > 1 ? o.dx : 0, w + 7) ||
-      !begin(&o, &first->y, o.ty, o.cols > 1 ? o.dy : 0, w + 14))
-    return false;
-  w[0] = part_reg(b, b->bufreg[o.acc].reg, base * (o.lanes / 2), VC_w, o.lanes);
-  w[1] = o.rows;
-  w[2] = o.cols;
-  w[3] = o.kind;
-  if (o.turns > 1) w[4 + --n] = integer(b, o.turns).reg;
-  for (u32 i = o.nloop; i-- > 0;) w[4 + --n] = trips(b, o.loop[i]).reg;
-  while (n) w[4 + --n] = integer(b, 1).reg;
-  emit_effect(b, VM_panel, o.lanes, w, 21);
+  PanelMatch *o = NEW(b->a, PanelMatch);
+  o->b = b;
+  o->p = b->p;
+  if (!find_loops(o, id) || !match_list(o, o->body) || !o->sum || !operands_fit(o)) return false;
+  if (!taps_fit(o)) return false;
+  if (!b->bufreg[o->sum->buf].reg || o->acc.at.n || !names_end_here(o)) return false;
+  if (!o->rows) o->rows = 1;
+  if (!o->panels) o->panels = 1;
+  if (o->rows > VM_TILE || o->panels > VM_TILE) return false;
+  bool in_rows = o->panels == 1 || !o->x.at.panel, in_panels = o->rows == 1 || !o->y.at.row;
+  bool dense = (o->rows == 1 || o->acc.row == o->panels) && (o->panels == 1 || o->acc.panel == 1);
+  if (in_rows && in_panels && dense) return write_panel(o, 0, 0, (u32)o->rows, (u32)o->panels);
+  if (prog_buf(b->p, o->sum->buf)->lanes % PANEL_LANES) return false;
+  for (i64 i = 0; i < o->rows; i++)
+    for (i64 j = 0; j < o->panels; j++)
+      if (!write_panel(o, i, j, 1, 1)) return false;
   return true;
 }

@@ -38,7 +38,7 @@ static bool is_scaled(VmBuild *b, const Expr *mul, ExprId *whole, ExprId *scale)
 }
 
 static VmVal zero(VmBuild *b, DType dt) {
-  return constant(b, dt, (Scalar){.i = 0});
+  return vb_constant(b, dt, (Scalar){.i = 0});
 }
 
 static bool dequantize(VmBuild *b, const Expr *e, VmVal *out) {
@@ -47,8 +47,8 @@ static bool dequantize(VmBuild *b, const Expr *e, VmVal *out) {
   if (is_uniform(b, whole)) return false;
   const Expr *sub = op_of(b, whole, OP_sub, DT_i32);
   if (sub && !is_uniform(b, sub->arg[1])) sub = NULL;
-  VmVal x = compile(b, sub ? sub->arg[0] : whole),
-        k = sub ? compile(b, sub->arg[1]) : zero(b, DT_i32), by = compile(b, scale);
+  VmVal x = vb_compile(b, sub ? sub->arg[0] : whole),
+        k = sub ? vb_compile(b, sub->arg[1]) : zero(b, DT_i32), by = vb_compile(b, scale);
   u32 avail = latest(latest(x.avail, k.avail), by.avail);
   *out = emit_pure(b, VM_dequant, x.lanes, VC_f, avail, (u32[]){x.reg, k.reg, by.reg}, 3);
   return true;
@@ -60,8 +60,8 @@ static bool quantize_sum(VmBuild *b, ExprId value, VmVal z, DType to, VmVal *out
   ExprId whole, scale;
   if (!mul || !is_scaled(b, mul, &whole, &scale)) return false;
   const Expr *add = op_of(b, whole, OP_add, DT_i32);
-  VmVal x = compile(b, add ? add->arg[0] : whole),
-        y = add ? compile(b, add->arg[1]) : zero(b, DT_i32), by = compile(b, scale);
+  VmVal x = vb_compile(b, add ? add->arg[0] : whole),
+        y = add ? vb_compile(b, add->arg[1]) : zero(b, DT_i32), by = vb_compile(b, scale);
   u32 avail = latest(latest(latest(x.avail, y.avail), by.avail), z.avail);
   u32 lanes = x.lanes != 1 ? x.lanes : y.lanes != 1 ? y.lanes : by.lanes;
   x = widen_val(b, x, VC_w, lanes);
@@ -78,9 +78,9 @@ static bool quantize(VmBuild *b, const Expr *e, VmVal *out) {
   if (add && !is_uniform(b, add->arg[1 - side])) return false;
   const Expr *round = op_of(b, add ? add->arg[side] : e->arg[0], OP_round, DT_f32);
   if (!round) return false;
-  VmVal z = add ? compile(b, add->arg[1 - side]) : zero(b, DT_f32);
+  VmVal z = add ? vb_compile(b, add->arg[1 - side]) : zero(b, DT_f32);
   if (quantize_sum(b, round->arg[0], z, e->dt, out)) return true;
-  VmVal x = compile(b, round->arg[0]);
+  VmVal x = vb_compile(b, round->arg[0]);
   u32 avail = latest(x.avail, z.avail);
   *out = emit_pure(b, VM_quant_f, x.lanes, VC_w, avail, (u32[]){x.reg, z.reg, e->dt}, 3);
   return true;

@@ -101,7 +101,8 @@ static bool mentions_any(RowAnalysis *o, const ExprId *idx, u32 n) {
   return false;
 }
 
-/* Do both access the same element in every iteration, and different elements in different ones? */
+/* Do both access the same element in every iteration, and another element in every other iteration?
+ */
 static bool same_element(RowAnalysis *o, const RowAccess *x, const RowAccess *y) {
   VmBuild *b = o->b;
   Affine fx, fy;
@@ -203,21 +204,21 @@ static void emit_reduction(VmBuild *b, VmVal to, const Expr *e, int acc) {
   static const VmOp dot[] = {[VC_f] = VM_dot_f, [VC_d] = VM_dot_d, [VC_w] = VM_dot_w};
   bool exact = e->dt == DT_f32 || e->dt == DT_f64 || e->dt == DT_i32;
   if (e->op == OP_fma) {
-    VmVal x = widen_val(b, compile(b, e->arg[0]), cls, 0),
-          y = widen_val(b, compile(b, e->arg[1]), cls, 0);
+    VmVal x = widen_val(b, vb_compile(b, e->arg[0]), cls, 0),
+          y = widen_val(b, vb_compile(b, e->arg[1]), cls, 0);
     emit_effect(b, cls == VC_f ? VM_fdot_f : VM_fdot_d, 0, (u32[]){to.reg, x.reg, y.reg}, 3);
     return;
   }
   const Expr *x = prog_expr(b->p, e->arg[1 - acc]);
   if (exact && e->op == OP_add && x->kind == EX_op && x->op == OP_mul) {
-    VmVal l = widen_val(b, compile(b, x->arg[0]), cls, 0),
-          r = widen_val(b, compile(b, x->arg[1]), cls, 0);
+    VmVal l = widen_val(b, vb_compile(b, x->arg[0]), cls, 0),
+          r = widen_val(b, vb_compile(b, x->arg[1]), cls, 0);
     emit_effect(b, dot[cls], 0, (u32[]){to.reg, l.reg, r.reg}, 3);
     return;
   }
-  VmVal v = widen_val(b, compile(b, e->arg[1 - acc]), cls, 0);
+  VmVal v = widen_val(b, vb_compile(b, e->arg[1 - acc]), cls, 0);
   emit_effect(b, acc ? VM_foldr : VM_fold, 0,
-              (u32[]){to.reg, v.reg, operation(b, e->op, e->dt, e->dt)}, 3);
+              (u32[]){to.reg, v.reg, vb_operation(b, e->op, e->dt, e->dt)}, 3);
 }
 
 static bool contiguous(const VmAddr *p) {
@@ -236,16 +237,16 @@ static bool multiply_add(VmBuild *b, RowAnalysis *o, const Stmt *s) {
   if (!row_depends(b, m->arg[0])) first = 1;
   const Expr *x = prog_expr(b->p, m->arg[first]), *z = prog_expr(b->p, m->arg[1 - first]);
   if (x->kind != EX_load || !is_uniform(o, &m->arg[1 - first], 0)) return false;
-  VmAddr py = place(b, s->buf, s->idx), px = place(b, x->ref, x->arg);
+  VmAddr py = vb_place(b, s->buf, s->idx), px = vb_place(b, x->ref, x->arg);
   if (!contiguous(&py) || !contiguous(&px)) return false;
   u32 w[9] = {py.buf, py.at.reg, (u32)(i32)py.k, px.buf, px.at.reg, (u32)(i32)px.k};
   if (!row_depends(b, m->arg[1 - first])) {
-    w[6] = compile(b, m->arg[1 - first]).reg;
+    w[6] = vb_compile(b, m->arg[1 - first]).reg;
     emit_effect(b, VM_macs_f, 0, w, 7);
     return true;
   }
   if (z->kind != EX_load) return false;
-  VmAddr pz = place(b, z->ref, z->arg);
+  VmAddr pz = vb_place(b, z->ref, z->arg);
   if (!contiguous(&pz)) return false;
   w[6] = pz.buf;
   w[7] = pz.at.reg;
@@ -257,7 +258,7 @@ static bool multiply_add(VmBuild *b, RowAnalysis *o, const Stmt *s) {
 static void write_store(VmBuild *b, RowAnalysis *o, const Stmt *s) {
   int acc = reduces_memory(o, s);
   if (acc >= 0) {
-    VmAddr at = place(b, s->buf, s->idx);
+    VmAddr at = vb_place(b, s->buf, s->idx);
     VmVal v = load_from(b, &at, 1);
     u32 reg = new_reg(b, vm_class(at.dt), 1);
     b->reg.at[reg].named = true;
@@ -267,8 +268,8 @@ static void write_store(VmBuild *b, RowAnalysis *o, const Stmt *s) {
     return;
   }
   if (multiply_add(b, o, s)) return;
-  VmVal v = compile(b, s->a);
-  VmAddr at = place(b, s->buf, s->idx);
+  VmVal v = vb_compile(b, s->a);
+  VmAddr at = vb_place(b, s->buf, s->idx);
   store_to(b, &at, v, 0);
 }
 
@@ -276,7 +277,7 @@ static void write_stmt(VmBuild *b, RowAnalysis *o, const Stmt *s) {
   if (s->kind == ST_store) {
     write_store(b, o, s);
   } else if (s->kind == ST_let || (s->kind == ST_set && has_var(o->local, o->nlocal, s->var))) {
-    VmVal v = compile(b, s->a);
+    VmVal v = vb_compile(b, s->a);
     if (b->reg.at[v.reg].named) {
       u32 copy = new_reg(b, vm_class(prog_var(b->p, s->var)->dt), 1);
       assign_reg(b, v, copy, vm_class(prog_var(b->p, s->var)->dt), 1);
@@ -300,7 +301,7 @@ bool vm_row_loop(VmBuild *b, const Stmt *loop) {
     if (!look_stmt(o, prog_stmt(p, id))) return false;
   if (!memory_is_safe(o) || !variables_are_safe(o)) return false;
   u32 top = label_new(b), end = label_new(b), at = new_reg(b, VC_l, 1);
-  VmVal lo = compile(b, loop->a), hi = compile(b, loop->b), step = integer(b, loop->step);
+  VmVal lo = vb_compile(b, loop->a), hi = vb_compile(b, loop->b), step = vb_integer(b, loop->step);
   b->reg.at[at].named = true;
   if (b->reg.at[hi.reg].named) {
     u32 copy = new_reg(b, VC_l, 1);
@@ -315,7 +316,8 @@ bool vm_row_loop(VmBuild *b, const Stmt *loop) {
   b->row = (RowLoop){.var = loop->var, .step = loop->step, .at = {at, b->cur, 1}};
   b->var[loop->var] = (VarInfo){.val = {at, b->cur, 0}};
   for (StmtId id = loop->body; id; id = prog_stmt(p, id)->next) write_stmt(b, o, prog_stmt(p, id));
-  emit_effect(b, VM_next, 1, (u32[]){at, integer(b, loop->step * ROW_LANES).reg, hi.reg, top}, 4);
+  emit_effect(b, VM_next, 1, (u32[]){at, vb_integer(b, loop->step * ROW_LANES).reg, hi.reg, top},
+              4);
   level_pop(b);
   label_here(b, end);
   b->row = (RowLoop){0};

@@ -46,7 +46,7 @@ void choose_scalars(VmBuild *b) {
 void store_scalars(VmBuild *b) {
   for (u32 i = 0; i < b->p->out.n; i++) {
     BufId id = b->p->out.at[i];
-    VmAddr at = {.buf = b->buf[id], .dt = prog_buf(b->p, id)->dt, .at = integer(b, 0)};
+    VmAddr at = {.buf = b->buf[id], .dt = prog_buf(b->p, id)->dt, .at = vb_integer(b, 0)};
     if (b->scalar[id].reg) store_to(b, &at, (VmVal){b->scalar[id].reg, b->cur + 1, 1}, 1);
   }
 }

@@ -32,7 +32,8 @@ Val mk_extent(Graph *g, Dim d, DType dt) {
 Val mk_expand_tail(Graph *g, Val v, u32 n) {
   const Type *t = graph_type(g, v);
   Dim dim[2 * MAX_RANK];
-  if (t->rank + n > MAX_RANK) fail(g->c, ERR_input, g->loc, "rank exceeds %d", MAX_RANK);
+  if (t->rank + n > MAX_RANK)
+    fail(g->c, ERR_input, g->loc, "the rank is %u, expected at most %d", t->rank + n, MAX_RANK);
   for (u32 i = 0; i < t->rank + n; i++) dim[i] = i < t->rank ? t->dim[i] : 1;
   return mk_reshape(g, v, dim, t->rank + n);
 }

@@ -115,7 +115,8 @@ static ResizeTaps plan_axis(Graph *g, const Resize *r, const ResizeAxis *x) {
   ResizeTaps t = {.n = r->mode == RS_nearest ? 1 : 2 * (u32)ceil(reach / squeeze)};
   u64 n;
   if (!size_mul((u64)x->out, t.n, &n) || n > (1u << 28))
-    fail(g->c, ERR_input, g->loc, "cannot resize an axis to extent %lld", (long long)x->out);
+    fail(g->c, ERR_input, g->loc, "cannot resize an axis to extent %lld, expected 1 or more",
+         (long long)x->out);
   t.at = NEWS(&g->c->work, i64, n);
   t.w = NEWS(&g->c->work, double, n);
   t.gone = NEWS(&g->c->work, bool, (u64)x->out);
@@ -155,7 +156,8 @@ static Val matrix_taps(Graph *g, Val v, const ResizeAxis *x, const ResizeTaps *t
   i64 dim[2] = {x->out, x->in};
   u64 n;
   if (!size_mul((u64)x->out, (u64)x->in, &n) || n > (1u << 28))
-    fail(g->c, ERR_input, g->loc, "cannot resize an axis to extent %lld", (long long)x->out);
+    fail(g->c, ERR_input, g->loc, "cannot resize an axis to extent %lld, expected 1 or more",
+         (long long)x->out);
   Tensor *m = tensor_new(&g->c->work, type.dt, dim, 2);
   for (i64 o = 0; o < x->out; o++)
     for (u32 k = 0; k < t->n; k++) {

@@ -121,8 +121,8 @@ static Val append(Decoder *d, const char *what, u32 layer, Val x) {
   Val old = graph_param(g, 1, type_tensor(&g->c->work, of.dt, dim, 4), in);
   Val now = mk_concat(g, (const Val[]){old, x}, 2, 2);
   StatePair *s = vec_push(&g->c->work, &g->state);
-  *s = (StatePair){.in = g->blk.at[1].param.n - 1,
-                   .out = g->blk.at[1].ret.n,
+  *s = (StatePair){.in = g->region.at[1].param.n - 1,
+                   .out = g->region.at[1].ret.n,
                    .most = d->s->context,
                    .window = d->s->layer[layer].window};
   graph_result(g, now, out);
@@ -302,7 +302,7 @@ Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   if (s->embed_scale != 0) x = mk_mulk(g, x, s->embed_scale);
   graph_result(g, x, str_of(c, "logits")); /* reserves output 0; the value is set below */
   for (u32 i = 0; i < s->layers; i++) x = decoder_layer(&d, i, x);
-  g->blk.at[1].ret.at[0] = logits(&d, x, embedding);
+  g->region.at[1].ret.at[0] = logits(&d, x, embedding);
   refuse_unused(&d);
   graph_check_state(g, ERR_input);
   return g;

@@ -131,7 +131,8 @@ const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m) {
   if (!s->path || !has_tokenizer(c, f, s->path)) return NULL;
   VocabBlob tables = vocab_file(c, f->gguf ? s->path : lm_folder(c, s->path), &c->keep);
   LmAssets *out = NEW(&c->keep, LmAssets);
-  if (!vocab_open(&v, tables.at, tables.n)) bug(c, f->loc, "the vocabulary cannot be opened");
+  if (!vocab_open(&v, tables.at, tables.n))
+    internal_error(c, f->loc, "the vocabulary cannot be opened");
   check_rows(c, f, &v);
   lm_info(c, m, &facts);
   *out =

@@ -88,7 +88,7 @@ static void make_tensor(const void *at, size_t size, Sink *to) {
       for (size_t k = 0; k < elems; k++)
         if (!isfinite(r->room->x[k])) refuse(r, r->room->x[k]);
     if (!qblock_encode(r->t.kind, r->room->x, blocks, r->room->bytes))
-      bug(r->c, r->loc, "%s has no quantizer", b->name);
+      internal_error(r->c, r->loc, "%s has no quantizer", b->name);
     qblock_decode(r->t.kind, r->room->bytes, blocks, r->room->y);
     compare(r, elems);
     to->put(to, r->room->bytes, blocks * b->bytes);

@@ -202,7 +202,7 @@ static void normalize_added(VocabSpec *s) {
     room.at = arena_alloc(&s->c->scratch, room.n);
     size_t length = t->n;
     if (!vocab_normalize(&v, VP_norm, true, &t->at, &length, &room))
-      bug(s->c, s->loc, "the table of added tokens is full");
+      internal_error(s->c, s->loc, "the table of added tokens is full");
     t->at = arena_copy(s->a, t->at, length);
     t->n = (u32)length;
     arena_rewind(&s->c->scratch, mark);

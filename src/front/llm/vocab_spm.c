@@ -21,7 +21,9 @@ void vocab_charsmap(VocabSpec *s, const u8 *at, size_t n) {
   if (!n) return;
   if (n >= 4) trie = at[0] | (u32)at[1] << 8 | (u32)at[2] << 16 | (u32)at[3] << 24;
   if (n < 8 || trie < 4 || trie % 4 || trie > n - 4 || n > 1 << 26)
-    fail(s->c, ERR_input, s->loc, "precompiled_charsmap is damaged");
+    fail(s->c, ERR_input, s->loc,
+         "precompiled_charsmap: the trie of %u bytes does not fit its %llu bytes", trie,
+         (unsigned long long)n);
   u32 *copy = arena_alloc(s->a, n);
   memcpy(copy, at + 4, n - 4);
   for (u32 i = 0; i < trie / 4; i++) { /* little-endian in the file */

@@ -39,7 +39,7 @@ Val zeros_of(Build *b, const Type *t);
  * tensors (then, else) from regions blk. A second call replaces them by results of the If node. */
 typedef struct BranchJoin {
   Build *b;
-  RegionId blk[2];
+  RegionId region[2];
   VEC(Val) pair[2];
   VEC(bool) text; /* the pair holds strings, which leave the branches as bytes */
   const Val *out; /* results of the node; NULL while collecting */

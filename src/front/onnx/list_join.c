@@ -9,7 +9,7 @@
 
 /* Appends following nodes to the region of one branch. */
 static void enter_side(BranchJoin *j, u32 side) {
-  j->b->g->cur = j->blk[side];
+  j->b->g->cur = j->region[side];
 }
 
 static Val join_pair(BranchJoin *j, Val x, Val y) {

@@ -202,7 +202,7 @@ const OnnxGraph *on_graph(Build *b, const char *name) {
 /* ---- contents ---- */
 
 static bool is_input(Graph *g, Val v) {
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   u32 pos = graph_val(g, v)->pos;
   return pos < b->param.n && b->param.at[pos] == v;
 }

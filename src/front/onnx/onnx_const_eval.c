@@ -27,7 +27,7 @@ static void have(Slice *s, Val v, Tensor *t) {
 static bool take_param(Slice *s, Val v) {
   Import *im = s->im;
   Graph *g = im->g;
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   u32 pos = graph_val(g, v)->pos;
   s->blame = v;
   if (pos >= b->param.n || b->param.at[pos] != v) return false; /* a loop variable */
@@ -108,11 +108,11 @@ static Tensor *known_tensor(const Slice *s, Val v) {
 
 static void pin_params(Slice *s) {
   Import *im = s->im;
-  const GraphRegion *b = &im->g->blk.at[1];
+  const GraphRegion *b = &im->g->region.at[1];
   for (u32 i = 0; i < b->param.n; i++) {
     Tensor *t = known_tensor(s, b->param.at[i]);
     if (t && !graph_pin(im->g, b->param.at[i]))
-      *vec_push(&im->c->work, &im->g->pin) = (Pin){b->param.at[i], t};
+      *vec_push(&im->c->work, &im->g->pin) = (FixedParam){b->param.at[i], t};
   }
 }
 

@@ -1,12 +1,12 @@
 /* onnx_dynamic_dims.c: run-time sizes.
  *
- * In: an integer that a node computes, and a bound. Out: a dimension. The graph has one op that
- * turns data into a dimension: nonzero. So the positions below the integer are found with it; their
- * count is the symbol, and they also serve as indices. Integers out of range end the run. A range
- * that was inferred is checked once per size too. A bound may follow from a check of the same
- * indices elsewhere: max(index) + 1 is at most N if index also selects from N rows. Exporters hide
- * known elements by a selection, such as Where(list == -1, 1, list) before every Expand of torch.
- * These elements are looked up one by one and stay static.
+ * In: an integer that a node computes, and a bound. Out: a dimension. One core operator
+ * turns data into a dimension: nonzero. It finds the positions below the integer. Their count is
+ * the symbol, and they also serve as indices. Integers out of range end the run. A range that was
+ * inferred is checked once per size too. A bound may follow from a check of the same indices
+ * elsewhere: max(index) + 1 is at most N if index also selects from N rows. Exporters hide known
+ * elements by a selection, such as Where(list == -1, 1, list) before every Expand of torch. These
+ * elements are looked up one by one and stay static.
  */
 #include "front/onnx/onnx_import.h"
 

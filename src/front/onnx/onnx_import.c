@@ -29,7 +29,7 @@ Loc import_loc(Import *im, const OnnxNode *n, i32 index) {
 Scope *scope_new(Import *im, Scope *up) {
   Scope *s = NEW(&im->c->work, Scope);
   s->up = up;
-  s->blk = im->g->cur;
+  s->region = im->g->cur;
   s->name = map_new(&im->c->work);
   s->init = map_new(&im->c->work);
   s->later = map_new(&im->c->work);
@@ -61,7 +61,7 @@ static Val load_init(Import *im, Scope *s, Str name, u32 i) {
                                            loc, &im->c->work);
   RegionId cur = im->g->cur;
   Loc at = im->g->loc;
-  im->g->cur = s->blk; /* before the control node being built, visible to all later nodes */
+  im->g->cur = s->region; /* before the control node being built, visible to all later nodes */
   im->g->loc = LOC_NONE;
   Val v = mk_const(im->g, t);
   graph_val(im->g, v)->name = name;
@@ -538,22 +538,22 @@ static void check_output_type(Import *im, const DeclValue *o, Val v) {
     check_output_shape(im, o, t);
 }
 
-static void put_output(Import *im, Val v, Str name, OutputTree *p) {
-  *p = (OutputTree){.kind = TY_tensor, .flat = im->g->out_name.n};
+static void put_output(Import *im, Val v, Str name, OutputStructure *p) {
+  *p = (OutputStructure){.kind = TY_tensor, .flat = im->g->out_name.n};
   p->text = graph_type(im->g, v)->dt == DT_str;
   if (p->text) v = mk_bytes(im->g, v, string_max_bytes(im->g, v));
   graph_result(im->g, v, name);
 }
 
 /* Makes every tensor of a value an output of the graph. */
-static void put_outputs(Import *im, Val v, Str name, OutputTree *p) {
+static void put_outputs(Import *im, Val v, Str name, OutputStructure *p) {
   if (val_is_real(v)) {
     put_output(im, v, name, p);
     return;
   }
   const List *l = list_at(im, v);
   const char *base = str_text(im->c, name);
-  OutputTree *part = NEWS(&im->c->keep, OutputTree, l->n + 2);
+  OutputStructure *part = NEWS(&im->c->keep, OutputStructure, l->n + 2);
   u32 n = l->n;
   if (l->stack) {
     put_output(im, l->stack, name, &part[0]);
@@ -569,14 +569,14 @@ static void put_outputs(Import *im, Val v, Str name, OutputTree *p) {
     put_outputs(im, l->at[i], l->kind == TY_opt ? name : str_fmt(im->c, "%s.%u", base, i),
                 &part[i]);
   if (l->has) put_output(im, l->has, str_fmt(im->c, "%s.has", base), &part[n]);
-  *p = (OutputTree){
+  *p = (OutputStructure){
       .kind = l->kind, .elem = part, .n = n, .open = l->stack || l->has, .maps = l->keys != 0};
 }
 
 static void import_outputs(Import *im) {
   const OnnxGraph *mg = im->m->graph;
   if (!mg->outputs.n) fail(im->c, ERR_input, import_here(im), "the graph has no outputs");
-  OutputTree *port = NEWS(&im->c->keep, OutputTree, mg->outputs.n);
+  OutputStructure *port = NEWS(&im->c->keep, OutputStructure, mg->outputs.n);
   for (u32 i = 0; i < mg->outputs.n; i++) {
     const DeclValue *o = &mg->outputs.at[i];
     Val v = scope_find(im, o->name);

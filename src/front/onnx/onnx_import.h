@@ -13,11 +13,11 @@ typedef struct List List;
 
 /* Names visible in one graph or function body. */
 struct Scope {
-  Scope *up;    /* enclosing graph; NULL for the model and for functions */
-  RegionId blk; /* region of its constants */
-  Map name;     /* Str -> Val */
-  Map init;     /* Str -> 1 + index of initializer; sparse ones after the dense */
-  Map later;    /* Str -> 1: defined by some node of this graph */
+  Scope *up;       /* enclosing graph; NULL for the model and for functions */
+  RegionId region; /* region of its constants */
+  Map name;        /* Str -> Val */
+  Map init;        /* Str -> 1 + index of initializer; sparse ones after the dense */
+  Map later;       /* Str -> 1: defined by some node of this graph */
   const OnnxGraph *graph;
   const OnnxFunction *fn; /* function body: its attribute defaults and opsets */
   const OnnxNode *call;   /* the node that called it */

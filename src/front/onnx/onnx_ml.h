@@ -4,14 +4,14 @@
 
 #include "front/onnx/onnx_builder.h"
 
-typedef struct MlNums { /* numeric attribute */
+typedef struct MlNumbers { /* numeric attribute */
   u32 n;
   double *at;
   bool wide; /* stored as doubles */
-} MlNums;
+} MlNumbers;
 
 /* Attribute `name`, a list of floats or integers, or `name`_as_tensor; n = 0 if absent. */
-MlNums ml_nums(Build *b, const char *name);
+MlNumbers ml_nums(Build *b, const char *name);
 Val ml_const(Build *b, DType dt, const double *x, const i64 *dim, u32 rank);
 /* The operand as floats [rows, features]: f64 when it is f64, else f32. */
 Val ml_rows(Build *b, Val x);

@@ -16,7 +16,7 @@ Val on_scalar(Build *b, Val v) {
 typedef struct Branch {
   Build *b;
   const OnnxGraph *body;
-  RegionId blk;
+  RegionId region;
   Val *ret; /* tensors and lists */
   Err err;
   const char *why;
@@ -27,9 +27,9 @@ static void try_branch(Ctx *c, void *arg) {
   Branch *r = arg;
   Build *b = r->b;
   (void)c;
-  r->blk = graph_region(b->g, 0);
+  r->region = graph_region(b->g, 0);
   r->ret = NEWS(&b->c->work, Val, b->nout + 1);
-  b->g->cur = r->blk;
+  b->g->cur = r->region;
   u32 n = on_subgraph(b, r->body, NULL, 0, r->ret, b->nout);
   if (n != b->nout) on_bad(b, "a branch has %u outputs, but the node has %u", n, b->nout);
 }
@@ -62,7 +62,7 @@ static void decide_now(Build *b, Val cond, const Branch *r, const char *part) {
  * whose fault it is. */
 static const char *join_branches(Build *b, Val cond, const Branch *r, Err *err) {
   Graph *g = b->g;
-  BranchJoin j = {.b = b, .blk = {r[0].blk, r[1].blk}};
+  BranchJoin j = {.b = b, .region = {r[0].region, r[1].region}};
   RegionId outer = g->cur;
   for (u32 i = 0; i < b->nout; i++) list_join(&j, r[0].ret[i], r[1].ret[i]);
   g->cur = outer;
@@ -71,8 +71,8 @@ static const char *join_branches(Build *b, Val cond, const Branch *r, Err *err) 
   *err = ERR_ok;
   for (u32 s = 0; s < 2; s++)
     for (u32 i = 0; i < j.pair[s].n; i++)
-      *vec_push(&b->c->work, &g->blk.at[j.blk[s]].ret) = j.pair[s].at[i];
-  NodeId id = graph_add_control(g, OP_if, &cond, 1, NULL, 0, j.blk, 2);
+      *vec_push(&b->c->work, &g->region.at[j.region[s]].ret) = j.pair[s].at[i];
+  NodeId id = graph_add_control(g, OP_if, &cond, 1, NULL, 0, j.region, 2);
   Val *out = NEWS(&b->c->work, Val, j.pair[0].n + 1);
   for (u32 i = 0; i < j.pair[0].n; i++) out[i] = graph_node(g, id)->out[i];
   j.out = out;

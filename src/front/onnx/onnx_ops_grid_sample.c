@@ -260,7 +260,7 @@ static Deform deform_read(Build *b, Val x, Val w) {
     d.kernel[i] = on_static_dim(b, w, 2 + i);
     u64 taps;
     if (!size_mul((u64)d.taps, (u64)d.kernel[i], &taps) || taps > (1u << 20))
-      on_bad(b, "the kernel is too large");
+      on_bad(b, "the kernel has more than 2^20 elements");
     d.taps = (i64)taps;
   }
   on_int_list(b, "strides", d.stride, d.n, 0, 1);

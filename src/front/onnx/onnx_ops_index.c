@@ -62,7 +62,7 @@ static Dim limit_at(Build *b, Dim d, const Limit *x) {
 }
 
 static SliceCut cut_open(Build *b, Dim d, const Limit *start, const Limit *end, i64 step) {
-  if (step < 1) on_unsupported(b, "negative steps with symbolic limits");
+  if (step < 1) on_unsupported(b, "a negative step with computed starts or ends");
   Dim lo = limit_at(b, d, start), hi = limit_at(b, d, end);
   Dim span = lo == 0 ? hi : dim_max(b->ds, dim_sub(b->ds, hi, lo), 0);
   if (step > 1) span = dim_div(b->ds, dim_addk(b->ds, span, step - 1), step);
@@ -226,7 +226,9 @@ static bool is_late(Build *b, u32 *n) {
     const Type *t = on_type(b, on_in(b, i));
     if (t->rank != 1) return false;
     if (dim_is_const(t->dim[0])) {
-      if (count >= 0 && count != t->dim[0]) on_bad(b, "starts and ends differ in length");
+      if (count >= 0 && count != t->dim[0])
+        on_bad(b, "starts and ends differ in length: %lld and %lld", (long long)count,
+               (long long)t->dim[0]);
       count = t->dim[0];
     }
     late = late || (!on_try_ints(b, i, k, MAX_RANK, &got) &&
@@ -304,7 +306,9 @@ static Val pad_index(Build *b, i64 d, i64 lo, i64 hi, const char *mode) {
 /* pad_index for a symbolic extent. */
 static Val pad_index_symbolic(Build *b, Dim d, i64 lo, i64 hi, const char *mode) {
   Graph *g = b->g;
-  if (lo + hi < 0) on_unsupported(b, "negative padding of a symbolic dimension");
+  if (lo + hi < 0)
+    on_unsupported(b, "padding of %lld and %lld shortens a symbolic dimension", (long long)lo,
+                   (long long)hi);
   Dim n = dim_addk(b->ds, d, lo + hi), last = dim_addk(b->ds, d, -1);
   i64 before[1] = {lo}, zero[1] = {0};
   Val start = mk_ints(g, before, 1);
@@ -350,7 +354,8 @@ void build_pad(Build *b) {
   for (u32 i = 0; i < n; i++) {
     if (pads[i] > INT32_MAX || pads[n + i] > INT32_MAX || pads[i] < -INT32_MAX ||
         pads[n + i] < -INT32_MAX)
-      on_bad(b, "an element of pads is out of range");
+      on_bad(b, "pads of axis %lld are %lld and %lld, expected less than 2^31", (long long)axes[i],
+             (long long)pads[i], (long long)pads[n + i]);
     lo[axes[i]] = pads[i];
     hi[axes[i]] = pads[n + i];
   }

@@ -48,13 +48,16 @@ void build_sequence_construct(Build *b) {
   if (!b->nin) on_bad(b, "at least one input is needed");
   for (u32 i = 0; i < b->nin; i++) {
     Val v = on_in(b, i);
-    if (on_dtype(b, v) != on_dtype(b, b->in[0])) on_bad(b, "the inputs differ in element type");
+    if (on_dtype(b, v) != on_dtype(b, b->in[0]))
+      on_bad(b, "an input has element type %s, expected %s as in input 0",
+             dtype_info[on_dtype(b, v)].name, dtype_info[on_dtype(b, b->in[0])].name);
   }
   b->out[0] = list_known(b->im, TY_seq, b->in, b->nin);
 }
 
 void build_sequence_empty(Build *b) {
-  if (!dtype_from_onnx(on_int(b, "dtype", 1))) on_bad(b, "the element type is not known");
+  if (!dtype_from_onnx(on_int(b, "dtype", 1)))
+    on_bad(b, "dtype is %lld, expected an element type of ONNX", (long long)on_int(b, "dtype", 1));
   b->out[0] = list_known(b->im, TY_seq, NULL, 0);
 }
 
@@ -143,7 +146,7 @@ void build_sequence_erase(Build *b) {
   const List *l = on_list(b, 0);
   u32 at = l->n ? l->n - 1 : 0;
   Val stack, count;
-  if (!l->stack && !l->n) on_bad(b, "the sequence is empty");
+  if (!l->stack && !l->n) on_bad(b, "the sequence is empty, expected at least one element");
   if (!l->stack && (!on_has(b, 1) || known_place(b, 1, false, l->n, (i64)l->n - 1, &at))) {
     erase_known(b, l, at);
     return;
@@ -239,7 +242,7 @@ void build_concat_from_sequence(Build *b) {
     concat_stacked(b, l, axis, fresh);
     return;
   }
-  if (!l->n) on_bad(b, "the sequence is empty");
+  if (!l->n) on_bad(b, "the sequence is empty, expected at least one element");
   u32 rank = on_rank(b, l->at[0]), to = on_axis(b, axis, fresh ? rank + 1 : rank);
   Val *part = NEWS(&b->c->work, Val, l->n);
   for (u32 i = 0; i < l->n; i++) part[i] = fresh ? mk_unsqueeze(b->g, l->at[i], to) : l->at[i];
@@ -326,6 +329,6 @@ void build_optional_has_element(Build *b) {
 void build_optional_get_element(Build *b) {
   Val v = on_any(b, 0);
   const List *l = val_is_list(v) ? list_at(b->im, v) : NULL;
-  if (l && l->kind == TY_opt && !l->n) on_bad(b, "the optional is empty");
+  if (l && l->kind == TY_opt && !l->n) on_bad(b, "the optional is empty, expected a value");
   b->out[0] = l && l->kind == TY_opt ? l->at[0] : v;
 }

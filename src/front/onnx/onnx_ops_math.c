@@ -96,10 +96,12 @@ static DType target_type(Build *b) {
   if (a->type == OA_string) {
     for (u32 i = 0; i < sizeof old / sizeof *old; i++)
       if (str_is(b->c, a->s, old[i].name)) return old[i].dt;
-    on_bad(b, "type '%s' is not known", show(b->c, a->s));
+    on_bad(b, "attribute to is '%s', expected the name of an element type", show(b->c, a->s));
   }
   DType dt = dtype_from_onnx(on_int(b, "to", 0));
-  if (!dt) on_bad(b, "element type %lld is not known", (long long)on_int(b, "to", 0));
+  if (!dt)
+    on_bad(b, "attribute to is %lld, expected an element type of ONNX",
+           (long long)on_int(b, "to", 0));
   return dt;
 }
 

@@ -11,13 +11,13 @@
 
 /* ---- shared; see onnx_ml.h ---- */
 
-MlNums ml_nums(Build *b, const char *name) {
+MlNumbers ml_nums(Build *b, const char *name) {
   const OnnxAttr *a = on_attr(b, name);
-  MlNums r = {0};
+  MlNumbers r = {0};
   if (!a) {
     Tensor *t = on_tensor(b, str_text(b->c, str_fmt(b->c, "%s_as_tensor", name)));
     if (!t) return r;
-    r = (MlNums){(u32)t->n, NEWS(&b->c->work, double, t->n), t->dt == DT_f64};
+    r = (MlNumbers){(u32)t->n, NEWS(&b->c->work, double, t->n), t->dt == DT_f64};
     for (u32 i = 0; i < r.n; i++) {
       Scalar s = tensor_get(t, i);
       r.at[i] = dtype_is_float(t->dt) ? s.f : (double)s.i;
@@ -91,7 +91,8 @@ Val ml_post(Build *b, Val scores) {
   if (ml_post_is(b, "SOFTMAX")) return compose_softmax(b->g, scores, &(i64){1}, 1);
   if (ml_post_is(b, "SOFTMAX_ZERO")) return softmax_zero(b, scores);
   if (ml_post_is(b, "PROBIT")) return probit(b, scores);
-  on_bad(b, "post_transform '%s' is not known", show(b->c, on_str(b, "post_transform", "")));
+  on_bad(b, "post_transform is '%s', expected NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT",
+         show(b->c, on_str(b, "post_transform", "")));
 }
 
 u32 ml_label_count(Build *b, const char *ints) {
@@ -125,7 +126,7 @@ Val ml_two_scores(Build *b, Val s, bool is_signed) {
 
 /* x [rows, features] times coefficients [outputs, features], plus intercepts. */
 static Val linear_scores(Build *b, Val x, u32 outputs) {
-  MlNums w = ml_nums(b, "coefficients"), c = ml_nums(b, "intercepts");
+  MlNumbers w = ml_nums(b, "coefficients"), c = ml_nums(b, "intercepts");
   i64 n = on_static_dim(b, x, 1), dim[2] = {outputs, n};
   if (!outputs || !n || w.n / outputs != (u64)n || w.n % outputs)
     on_bad(b, "there are %u coefficients for %lld features and %u outputs", w.n, (long long)n,
@@ -169,7 +170,7 @@ void build_linearclassifier(Build *b) {
 
 /* A list of one element, or one per feature, that broadcasts against x. */
 static Val feature_list(Build *b, const char *name, Val x, double otherwise) {
-  MlNums v = ml_nums(b, name);
+  MlNumbers v = ml_nums(b, name);
   i64 n = v.n;
   if (!v.n) return mk_like(b->g, x, otherwise);
   if (v.n == 1) return mk_like(b->g, x, v.at[0]);
@@ -196,7 +197,7 @@ void build_normalizer(Build *b) {
   Graph *g = b->g;
   Val x = mk_cast(g, on_in(b, 0), DT_f32), norm;
   i64 axis = (i64)on_rank(b, x) - 1;
-  if (axis < 0) on_bad(b, "the operand is a scalar");
+  if (axis < 0) on_bad(b, "the operand is a scalar, expected rank 1 or more");
   u32 kind = on_choice(b, "norm", "MAX L1 L2");
   Val term = kind == 0 ? x : kind == 1 ? mk_abs(g, x) : mk_mul(g, x, x);
   norm = mk_reduce(g, kind ? OP_reduce_sum : OP_reduce_max, term, &axis, 1, true);
@@ -226,7 +227,7 @@ void build_arrayfeatureextractor(Build *b) {
   Graph *g = b->g;
   Val x = on_in(b, 0), at = on_in(b, 1);
   Dim count = type_count(b->ds, on_type(b, at));
-  if (!on_rank(b, x)) on_bad(b, "the operand is a scalar");
+  if (!on_rank(b, x)) on_bad(b, "the operand is a scalar, expected rank 1 or more");
   if (on_rank(b, x) == 1) x = mk_unsqueeze(g, x, 0);
   u32 last = on_rank(b, x) - 1;
   at = on_index(b, mk_reshape(g, at, &count, 1), on_dim(b, x, last));

@@ -1,8 +1,8 @@
 /* onnx_ops_ml_map.c: ZipMap, DictVectorizer and CastMap.
  *
  * All maps of a ZipMap have the same known keys, so only values are computed. A map output leaves
- * the graph as values and keys, see OutputTree in reader.h. A map input is two tensors, keys and
- * values; a lookup compares with all keys.
+ * the graph as values and keys, see OutputStructure in reader.h. A map input is two tensors, keys
+ * and values; a lookup compares with all keys.
  */
 #include "front/onnx/list.h"
 

@@ -16,7 +16,7 @@ typedef struct Pairs {
 /* K(x, v) for rows x [n, f] and vectors v [m, f]: [n, m]. */
 static Val kernel(Build *b, Val x, Val v) {
   Graph *g = b->g;
-  MlNums p = ml_nums(b, "kernel_params");
+  MlNumbers p = ml_nums(b, "kernel_params");
   double gamma = p.n > 0 ? p.at[0] : 0, coef = p.n > 1 ? p.at[1] : 0,
          degree = p.n > 2 ? p.at[2] : 0;
   u32 type = on_choice(b, "kernel_type", "LINEAR RBF SIGMOID POLY");
@@ -33,7 +33,7 @@ static Val kernel(Build *b, Val x, Val v) {
 }
 
 static Val vectors(Build *b, Val x, u32 count) {
-  MlNums v = ml_nums(b, "support_vectors");
+  MlNumbers v = ml_nums(b, "support_vectors");
   i64 features = on_static_dim(b, x, 1), dim[2] = {count, features};
   if (!count || !features || v.n / count != (u64)features || v.n % count)
     on_bad(b, "there are %u numbers for %u support vectors of %lld features", v.n, count,
@@ -44,7 +44,7 @@ static Val vectors(Build *b, Val x, u32 count) {
 void build_svmregressor(Build *b) {
   Graph *g = b->g;
   Val x = ml_rows(b, on_in(b, 0)), s;
-  MlNums w = ml_nums(b, "coefficients"), rho = ml_nums(b, "rho");
+  MlNumbers w = ml_nums(b, "coefficients"), rho = ml_nums(b, "rho");
   i64 supports = on_int(b, "n_supports", 0), n = w.n, features = on_static_dim(b, x, 1);
   if (supports < 0 || supports > INT32_MAX || !rho.n)
     on_bad(b, "n_supports is %lld and rho has %u elements, expected 0 or more and at least one",
@@ -67,7 +67,7 @@ void build_svmregressor(Build *b) {
 /* Coefficients as [vectors, pairs]: row j - 1 for the vectors of class i, row i for class j. */
 static Val pair_matrix(Pairs *s, DType dt, const OnnxAttr *per, u32 total) {
   Build *b = s->b;
-  MlNums w = ml_nums(b, "coefficients");
+  MlNumbers w = ml_nums(b, "coefficients");
   i64 dim[2] = {total, s->pairs};
   u64 cells;
   if (w.n != (u64)(s->classes - 1) * total)
@@ -166,7 +166,7 @@ static void couple_round(Graph *g, void *user, Val i, Val *cond, Val *carried, V
 /* Probability of the first class of each pair, [rows, pairs]. */
 static Val pair_probability(Pairs *s, Val score) {
   Build *b = s->b;
-  MlNums a = ml_nums(b, "prob_a"), c = ml_nums(b, "prob_b");
+  MlNumbers a = ml_nums(b, "prob_a"), c = ml_nums(b, "prob_b");
   i64 n = s->pairs;
   if (a.n != s->pairs || c.n != s->pairs)
     on_bad(b, "prob_a and prob_b must have %u elements", s->pairs);
@@ -217,7 +217,7 @@ static Val probabilities(Pairs *s, Val score) {
 /* Without support vectors: one linear score per class. */
 static void linear_classes(Build *b, Val x) {
   Graph *g = b->g;
-  MlNums w = ml_nums(b, "coefficients"), rho = ml_nums(b, "rho");
+  MlNumbers w = ml_nums(b, "coefficients"), rho = ml_nums(b, "rho");
   u32 classes = ml_label_count(b, "classlabels_ints");
   i64 dim[2] = {classes ? classes : 1, on_static_dim(b, x, 1)};
   if (classes < 2 || !rho.n || w.n != (u64)(dim[0] * dim[1]))
@@ -232,7 +232,7 @@ void build_svmclassifier(Build *b) {
   Graph *g = b->g;
   Val x = ml_rows(b, on_in(b, 0));
   const OnnxAttr *per = on_attr(b, "vectors_per_class");
-  MlNums rho = ml_nums(b, "rho");
+  MlNumbers rho = ml_nums(b, "rho");
   if (!per || per->type != OA_ints || !per->ints.n) {
     linear_classes(b, x);
     return;

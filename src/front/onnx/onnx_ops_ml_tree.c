@@ -86,7 +86,7 @@ static Map read_nodes(Forest *f) {
   const OnnxAttr *yes = ints_attr(b, "nodes_truenodeids", true),
                  *no = ints_attr(b, "nodes_falsenodeids", true);
   const OnnxAttr *mode = on_attr(b, "nodes_modes");
-  MlNums value = ml_nums(b, "nodes_values");
+  MlNumbers value = ml_nums(b, "nodes_values");
   u32 n = tree->ints.n;
   if (id->ints.n != n || feature->ints.n != n || yes->ints.n != n || no->ints.n != n || !mode ||
       mode->type != OA_strings || mode->strings.n != n || value.n != n)
@@ -123,7 +123,7 @@ static void read_weights(Forest *f, const Map *nodes, const char *prefix) {
   const OnnxAttr *a[3];
   for (u32 i = 0; i < 3; i++)
     a[i] = ints_attr(b, str_text(b->c, str_fmt(b->c, "%s_%s", prefix, part[i])), true);
-  MlNums w = ml_nums(b, str_text(b->c, str_fmt(b->c, "%s_weights", prefix)));
+  MlNumbers w = ml_nums(b, str_text(b->c, str_fmt(b->c, "%s_weights", prefix)));
   u32 n = a[0]->ints.n;
   if (a[1]->ints.n != n || a[2]->ints.n != n || w.n != n)
     on_bad(b,
@@ -203,7 +203,8 @@ static void read_ensemble(Forest *f) {
   f->dt = split->dt;
   for (u32 i = 0; i < n; i++) {
     i64 m = tensor_get(mode, i).i;
-    if (m < 0 || m > TM_member) on_bad(b, "mode %lld is not known", (long long)m);
+    if (m < 0 || m > TM_member)
+      on_bad(b, "nodes_modes contains %lld, expected 0 to %d", (long long)m, TM_member);
     TreeNode t = {
         .mode = (TreeMode)m, .feature = feature->ints.at[i], .value = tensor_get(split, i).f};
     if (m == TM_member) t.value = f->sets++;
@@ -595,7 +596,7 @@ static Val evaluate(Forest *f, Val x, Agg agg) {
 }
 
 static Val add_base(Build *b, Val y, u32 targets) {
-  MlNums base = ml_nums(b, "base_values");
+  MlNumbers base = ml_nums(b, "base_values");
   i64 n = base.n;
   if (!base.n) return y;
   if (base.n != 1 && base.n != targets)
@@ -605,7 +606,8 @@ static Val add_base(Build *b, Val y, u32 targets) {
 
 static u32 target_count(Build *b) {
   i64 n = on_int(b, "n_targets", 1);
-  if (n < 1 || n > (1 << 20)) on_bad(b, "n_targets is %lld, which is out of range", (long long)n);
+  if (n < 1 || n > (1 << 20))
+    on_bad(b, "n_targets is %lld, which is out of range: expected 1 to 2^20", (long long)n);
   return (u32)n;
 }
 
@@ -641,7 +643,7 @@ void build_treeensemble(Build *b) {
 static void one_score(Forest *f, Val s, i64 id, u32 labels, bool is_signed) {
   Build *b = f->b;
   Graph *g = b->g;
-  MlNums base = ml_nums(b, "base_values");
+  MlNumbers base = ml_nums(b, "base_values");
   if (base.n > 1) on_unsupported(b, "%u base values where all weights name one class", base.n);
   bool second = id == 1 && labels == 2;
   if (base.n && !second) s = mk_addk(g, s, base.at[0]);

@@ -96,7 +96,7 @@ void build_skipnorm(Build *b) {
   if (bias) x = mk_add(b->g, x, mk_widen(b->g, bias));
   i64 axis = (i64)on_rank(b, x) - 1;
   double eps = on_float(b, "epsilon", 1e-12f);
-  if (axis < 0) on_bad(b, "the operand is a scalar");
+  if (axis < 0) on_bad(b, "the operand is a scalar, expected rank 1 or more");
   if (simple)
     y = compose_rms_norm(b->g, x, &axis, 1, eps, &inv);
   else

@@ -46,7 +46,7 @@ static Val items_at(const NgramPool *p, u32 from, u32 count, u32 n, u32 k, DType
 
 /* x[rows, i + d] for all i below the run-time length; *there tells if the item exists (else the
  * last one is used). */
-static Val items_behind(Build *b, Val x, i64 d, Val *there) {
+static Val items_after(Build *b, Val x, i64 d, Val *there) {
   Graph *g = b->g;
   Dim length = on_dim(b, x, 1);
   Val at = mk_addk(g, mk_iota(g, DT_i64, &length, 1, 0), (double)d);
@@ -66,13 +66,14 @@ static Val count_hits(const NgramPool *p, Val x, u32 from, u32 count, u32 n, i64
   Val all = 0, there = 0;
   for (u32 k = 0; k < n; k++) {
     Val part = known ? mk_slice_axis(g, x, 1, step * (i64)k, places)
-               : k   ? items_behind(b, x, step * (i64)k, &there)
+               : k   ? items_after(b, x, step * (i64)k, &there)
                      : x;
     Val items = items_at(p, from, count, n, k, on_dtype(b, x));
     Val hit = mk_eq(g, mk_unsqueeze(g, part, 2), items);
     all = all ? mk_and(g, all, hit) : hit;
   }
-  if (there) all = mk_and(g, all, there); /* of the last item, which is the furthest */
+  if (there)
+    all = mk_and(g, all, there); /* condition of the last item, which implies those of the others */
   return mk_reduce(g, OP_reduce_sum, mk_cast(g, all, DT_f32), &(i64){1}, 1, false);
 }
 
@@ -118,7 +119,10 @@ void build_tfidf(Build *b) {
       skip = on_int(b, "max_skip_count", 0);
   if (rank < 1 || rank > 2) on_bad(b, "the operand has rank %u, expected 1 or 2", rank);
   if (lo < 1 || hi < lo || skip < 0 || skip > 64)
-    on_bad(b, "n-gram lengths or max_skip_count are out of range");
+    on_bad(
+        b,
+        "n-grams of %lld to %lld elements with %lld skipped, expected 1 <= min <= max and 0 to 64",
+        (long long)lo, (long long)hi, (long long)skip);
   if ((on_dtype(b, x) == DT_str) != (p.ints == NULL))
     on_bad(b, "the type of the pool differs from that of the operand");
   if (rank == 1) x = mk_unsqueeze(g, x, 0);

@@ -303,7 +303,8 @@ void build_col2im(Build *b) {
   Window w = {.n = on_known_ints(b, 1, image, (MAX_RANK - 2) / 2)};
   if (on_rank(b, x) != 3) on_bad(b, "the operand has rank %u, expected 3", on_rank(b, x));
   if (on_known_ints(b, 2, w.size, (MAX_RANK - 2) / 2) != w.n)
-    on_bad(b, "image_shape and block_shape differ in length");
+    on_bad(b, "image_shape and block_shape differ in length, expected one element per image axis "
+              "in both");
   on_int_list(b, "strides", w.stride, w.n, 1, 1);
   on_int_list(b, "dilations", w.dilation, w.n, 1, 1);
   on_int_list(b, "pads", pads, 2 * w.n, 0, 0);

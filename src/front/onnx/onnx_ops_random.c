@@ -36,7 +36,8 @@ static DType target(Build *b, bool like, Dim *dim, u32 *rank) {
     *rank = (u32)n;
   }
   if (on_has_attr(b, "dtype")) dt = dtype_from_onnx(on_int(b, "dtype", 0));
-  if (!dt) on_bad(b, "the element type is not known");
+  if (!dt)
+    on_bad(b, "dtype is %lld, expected an element type of ONNX", (long long)on_int(b, "dtype", 0));
   return dt;
 }
 

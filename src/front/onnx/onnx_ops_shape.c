@@ -74,7 +74,8 @@ void build_flatten(Build *b) {
   const Type *t = on_type(b, x);
   i64 axis = on_int(b, "axis", 1);
   if (axis < 0) axis += t->rank;
-  if (axis < 0 || axis > (i64)t->rank) on_bad(b, "axis %lld is out of range", (long long)axis);
+  if (axis < 0 || axis > (i64)t->rank)
+    on_bad(b, "axis %lld is out of range, expected 0 to %u", (long long)axis, t->rank);
   Dim dim[2] = {dim_product(b->ds, t->dim, (u32)axis),
                 dim_product(b->ds, t->dim + axis, t->rank - (u32)axis)};
   b->out[0] = mk_reshape(b->g, x, dim, 2);
@@ -104,7 +105,7 @@ void build_unsqueeze(Build *b) {
   Type t = *on_type(b, x); /* copied: building nodes moves types */
   i64 axes[MAX_RANK];
   i32 n = on_ints_or_input(b, "axes", 1, axes, MAX_RANK);
-  if (n < 0) on_bad(b, "axes are missing");
+  if (n < 0) on_bad(b, "axes are missing, expected an attribute or input axes");
   u32 rank = t.rank + (u32)n, mask = 0, k = 0;
   if (rank > MAX_RANK) on_unsupported(b, "rank %u exceeds %d", rank, MAX_RANK);
   on_axes(b, axes, (u32)n, rank);

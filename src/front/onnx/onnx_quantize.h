@@ -55,12 +55,12 @@ typedef enum QuantStat { QL_range, QL_bins, QL_means } QuantStat;
 /* Channel axis of a layer's input. Convolutions and matrix products may read the same tensor. */
 typedef enum QuantAxis { QA_second, QA_last, QA_count } QuantAxis;
 
-typedef struct QuantSums {
+typedef struct ChannelSums {
   bool wanted;
   u32 channels;
   u64 counted;                /* elements per channel in the sums: */
   double *sum, *sum_of_bytes; /* of the values, and of the dequantized values */
-} QuantSums;
+} ChannelSums;
 
 struct QuantObserver {
   Str name;
@@ -70,7 +70,7 @@ struct QuantObserver {
   double sum_lo, sum_hi; /* sums of the minima and maxima of the runs */
   u64 *bin;              /* histogram of QUANT_BINS bins from lo to hi */
   double from, to;       /* the chosen range */
-  QuantSums along[QA_count];
+  ChannelSums along[QA_count];
 };
 
 /* Weights by row, which computes one output channel. Code k of row r stands for code * scale. */
@@ -120,8 +120,8 @@ void quant_find_layers(QuantJob *j);
 /* Number of nodes that quantize or compute on quantized values; *op: the first one. */
 u32 quant_count_quantized(const QuantJob *j, Str *op);
 /* The model as bytes, with layer inputs or results as additional outputs. */
-typedef enum QuantProbe { QB_points, QB_results, QB_none } QuantProbe;
-void quant_probe(QuantJob *j, const struct OnnxModel *m, QuantProbe which, StrBuf *to);
+typedef enum QuantTap { QB_points, QB_results, QB_none } QuantTap;
+void quant_probe(QuantJob *j, const struct OnnxModel *m, QuantTap which, StrBuf *to);
 /* Writes files; returns their size in bytes. */
 u64 quant_write(QuantJob *j, const struct OnnxModel *m, const char *path);
 u64 quant_source_bytes(const Source *s, const Model *m); /* size in bytes of the files of a model */

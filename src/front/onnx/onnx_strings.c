@@ -22,11 +22,11 @@ i64 string_max_bytes(Graph *g, Val v) {
     if (*slot) continue;
     *slot = 1;
     NodeId def = graph_val(g, x)->def;
-    if (!def) bug(g->c, g->loc, "a string enters a region");
+    if (!def) internal_error(g->c, g->loc, "a string enters a region");
     const Node *n = graph_node(g, def);
     i64 k = 1;
     if (n->op == OP_const) k = strings_max_len(g->c, node_attr(n, AT_value)->u.t);
-    const Type *t = n->op == OP_text ? graph_type(g, n->in[0]) : NULL;
+    const Type *t = n->op == OP_str_decode ? graph_type(g, n->in[0]) : NULL;
     if (t) k = t->dim[t->rank - 1];
     if (k > most) most = k;
     for (u32 i = 0; i < n->nin; i++)

@@ -1,9 +1,9 @@
 /* onnx_write.c: a decoded model -> bytes of ModelProto.
  *
  * In: an OnnxModel, possibly edited by onnx_edit.c. Out: its bytes, and a file of external weights
- * if it has many. Method: copies the messages of model, graph and nodes field by field. Fields held
- * by the structs are written from there at the first occurrence of their kind. Unchanged messages
- * are copied whole.
+ * if it has many. Method: copies the messages of model, graph and nodes field by field. For a
+ * field that a struct holds, the value of the struct replaces the first occurrence in the file.
+ * Unchanged messages are copied whole.
  *
  * Functions, sub-graphs and sparse tensors are copied unchanged, because edits only affect the main
  * graph. External data in them are refused, because their path would change.

@@ -22,15 +22,15 @@ typedef struct ProtoRead {
 /* SequenceProto.DataType and OptionalProto.DataType. */
 enum { EL_none, EL_tensor, EL_sparse, EL_seq, EL_map, EL_opt };
 
-static void read_list(ProtoRead *r, Wire k, Datum *d);
+static void read_list(ProtoRead *r, Wire k, PbValue *d);
 
-static void read_tensor(ProtoRead *r, Wire k, Datum *d) {
+static void read_tensor(ProtoRead *r, Wire k, PbValue *d) {
   d->kind = TY_tensor;
   d->t = onnx_tensor(r->c, onnx_tensor_at(k), r->path, r->loc, r->a);
 }
 
 /* MapProto: keys are integers (field 3) or strings (4), values a SequenceProto (5). */
-static void read_map(ProtoRead *r, Wire k, Datum *d) {
+static void read_map(ProtoRead *r, Wire k, PbValue *d) {
   VEC(i64) key = {0};
   bool text = false;
   d->kind = TY_seq;
@@ -54,7 +54,7 @@ static void read_map(ProtoRead *r, Wire k, Datum *d) {
 }
 
 /* One element. In both messages its kind is the field number minus 2. */
-static void read_elem(ProtoRead *r, Wire *k, Datum *d) {
+static void read_elem(ProtoRead *r, Wire *k, PbValue *d) {
   Wire m = wire_message(k);
   switch (k->field - 2) {
   case EL_tensor: read_tensor(r, m, d); break;
@@ -72,8 +72,8 @@ static void read_elem(ProtoRead *r, Wire *k, Datum *d) {
 }
 
 /* SequenceProto (d->kind TY_seq) or OptionalProto (TY_opt): same fields, many or one. */
-static void read_list(ProtoRead *r, Wire k, Datum *d) {
-  VEC(Datum) elems = {0};
+static void read_list(ProtoRead *r, Wire k, PbValue *d) {
+  VEC(PbValue) elems = {0};
   i64 type = EL_none;
   while (wire_next(&k)) {
     if (k.field == 2) {
@@ -85,8 +85,8 @@ static void read_list(ProtoRead *r, Wire k, Datum *d) {
       if (d->kind == TY_opt) elems.n = 0;
       if (r->count++ >= ONNX_MAX_TENSORS) wire_limit(&k, k.pos, "more than 1000000 elements");
       u32 field = k.field;
-      Datum *slot = vec_push(r->a, &elems);
-      *slot = (Datum){0};
+      PbValue *slot = vec_push(r->a, &elems);
+      *slot = (PbValue){0};
       read_elem(r, &k, slot);
       type = field - 2; /* applies to all following elements */
     } else {
@@ -97,10 +97,10 @@ static void read_list(ProtoRead *r, Wire k, Datum *d) {
   d->n = elems.n;
 }
 
-Datum *data_read_pb(Ctx *c, const u8 *at, size_t n, const DeclType *type, const char *path, Loc loc,
-                    Arena *a) {
+PbValue *data_read_pb(Ctx *c, const u8 *at, size_t n, const DeclType *type, const char *path,
+                      Loc loc, Arena *a) {
   ProtoRead r = {.c = c, .a = a, .loc = loc, .path = path, .spent = NEW(a, u64)};
-  Datum *d = NEW(a, Datum);
+  PbValue *d = NEW(a, PbValue);
   Wire k = wire_open(c, at, n, loc);
   switch (type ? type->kind : OT_none) {
   case OT_none:
@@ -174,7 +174,7 @@ void data_write_pb(Ctx *c, StrBuf *out, Str name, const Tensor *t) {
 }
 
 /* Elements are nested messages, so each is built separately first. */
-void data_write_datum(Ctx *c, StrBuf *out, Str name, const Datum *d) {
+void data_write_datum(Ctx *c, StrBuf *out, Str name, const PbValue *d) {
   if (d->kind == TY_tensor) {
     data_write_pb(c, out, name, d->t);
     return;

@@ -66,7 +66,7 @@ static u32 point_of(QuantJob *j, Str name) {
 }
 
 /* The constant that an Add after a MatMul adds to its columns; 0: none. */
-static Str bias_behind(QuantJob *j, Str y, i64 columns) {
+static Str bias_after(QuantJob *j, Str y, i64 columns) {
   const OnnxGraph *g = j->m->graph;
   if (quant_use_count(j, y) != 1) return 0;
   for (u32 i = 0; i < g->nodes.n; i++) {
@@ -131,7 +131,7 @@ static bool match_layer(QuantJob *j, u32 i, QuantLayer *l) {
       return false;
     i64 columns = l->weight->dim[l->axis];
     if (l->bias && (l->bias->rank != 1 || l->bias->dim[0] != columns)) return false;
-    if (product) l->late_bias = bias_behind(j, l->y, columns);
+    if (product) l->late_bias = bias_after(j, l->y, columns);
   }
   if (!l->weight->n || l->weight->n < 2) return false;
   l->before = tensor_bytes(l->weight);
@@ -193,7 +193,7 @@ static void show_value(QuantJob *j, OnnxModel *m, Str name) {
   *vec_push(&j->c->work, &g->outputs) = (DeclValue){.name = name};
 }
 
-void quant_probe(QuantJob *j, const OnnxModel *m, QuantProbe which, StrBuf *to) {
+void quant_probe(QuantJob *j, const OnnxModel *m, QuantTap which, StrBuf *to) {
   OnnxModel *shown = onnx_copy(j->c, m);
   for (u32 i = 0; which == QB_points && i < j->point.n; i++)
     show_value(j, shown, j->point.at[i].name);

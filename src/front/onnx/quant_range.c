@@ -52,7 +52,7 @@ static double through_bytes(double x, float scale, i32 zero, i32 least) {
   return (q - zero) * (double)scale;
 }
 
-static void see_means(QuantJob *j, const QuantObserver *p, QuantSums *s, u32 axis,
+static void see_means(QuantJob *j, const QuantObserver *p, ChannelSums *s, u32 axis,
                       const Tensor *t) {
   if (axis >= t->rank) return;
   u64 n = (u64)t->dim[axis], inner = 1;
@@ -247,7 +247,7 @@ QuantAxis quant_axis(const QuantLayer *l) {
 void quant_correct_bias(QuantJob *j) {
   for (u32 k = 0; k < j->layer.n; k++) {
     QuantLayer *l = &j->layer.at[k];
-    const QuantSums *s = l->table ? NULL : &j->point.at[l->point].along[quant_axis(l)];
+    const ChannelSums *s = l->table ? NULL : &j->point.at[l->point].along[quant_axis(l)];
     const Tensor *w = l->weight;
     if (!s || !s->sum || !s->counted || l->skip) continue;
     u64 n = (u64)w->dim[l->axis];

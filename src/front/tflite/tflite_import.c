@@ -274,7 +274,8 @@ static void note_scale(LiteImport *im, const LiteTensor *t, Str name, bool out) 
   if (!lite_is_quant(t) || t->q.n != 1) return;
   dtype_limits(t->dt, &lo, &hi);
   if (t->q.zero[0] < lo.i || t->q.zero[0] > hi.i) return;
-  *vec_push(&im->c->work, &im->g->scale) = (Scale){name, out, (double)t->q.scale[0], t->q.zero[0]};
+  *vec_push(&im->c->work, &im->g->scale) =
+      (QuantParams){name, out, (double)t->q.scale[0], t->q.zero[0]};
 }
 
 static void import_inputs(LiteImport *im, const Model *m) {
@@ -307,14 +308,14 @@ static void import_inputs(LiteImport *im, const Model *m) {
 static void import_outputs(LiteImport *im, const Model *m) {
   const LiteGraph *lg = im->scope->graph;
   if (!lg->nout) fail(im->c, ERR_input, here(im), "the model has no outputs");
-  OutputTree *port = NEWS(&im->c->keep, OutputTree, lg->nout);
+  OutputStructure *port = NEWS(&im->c->keep, OutputStructure, lg->nout);
   for (u32 i = 0; i < lg->nout; i++) {
     Val v = lite_value(im, (u32)lg->out[i]);
     if (!v)
       fail(im->c, ERR_input, here(im), "output '%s' is not computed by any operator",
            show(im->c, m->output[i].name));
     if (v == LITE_POISON) continue;
-    port[i] = (OutputTree){.kind = TY_tensor, .flat = im->g->out_name.n};
+    port[i] = (OutputStructure){.kind = TY_tensor, .flat = im->g->out_name.n};
     graph_result(im->g, v, m->output[i].name);
     note_scale(im, &lg->tensor[lg->out[i]], m->output[i].name, true);
   }

@@ -75,7 +75,7 @@ Val lite_value(LiteImport *im, u32 tensor);
 Str lite_op_name(Ctx *c, u32 code); /* "CONV_2D", or its number */
 /* tflite_import.c: operators have no names; uses that of the first output; 0: none */
 Str lite_node_name(const LiteGraph *g, const LiteOp *op);
-DType lite_dtype(i64 code); /* tflite_model.c: DT_none: not supported */
+DType lite_dtype(i64 code); /* tflite_model.c; DT_none: not supported */
 
 /* ---- tflite_builder.c ---- */
 

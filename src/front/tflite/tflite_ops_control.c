@@ -19,7 +19,7 @@ static LiteState *state_at(LiteImport *im, u64 key, Str name, u32 *number) {
 }
 
 static void make_param(LiteImport *im, LiteState *s, Type t) {
-  s->in = im->g->blk.at[1].param.n;
+  s->in = im->g->region.at[1].param.n;
   s->now = graph_param(im->g, 1, t, s->name);
 }
 
@@ -72,7 +72,7 @@ void lite_finish_states(LiteImport *im) {
     const LiteState *s = &im->state.at[i];
     if (!s->now) continue;
     *vec_push(&im->c->work, &g->state) =
-        (StatePair){.in = s->in, .out = g->blk.at[1].ret.n, .start = s->start};
+        (StatePair){.in = s->in, .out = g->region.at[1].ret.n, .start = s->start};
     graph_result(g, s->now, str_fmt(im->c, "%s.next", str_text(im->c, s->name)));
   }
   graph_check_state(g, ERR_input);
@@ -149,19 +149,19 @@ void lite_if(LiteNode *b) {
   Val cond = condition(b, lite_in(b, 0)), *in = NEWS(&b->c->work, Val, nin + 1);
   Val *ret = NEWS(&b->c->work, Val, nout + 1);
   const Tensor *known = graph_const(g, cond);
-  RegionId blk[2], outer = g->cur;
+  RegionId region[2], outer = g->cur;
   for (u32 i = 0; i < nin; i++) in[i] = lite_in(b, 1 + i);
   if (known) {
     call(b, tensor_get(known, 0).i ? 0 : 1, in, nin, b->out, nout);
     return;
   }
   for (u32 k = 0; k < 2; k++) {
-    g->cur = blk[k] = graph_region(g, 0);
+    g->cur = region[k] = graph_region(g, 0);
     call(b, k, in, nin, ret, nout);
-    for (u32 i = 0; i < nout; i++) *vec_push(&b->c->work, &g->blk.at[blk[k]].ret) = ret[i];
+    for (u32 i = 0; i < nout; i++) *vec_push(&b->c->work, &g->region.at[region[k]].ret) = ret[i];
     g->cur = outer;
   }
-  NodeId id = graph_add_control(g, OP_if, &cond, 1, NULL, 0, blk, 2);
+  NodeId id = graph_add_control(g, OP_if, &cond, 1, NULL, 0, region, 2);
   for (u32 i = 0; i < nout; i++) lite_set_stored(b, i, graph_node(g, id)->out[i]);
 }
 

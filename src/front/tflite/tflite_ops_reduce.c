@@ -67,7 +67,7 @@ void lite_mean(LiteNode *b) {
 /* ---- along the last axis ---- */
 
 static i64 last_axis(LiteNode *b, Val x) {
-  if (!lite_rank(b, x)) lite_bad(b, "the operand is a scalar");
+  if (!lite_rank(b, x)) lite_bad(b, "the operand is a scalar, expected rank 1 or more");
   return lite_rank(b, x) - 1;
 }
 

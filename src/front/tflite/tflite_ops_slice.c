@@ -61,7 +61,7 @@ static StridedSpec read_spec(LiteNode *b) {
   StridedSpec s;
   s.n = lite_ints(b, 1, s.begin, MAX_RANK);
   if (lite_ints(b, 2, s.end, MAX_RANK) != s.n || lite_ints(b, 3, s.step, MAX_RANK) != s.n)
-    lite_bad(b, "begin, end and strides differ in length");
+    lite_bad(b, "begin, end and strides differ in length, expected one element per axis in each");
   for (u32 i = 0; i < SS_offset; i++) s.mask[i] = (u32)flat_i32(&b->op->opt, i, 0);
   bool offset = flat_u8(&b->op->opt, SS_offset, 0) != 0; /* ends are relative to begin */
   for (u32 i = 0; i < s.n; i++) {

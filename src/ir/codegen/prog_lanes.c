@@ -22,12 +22,9 @@ u32 prog_lanes(Prog *p, StmtId first, const Target *t) {
   return t->warp ? t->lanes : t->lanes * 4 / widest;
 }
 
-/* Below this many elements, a cast at each load costs more than the bytes saved. */
-enum { LEAST_HALVES = 512 };
-
 DType lanes_stored(const Target *t, const Tensor *x) {
   bool widens = t->lanes >= 4 && t->has & CAP_f16;
-  return widens && x->dt == DT_f32 && x->n >= LEAST_HALVES ? tensor_half(x) : x->dt;
+  return widens && x->dt == DT_f32 && x->n >= LIMIT_half_elements ? tensor_half(x) : x->dt;
 }
 
 Pieces lane_pieces(u32 lanes, u32 max_lanes) {

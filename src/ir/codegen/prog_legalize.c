@@ -25,7 +25,7 @@
 typedef struct Register {
   VarId var;    /* its variable */
   StmtId first; /* first statement that uses it */
-  u32 in, home; /* list of first; innermost list with all uses */
+  u32 in, home; /* in: list of the first use; home: innermost list with all uses */
   bool written; /* first writes it before any read */
 } Register;
 
@@ -323,12 +323,12 @@ static void reduce_lanes(Legal *o, Expr *x) {
   *x = *at(o, sum);
 }
 
-/* Replaces a quotient that is rounded to bytes by products. */
+/* Replaces a division by a constant by products that give the same bytes after rounding. */
 static void multiply_quotient(Legal *o, ExprId bytes) {
   DType as;
   i64 k;
   Scalar min, max;
-  Quotient q;
+  ReciprocalFma q;
   ExprId y = ex_bytes(o->p, at(o, bytes), &as, &k);
   Expr x = y ? *at(o, y) : (Expr){0};
   if (!y || x.kind != EX_op || x.op != OP_div || !(o->sequences.has->registers & CAP_fma)) return;

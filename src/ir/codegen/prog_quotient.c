@@ -14,7 +14,7 @@
 enum { NEAR = 3 };
 
 /* Do both step from k to k + 1 at the same float? */
-static bool changes_alike(float by, const Quotient *q, i64 k) {
+static bool changes_alike(float by, const ReciprocalFma *q, i64 k) {
   float x = (float)(((double)k + 0.5) * (double)by);
   for (u32 i = 0; i < NEAR; i++) x = nextafterf(x, -INFINITY);
   for (u32 i = 0; i <= 2 * NEAR; i++) {
@@ -25,7 +25,7 @@ static bool changes_alike(float by, const Quotient *q, i64 k) {
   return true;
 }
 
-bool quotient_find(float by, i64 min, i64 max, Quotient *q) {
+bool quotient_find(float by, i64 min, i64 max, ReciprocalFma *q) {
   if (!(by > 0x1p-90f && by < 0x1p90f)) return false;
   double one = 1 / (double)by;
   q->high = (float)one;

@@ -6,8 +6,8 @@
  * them. */
 #include "ir/prog/prog.h"
 
-Unfused prog_unfuse(Prog *p, Arena *a) {
-  Unfused u = {.math = p->math, .any = p->math == MM_u};
+UnfusedExprs prog_unfuse(Prog *p, Arena *a) {
+  UnfusedExprs u = {.math = p->math, .any = p->math == MM_u};
   u32 n = p->nexpr;
   if (u.any) p->math = MM_q;
   for (ExprId id = 1; id < n; id++) {
@@ -25,7 +25,7 @@ Unfused prog_unfuse(Prog *p, Arena *a) {
   return u;
 }
 
-void prog_fuse(Prog *p, const Unfused *u) {
+void prog_fuse(Prog *p, const UnfusedExprs *u) {
   p->math = u->math;
   for (u32 i = 0; i < u->was.n; i++) *prog_expr(p, u->was.at[i].id) = u->was.at[i].expr;
 }

@@ -25,6 +25,7 @@ typedef struct Unroll {
   Arena *a;
   u32 made;   /* statements created */
   bool whole; /* do not unroll */
+  bool tiles; /* keep reductions as they are */
   bool failed;
   VarId from, until; /* variables declared by the list are in this range */
   Copied *var;
@@ -124,6 +125,14 @@ static void copy_stmt(Unroll *o, StmtId id, StmtList *to) {
   stmts_add(p, to, &s);
 }
 
+static void copy_reduction(Unroll *o, StmtId id, StmtList *to) {
+  o->whole = true;
+  o->tiles = false;
+  copy_stmt(o, id, to);
+  o->tiles = true;
+  o->whole = false;
+}
+
 static void copy_list(Unroll *o, StmtId first, StmtList *to) {
   for (StmtId id = first; id && !o->failed; id = prog_stmt(o->p, id)->next) {
     Stmt s = *prog_stmt(o->p, id);
@@ -134,6 +143,8 @@ static void copy_list(Unroll *o, StmtId first, StmtList *to) {
     if (kernel) s.into = id;
     if (kernel)
       stmts_add(o->p, to, &s);
+    else if (s.kind == ST_for && s.role == RO_reduce && o->tiles)
+      copy_reduction(o, id, to);
     else if (s.kind == ST_for && s.flags & LF_unroll && !o->whole)
       copy_steps(o, &s, to);
     else
@@ -151,8 +162,8 @@ static void find_declared(Unroll *o, StmtId first) {
   }
 }
 
-static StmtId copy_all(Prog *p, StmtId first, bool whole, Arena *a) {
-  Unroll o = {.p = p, .a = a, .whole = whole};
+static StmtId copy_all(Prog *p, StmtId first, bool whole, bool tiles, Arena *a) {
+  Unroll o = {.p = p, .a = a, .whole = whole, .tiles = tiles};
   find_declared(&o, first);
   o.var = NEWS(a, Copied, o.until - o.from);
   StmtList all = {0};
@@ -161,11 +172,41 @@ static StmtId copy_all(Prog *p, StmtId first, bool whole, Arena *a) {
 }
 
 StmtId prog_unroll(Prog *p, StmtId first, Arena *a) {
-  return copy_all(p, first, false, a);
+  return copy_all(p, first, false, false, a);
+}
+
+/* Statements of the list with its unrolled loops expanded. Above MOST_STATEMENTS: too many, a bound
+ * is not a constant, or there is a kernel. */
+static i64 unrolled_size(Prog *p, StmtId first) {
+  i64 n = 0, lo, hi;
+  for (StmtId id = first; id && n <= MOST_STATEMENTS; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    bool again = s->kind == ST_for && s->flags & LF_unroll;
+    if (s->kind == ST_kernel) return MOST_STATEMENTS + 1;
+    i64 body = 1 + unrolled_size(p, s->body) + unrolled_size(p, s->other);
+    if (again &&
+        (!ex_is_int(p, s->a, &lo) || !ex_is_int(p, s->b, &hi) || hi - lo > MOST_STATEMENTS))
+      return MOST_STATEMENTS + 1;
+    n += body * (again ? (hi - lo + s->step - 1) / s->step : 1);
+  }
+  return n;
+}
+
+StmtId prog_unroll_tiles(Prog *p, StmtId first, Arena *a) {
+  return unrolled_size(p, first) > MOST_STATEMENTS ? 0 : copy_all(p, first, false, true, a);
+}
+
+StmtId prog_unroll_loop(Prog *p, StmtId loop, Arena *a) {
+  StmtList one = {0};
+  Stmt s = *prog_stmt(p, loop);
+  s.role = RO_none;
+  s.record = 0;
+  stmts_add(p, &one, &s);
+  return copy_all(p, one.first, false, true, a);
 }
 
 StmtId prog_copy(Prog *p, StmtId first, Arena *a) {
-  return copy_all(p, first, true, a);
+  return copy_all(p, first, true, false, a);
 }
 
 ProgMark prog_mark(const Prog *p) {

@@ -404,11 +404,11 @@ Val mk_matmul_quant(Graph *g, const Val *in, u32 nin, const char *kind) {
 Val mk_bytes(Graph *g, Val strings, i64 k) {
   Dim size = k;
   Attr at = at_list(AT_k, &size, 1);
-  return add(g, OP_bytes, &strings, 1, &at, 1);
+  return add(g, OP_str_encode, &strings, 1, &at, 1);
 }
 
 Val mk_text(Graph *g, Val rows) {
-  return add(g, OP_text, &rows, 1, NULL, 0);
+  return add(g, OP_str_decode, &rows, 1, NULL, 0);
 }
 
 Val mk_nms(Graph *g, const Val *in, BoxKind kind, Dim k) {

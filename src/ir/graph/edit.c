@@ -16,7 +16,7 @@
 
 /* Edit with the capacity of its table. The visitor sees the Edit. */
 typedef struct EditWalk {
-  Edit e; /* first: the Edit of a running traversal is an EditWalk */
+  GraphEdit e; /* first: the Edit of a running traversal is an EditWalk */
   EditFn *visit;
   u32 cap;
 } EditWalk;
@@ -26,7 +26,7 @@ static Val resolve(const EditWalk *w, Val v) {
   return v;
 }
 
-Val edit_current(const Edit *e, Val v) {
+Val edit_current(const GraphEdit *e, Val v) {
   return resolve((const EditWalk *)e, v);
 }
 
@@ -39,7 +39,7 @@ static void reserve(EditWalk *w, u32 n) {
   w->cap = cap;
 }
 
-void edit_replace(Edit *e, Val old, Val by) {
+void edit_replace(GraphEdit *e, Val old, Val by) {
   EditWalk *w = (EditWalk *)e;
   Val to = resolve(w, by);
   if (to == old) return;
@@ -50,7 +50,7 @@ void edit_replace(Edit *e, Val old, Val by) {
   e->changed = true;
 }
 
-bool edit_swap(Edit *e, NodeId n, Val by) {
+bool edit_swap(GraphEdit *e, NodeId n, Val by) {
   Val out = graph_node(e->g, n)->out[0];
   if (!type_equal(graph_type(e->g, out), graph_type(e->g, by))) return false;
   edit_replace(e, out, by);
@@ -62,8 +62,8 @@ static void visit_region(EditWalk *w, RegionId b);
 /* Empties the regions of a dropped node, so that nothing in them counts as a use. */
 static void clear(Graph *g, NodeId id) {
   const Node *n = graph_node(g, id);
-  for (u32 k = 0; k < n->nblk; k++) {
-    GraphRegion *b = &g->blk.at[n->blk[k]];
+  for (u32 k = 0; k < n->nregion; k++) {
+    GraphRegion *b = &g->region.at[n->region[k]];
     for (u32 i = 0; i < b->node.n; i++) clear(g, b->node.at[i]);
     b->node.n = b->ret.n = 0;
   }
@@ -84,39 +84,39 @@ static void visit_nodes(EditWalk *w, const NodeId *list, u32 count) {
       clear(g, id);
       continue;
     }
-    u32 nblk = graph_node(g, id)->nblk;
-    for (u32 k = 0; k < nblk; k++) visit_region(w, graph_node(g, id)->blk[k]);
+    u32 nregion = graph_node(g, id)->nregion;
+    for (u32 k = 0; k < nregion; k++) visit_region(w, graph_node(g, id)->region[k]);
     g->cur = here;
-    *vec_push(&g->c->work, &g->blk.at[here].node) = id;
+    *vec_push(&g->c->work, &g->region.at[here].node) = id;
   }
 }
 
 static void visit_region(EditWalk *w, RegionId b) {
   Graph *g = w->e.g;
-  GraphRegion *blk = &g->blk.at[b];
-  u32 count = blk->node.n;
+  GraphRegion *region = &g->region.at[b];
+  u32 count = region->node.n;
   NodeId *list = NEWS(&g->c->scratch, NodeId, count);
-  for (u32 i = 0; i < count; i++) list[i] = blk->node.at[i];
-  blk->node.n = 0;
+  for (u32 i = 0; i < count; i++) list[i] = region->node.at[i];
+  region->node.n = 0;
   g->cur = b;
   visit_nodes(w, list, count);
-  blk = &g->blk.at[b];
+  region = &g->region.at[b];
   if (!w->e.changed) { /* drop nodes of failed attempts */
-    blk->node.n = count;
-    if (count) memcpy(blk->node.at, list, count * sizeof *list);
+    region->node.n = count;
+    if (count) memcpy(region->node.at, list, count * sizeof *list);
   }
-  for (u32 i = 0; i < blk->ret.n; i++) blk->ret.at[i] = resolve(w, blk->ret.at[i]);
+  for (u32 i = 0; i < region->ret.n; i++) region->ret.at[i] = resolve(w, region->ret.at[i]);
 }
 
-void edit_inline(Edit *e, RegionId b, Val *ret) {
+void edit_inline(GraphEdit *e, RegionId b, Val *ret) {
   EditWalk *w = (EditWalk *)e;
   Graph *g = e->g;
   Loc loc = g->loc;
-  GraphRegion *blk = &g->blk.at[b];
-  u32 count = blk->node.n, nret = blk->ret.n;
-  const NodeId *list = blk->node.at;
-  const Val *from = blk->ret.at;
-  blk->node.n = blk->ret.n = 0;
+  GraphRegion *region = &g->region.at[b];
+  u32 count = region->node.n, nret = region->ret.n;
+  const NodeId *list = region->node.at;
+  const Val *from = region->ret.at;
+  region->node.n = region->ret.n = 0;
   visit_nodes(w, list, count);
   for (u32 i = 0; i < nret; i++) ret[i] = resolve(w, from[i]);
   g->loc = loc;

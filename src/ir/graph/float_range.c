@@ -93,7 +93,7 @@ static FloatRange of_map(const Node *n, const FloatRange *x) {
   return r;
 }
 
-static FloatRange reach(Graph *g, Val v, Ends ends, u32 *left);
+static FloatRange range_of(Graph *g, Val v, Ends ends, u32 *left);
 
 static Ends turned(Ends n) {
   return (Ends)((n & END_lo ? END_hi : 0) | (n & END_hi ? END_lo : 0));
@@ -115,11 +115,11 @@ static void operands(Graph *g, const Node *n, Ends ends, u32 *left, FloatRange *
       if (n->op == OP_min && first.hi < INFINITY) ask &= (Ends)~END_hi;
     }
     if (ends & END_nan) ask = END_all;
-    if (ask) x[k] = reach(g, n->in[k], ask, left);
+    if (ask) x[k] = range_of(g, n->in[k], ask, left);
   }
 }
 
-static FloatRange reach(Graph *g, Val v, Ends ends, u32 *left) {
+static FloatRange range_of(Graph *g, Val v, Ends ends, u32 *left) {
   const Type *t = graph_type(g, v);
   NodeId def = graph_val(g, v)->def;
   if (t->kind != TY_tensor || !*left) return nowhere;
@@ -140,14 +140,14 @@ static FloatRange reach(Graph *g, Val v, Ends ends, u32 *left) {
   case OP_broadcast:
   case OP_gather:
   case OP_gather_elems:
-  case OP_gather_nd: return reach(g, n->in[0], ends, left);
+  case OP_gather_nd: return range_of(g, n->in[0], ends, left);
   case OP_reduce_max:
   case OP_reduce_min: /* empty axis: the limit of the type */
-    return type_is_nonempty(graph_type(g, n->in[0])) ? reach(g, n->in[0], ends, left) : nowhere;
-  case OP_topk: return v == n->out[0] ? reach(g, n->in[0], ends, left) : nowhere;
+    return type_is_nonempty(graph_type(g, n->in[0])) ? range_of(g, n->in[0], ends, left) : nowhere;
+  case OP_topk: return v == n->out[0] ? range_of(g, n->in[0], ends, left) : nowhere;
   case OP_concat:
-    x[0] = reach(g, n->in[0], ends, left);
-    for (u32 i = 1; i < n->nin; i++) x[0] = join(x[0], reach(g, n->in[i], ends, left));
+    x[0] = range_of(g, n->in[0], ends, left);
+    for (u32 i = 1; i < n->nin; i++) x[0] = join(x[0], range_of(g, n->in[i], ends, left));
     return x[0];
   default: break;
   }
@@ -157,9 +157,9 @@ static FloatRange reach(Graph *g, Val v, Ends ends, u32 *left) {
 }
 
 FloatRange value_float_range(Graph *g, Val v, u32 *left) {
-  return reach(g, v, END_both, left);
+  return range_of(g, v, END_both, left);
 }
 
 FloatRange value_float_range_full(Graph *g, Val v, u32 *left) {
-  return reach(g, v, END_all, left);
+  return range_of(g, v, END_all, left);
 }

@@ -23,7 +23,7 @@ Graph *graph_new(Ctx *c) {
   g->loc = LOC_NONE;
   (void)vec_push(&c->work, &g->val); /* id 0 is "none" */
   (void)vec_push(&c->work, &g->node);
-  (void)vec_push(&c->work, &g->blk);
+  (void)vec_push(&c->work, &g->region);
   g->cur = graph_region(g, 0);
   return g;
 }
@@ -49,7 +49,7 @@ Graph *graph_copy(const Graph *from) {
   g->dims = dims_copy(from->dims);
   COPY_VEC(a, &g->val);
   COPY_VEC(a, &g->node);
-  COPY_VEC(a, &g->blk);
+  COPY_VEC(a, &g->region);
   COPY_VEC(a, &g->pin);
   COPY_VEC(a, &g->state);
   COPY_VEC(a, &g->drift);
@@ -66,17 +66,17 @@ Graph *graph_copy(const Graph *from) {
     n->attr = copy_attrs(g, n->attr, n->nattr);
     if (n->nsym) n->sym = arena_copy(a, n->sym, n->nsym * sizeof *n->sym);
   }
-  for (RegionId b = 1; g->blk.at && b < g->blk.n; b++) {
-    COPY_VEC(a, &g->blk.at[b].param);
-    COPY_VEC(a, &g->blk.at[b].node);
-    COPY_VEC(a, &g->blk.at[b].ret);
+  for (RegionId b = 1; g->region.at && b < g->region.n; b++) {
+    COPY_VEC(a, &g->region.at[b].param);
+    COPY_VEC(a, &g->region.at[b].node);
+    COPY_VEC(a, &g->region.at[b].ret);
   }
   return g;
 }
 
 RegionId graph_region(Graph *g, NodeId owner) {
-  vec_push(&g->c->work, &g->blk)->owner = owner;
-  return g->blk.n - 1;
+  vec_push(&g->c->work, &g->region)->owner = owner;
+  return g->region.n - 1;
 }
 
 static Val add_value(Graph *g, Type t, Str name, NodeId def, u32 pos) {
@@ -86,13 +86,13 @@ static Val add_value(Graph *g, Type t, Str name, NodeId def, u32 pos) {
 }
 
 Val graph_param(Graph *g, RegionId b, Type t, Str name) {
-  Val v = add_value(g, t, name, 0, g->blk.at[b].param.n);
-  *vec_push(&g->c->work, &g->blk.at[b].param) = v;
+  Val v = add_value(g, t, name, 0, g->region.at[b].param.n);
+  *vec_push(&g->c->work, &g->region.at[b].param) = v;
   return v;
 }
 
 void graph_result(Graph *g, Val v, Str name) {
-  *vec_push(&g->c->work, &g->blk.at[1].ret) = v;
+  *vec_push(&g->c->work, &g->region.at[1].ret) = v;
   *vec_push(&g->c->work, &g->out_name) = name;
 }
 
@@ -400,24 +400,24 @@ NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 
                    compare_now(g, id, type, &folded)))
     return folded;
   add_outputs(g, id, type);
-  *vec_push(&g->c->work, &g->blk.at[g->cur].node) = id;
+  *vec_push(&g->c->work, &g->region.at[g->cur].node) = id;
   return id;
 }
 
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
-                         const RegionId *blk, u32 nblk) {
+                         const RegionId *region, u32 nregion) {
   NodeId id = make_node(g, op, in, nin, attr, nattr);
   Node *n = graph_node(g, id);
-  n->nblk = nblk;
-  for (u32 i = 0; i < nblk; i++) {
-    n->blk[i] = blk[i];
-    g->blk.at[blk[i]].owner = id;
+  n->nregion = nregion;
+  for (u32 i = 0; i < nregion; i++) {
+    n->region[i] = region[i];
+    g->region.at[region[i]].owner = id;
   }
-  n->nout = g->blk.at[blk[0]].ret.n - (op == OP_loop ? 1 : 0);
+  n->nout = g->region.at[region[0]].ret.n - (op == OP_loop ? 1 : 0);
   Type *type = NEWS(&g->c->work, Type, n->nout);
   infer_node(g, n, type);
   add_outputs(g, id, type);
-  *vec_push(&g->c->work, &g->blk.at[g->cur].node) = id;
+  *vec_push(&g->c->work, &g->region.at[g->cur].node) = id;
   return id;
 }
 
@@ -425,7 +425,7 @@ void graph_add_scans(Graph *g, NodeId loop, const Val *v, u32 n, Val *out) {
   Arena *a = &g->c->work;
   Node *node = graph_node(g, loop);
   u32 had = node->nout;
-  for (u32 i = 0; i < n; i++) *vec_push(a, &g->blk.at[node->blk[0]].ret) = v[i];
+  for (u32 i = 0; i < n; i++) *vec_push(a, &g->region.at[node->region[0]].ret) = v[i];
   for (u32 i = 0; i < node->nattr; i++)
     if (node->attr[i].key == AT_scans) node->attr[i].u.i += n;
   node->nout += n;
@@ -506,8 +506,8 @@ const Tensor *graph_pin(const Graph *g, Val param) {
 
 void graph_use_counts(Graph *g, u32 *count) {
   memset(count, 0, g->val.n * sizeof *count);
-  for (RegionId b = 1; b < g->blk.n; b++) {
-    const GraphRegion *k = &g->blk.at[b];
+  for (RegionId b = 1; b < g->region.n; b++) {
+    const GraphRegion *k = &g->region.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *n = graph_node(g, k->node.at[i]);
       for (u32 j = 0; j < n->nin; j++) count[n->in[j]]++;

@@ -18,7 +18,7 @@ typedef struct Value Value;
 typedef struct Node Node;
 typedef struct GraphRegion GraphRegion;
 typedef struct Attr Attr;
-typedef struct Pin Pin;
+typedef struct FixedParam FixedParam;
 typedef struct StatePair StatePair;
 typedef struct RunningStat RunningStat;
 typedef struct Layout Layout;
@@ -48,12 +48,12 @@ struct Attr {
 };
 
 /* The storage of a value; set by the pass fuse. */
-typedef enum Home {
+typedef enum ValuePlacement {
   HOME_buffer,   /* in memory */
   HOME_inline,   /* recomputed where it is used */
   HOME_epilogue, /* in the accumulator of its node, completed by its user */
   HOME_COUNT
-} Home;
+} ValuePlacement;
 extern const char *const home_name[HOME_COUNT];
 
 /* Box coordinates, see OP_nms. */
@@ -95,18 +95,18 @@ struct Value {
   Str name;   /* name from the model; need not be unique */
   NodeId def; /* 0: region parameter */
   u32 pos;    /* index among the outputs of def, or among the parameters */
-  Home home;
+  ValuePlacement home;
   const Layout *layout; /* NULL: plain */
   bool weight;          /* a constant that training changes, or its state: see Graph.opens */
 };
 
 struct Node {
   Op op;
-  u32 nin, nout, nattr, nblk;
+  u32 nin, nout, nattr, nregion;
   Val *in; /* 0: absent */
   Val *out;
   Attr *attr; /* sorted by key */
-  RegionId blk[2];
+  RegionId region[2];
   Sym *sym; /* symbols of kind SY_data that this node sets, in the order of its op */
   u32 nsym;
   Loc loc; /* the ONNX node it comes from */
@@ -121,7 +121,7 @@ struct GraphRegion {
 
 /* The graph is specialized for these contents of a parameter (a shape given at run time); callers
  * must pass them. */
-struct Pin {
+struct FixedParam {
   Val param;
   Tensor *data;
 };
@@ -146,11 +146,11 @@ struct Graph {
   Str name;
   VEC(Value) val;
   VEC(Node) node;
-  VEC(GraphRegion) blk;
-  VEC(Pin) pin;
+  VEC(GraphRegion) region;
+  VEC(FixedParam) pin;
   VEC(StatePair) state;
   VEC(RunningStat) drift;
-  VEC(Str) out_name; /* names of the results of region 1; parameters hold theirs */
+  VEC(Str) out_name; /* names of the results of region 1; parameters hold their own names */
   Scales scale;      /* scales of quantized inputs and outputs; for callers only, not used in the
                         computation */
   RegionId cur;      /* nodes are appended here */
@@ -200,7 +200,7 @@ NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 
 /* Control nodes: build the regions first (graph_region(g, 0)), then add the node with its output
  * types. */
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
-                         const RegionId *blk, u32 nblk);
+                         const RegionId *region, u32 nregion);
 /* Adds n scan outputs to a loop: the values v of its body, stacked over iterations in out. */
 void graph_add_scans(Graph *g, NodeId loop, const Val *v, u32 n, Val *out);
 /* Limit of the product of AT_input_dilation: each phase of the result is lowered separately. */
@@ -232,16 +232,16 @@ void graph_use_counts(Graph *g, u32 *count); /* count[val]: uses by nodes and re
 
 /* graph_state.c */
 /* The one axis along which a state grows: its extent is sym in this run and `next` in the next. */
-typedef struct Growth {
+typedef struct GrowingAxis {
   u32 axis; /* MAX_RANK: none */
   Sym sym;
   Dim next;
   i64 most; /* see StatePair */
-} Growth;
+} GrowingAxis;
 /* May `out` become the parameter `in` of the next run? If not, *why is the reason. */
-bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why);
+bool state_fits(Graph *g, Val in, Val out, GrowingAxis *how, const char **why);
 /* The growth of a pair accepted by state_fits. */
-Growth state_growth(Graph *g, const StatePair *s);
+GrowingAxis state_growth(Graph *g, const StatePair *s);
 void graph_check_state(Graph *g, Err code); /* checks each pair and all together; fails with code */
 
 /* infer.c, infer_control.c: checks a node; output types from operand types and attributes. */
@@ -353,33 +353,33 @@ const char *index_error(Graph *g, const Node *n); /* run-time message of an OP_c
  * control node before its regions), with operands already replaced. New nodes are inserted before
  * the visited node. visit returns false to drop the node, after replacing its outputs. If it
  * changes a node in place, it sets `changed`. */
-typedef struct Edit {
+typedef struct GraphEdit {
   Graph *g;
   Val *with; /* with[v]: replacement of v, or v */
   void *user;
   bool changed;
-} Edit;
-typedef bool EditFn(Edit *e, NodeId n);
+} GraphEdit;
+typedef bool EditFn(GraphEdit *e, NodeId n);
 bool edit_run(Graph *g, EditFn *visit, void *user);
-void edit_replace(Edit *e, Val old, Val by); /* by gets the name of old if it has none */
+void edit_replace(GraphEdit *e, Val old, Val by); /* by gets the name of old if it has none */
 /* edit_replace for the first output of a node; false if the types differ. */
-bool edit_swap(Edit *e, NodeId n, Val by);
-Val edit_current(const Edit *e, Val v); /* replacement of v, or v */
+bool edit_swap(GraphEdit *e, NodeId n, Val by);
+Val edit_current(const GraphEdit *e, Val v); /* replacement of v, or v */
 /* Inserts the nodes of region b (without parameters) before the visited node; ret: its results. */
-void edit_inline(Edit *e, RegionId b, Val *ret);
+void edit_inline(GraphEdit *e, RegionId b, Val *ret);
 
 /* refine.c: infers all types again, in order. If a pass makes a data-dependent size known, or equal
  * to another, it rebinds the symbol; attributes are rewritten. */
-typedef struct Rebind {
+typedef struct SymbolRebind {
   Graph *g;
   Map of; /* symbol -> 1 + index into to */
   VEC(Dim) to;
-} Rebind;
-Rebind rebind_new(Graph *g); /* in c->scratch */
+} SymbolRebind;
+SymbolRebind rebind_new(Graph *g); /* in c->scratch */
 /* Result i of n will be replaced by a value of type now: symbols set by n get their values from
  * it. */
-void rebind_result(Rebind *r, const Node *n, u32 i, const Type *now);
-void graph_refine(Graph *g, Rebind *r);
+void rebind_result(SymbolRebind *r, const Node *n, u32 i, const Type *now);
+void graph_refine(Graph *g, SymbolRebind *r);
 
 /* graph_text.c, graph_parse.c: exact inverses. Constants above GRAPH_INLINE elements go to
  * `weights`, if given (a blob whose offsets the text names), else they are printed in full. */
@@ -388,7 +388,7 @@ void graph_print(Graph *g, StrBuf *out, StrBuf *weights);
 Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weights,
                    size_t nweights);
 
-/* graph_check.c: verifier; reports through bug(), which names the pass. */
+/* graph_check.c: verifier; reports through internal_error(), which names the pass. */
 void graph_check(Graph *g);
 void graph_check_input(Graph *g); /* for a graph parsed from text: fails with ERR_input */
 /* Kind of an attribute of op from ops.def; false if op does not have it. */

@@ -1,4 +1,5 @@
-/* graph_check.c: verifies a graph; reports through bug(), which names the pass that just ran.
+/* graph_check.c: verifies a graph; reports through internal_error(), which names the pass that just
+ * ran.
  *
  * In: a graph after a pass. One traversal in execution order checks that
  * - ids are in range,
@@ -26,7 +27,7 @@ typedef struct GraphCheck {
 /* Reports a finding: a text is invalid input, a pass has a bug. */
 #define BUG(k, ...)                                                                                \
   ((k)->input ? fail((k)->g->c, ERR_input, where(k), __VA_ARGS__)                                  \
-              : bug((k)->g->c, where(k), __VA_ARGS__))
+              : internal_error((k)->g->c, where(k), __VA_ARGS__))
 
 static Loc where(const GraphCheck *k) {
   return k->n ? k->n->loc : LOC_NONE;
@@ -152,9 +153,9 @@ static void check_shape(GraphCheck *k) {
     BUG(k, "%s has %u operands, which ops.def does not allow", info->name, n->nin);
   if (info->kind != OK_CONTROL && n->nout != info->nout)
     BUG(k, "%s has %u results, which ops.def does not allow", info->name, n->nout);
-  u32 nblk = n->op == OP_if ? 2 : n->op == OP_loop ? 1 : 0;
-  if (n->nblk != nblk)
-    BUG(k, "%s has %u regions, which its operator does not allow", info->name, n->nblk);
+  u32 nregion = n->op == OP_if ? 2 : n->op == OP_loop ? 1 : 0;
+  if (n->nregion != nregion)
+    BUG(k, "%s has %u regions, which its operator does not allow", info->name, n->nregion);
   for (u32 i = 0; i < n->nin; i++) {
     if (!n->in[i]) BUG(k, "%s: operand %u is missing", info->name, i);
     check_use(k, n->in[i]);
@@ -191,8 +192,8 @@ static void check_node(GraphCheck *k, NodeId id) {
   const Node *n = k->n = graph_node(g, id);
   if (n->op >= OP_COUNT) BUG(k, "operator %d", (int)n->op);
   check_shape(k);
-  for (u32 i = 0; i < n->nblk; i++) {
-    check_region(k, n->blk[i], id);
+  for (u32 i = 0; i < n->nregion; i++) {
+    check_region(k, n->region[i], id);
     k->n = n;
   }
   for (u32 i = 0; i < n->nsym; i++) {
@@ -207,17 +208,17 @@ static void check_node(GraphCheck *k, NodeId id) {
 
 static void check_region(GraphCheck *k, RegionId b, NodeId owner) {
   Graph *g = k->g;
-  if (!b || b >= g->blk.n) BUG(k, "region %u is out of range", b);
+  if (!b || b >= g->region.n) BUG(k, "region %u is out of range", b);
   if (k->block[b]) BUG(k, "region %u occurs twice in the graph", b);
   k->block[b] = true;
-  const GraphRegion *blk = &g->blk.at[b];
-  if (blk->owner != owner) BUG(k, "region %u belongs to another node", b);
+  const GraphRegion *region = &g->region.at[b];
+  if (region->owner != owner) BUG(k, "region %u belongs to another node", b);
   u32 nvals = k->vals.n, nsyms = k->syms.n;
-  for (u32 i = 0; i < blk->param.n; i++) define(k, blk->param.at[i], 0, i);
-  for (u32 i = 0; i < blk->node.n; i++) check_node(k, blk->node.at[i]);
-  for (u32 i = 0; i < blk->ret.n; i++) {
-    if (!blk->ret.at[i]) BUG(k, "result %u is missing", i);
-    check_use(k, blk->ret.at[i]);
+  for (u32 i = 0; i < region->param.n; i++) define(k, region->param.at[i], 0, i);
+  for (u32 i = 0; i < region->node.n; i++) check_node(k, region->node.at[i]);
+  for (u32 i = 0; i < region->ret.n; i++) {
+    if (!region->ret.at[i]) BUG(k, "result %u is missing", i);
+    check_use(k, region->ret.at[i]);
   }
   if (b == 1) return;
   while (k->vals.n > nvals) k->value[k->vals.at[--k->vals.n]] = 2;
@@ -231,11 +232,11 @@ static void check_all(Ctx *c, void *arg) {
   k->value = NEWS(&c->scratch, u8, g->val.n);
   k->symbol = NEWS(&c->scratch, u8, dim_nsyms(g->dims) + 1);
   k->node = NEWS(&c->scratch, bool, g->node.n);
-  k->block = NEWS(&c->scratch, bool, g->blk.n);
+  k->block = NEWS(&c->scratch, bool, g->region.n);
   check_region(k, 1, 0);
   g->loc = loc;
-  if (g->out_name.n && g->out_name.n != g->blk.at[1].ret.n)
-    BUG(k, "the graph has %u results, but %u result names", g->blk.at[1].ret.n, g->out_name.n);
+  if (g->out_name.n && g->out_name.n != g->region.at[1].ret.n)
+    BUG(k, "the graph has %u results, but %u result names", g->region.at[1].ret.n, g->out_name.n);
   graph_check_state(g, ERR_input);
 }
 
@@ -248,5 +249,5 @@ void graph_check_input(Graph *g) {
 void graph_check(Graph *g) {
   GraphCheck k = {.g = g};
   const char *why;
-  if (ctx_try(g->c, check_all, &k, &why) != ERR_ok) bug(g->c, LOC_NONE, "%s", why);
+  if (ctx_try(g->c, check_all, &k, &why) != ERR_ok) internal_error(g->c, LOC_NONE, "%s", why);
 }

@@ -14,7 +14,7 @@
 typedef struct Decl {
   Str id;
   Str label;
-  Home home;
+  ValuePlacement home;
   const Layout *layout;
   Type type;
   i32 line;
@@ -133,7 +133,7 @@ static void params(GraphParse *p, RegionId b) {
     bind(p, d.id, v);
     if (b == 1 && d.type.kind == TY_tensor && lex_accept_word(&p->s, "pin"))
       *vec_push(&p->c->work, &p->g->pin) =
-          (Pin){v, lex_tensor(&p->s, d.type.dt, d.type.dim, d.type.rank)};
+          (FixedParam){v, lex_tensor(&p->s, d.type.dt, d.type.dim, d.type.rank)};
   }
 }
 
@@ -225,13 +225,13 @@ static void operands(GraphParse *p, Node *n) {
 static void block(GraphParse *p, RegionId b);
 
 static void blocks(GraphParse *p, Node *n) {
-  n->nblk = n->op == OP_if ? 2 : 1;
-  for (u32 i = 0; i < n->nblk; i++) {
+  n->nregion = n->op == OP_if ? 2 : 1;
+  for (u32 i = 0; i < n->nregion; i++) {
     if (i) lex_expect_word(&p->s, "else");
     u32 visible = p->scope.n;
-    n->blk[i] = graph_region(p->g, 0);
-    if (n->op == OP_loop) params(p, n->blk[i]);
-    block(p, n->blk[i]);
+    n->region[i] = graph_region(p->g, 0);
+    if (n->op == OP_loop) params(p, n->region[i]);
+    block(p, n->region[i]);
     while (p->scope.n > visible) *map_put(&p->ids, p->scope.at[--p->scope.n]) = NAME_GONE;
   }
 }
@@ -259,7 +259,8 @@ static Loc origin(GraphParse *p) {
   lex_expect(&p->s, ',');
   i64 i = lex_integer(&p->s);
   lex_expect(&p->s, ')');
-  if (i < -1 || i > INT32_MAX) BAD(&p->s, "node index %lld is out of range", (long long)i);
+  if (i < -1 || i > INT32_MAX)
+    BAD(&p->s, "node index %lld is out of range, expected -1 to %d", (long long)i, INT32_MAX);
   loc.index = (i32)i;
   return loc;
 }
@@ -267,7 +268,7 @@ static Loc origin(GraphParse *p) {
 /* Appends the node with its outputs; their inferred types must equal the written ones. */
 static void append(GraphParse *p, Node *proto, const Decls *out, RegionId b) {
   Graph *g = p->g;
-  if (!proto->nblk && out->n != op_info[proto->op].nout)
+  if (!proto->nregion && out->n != op_info[proto->op].nout)
     BAD(&p->s, "%s has %u results, found %u", op_info[proto->op].name, op_info[proto->op].nout,
         out->n);
   proto->nout = out->n;
@@ -275,7 +276,7 @@ static void append(GraphParse *p, Node *proto, const Decls *out, RegionId b) {
   Type *t = NEWS(&p->c->scratch, Type, out->n + 1);
   *vec_push(&p->c->work, &g->node) = *proto;
   NodeId id = g->node.n - 1;
-  for (u32 i = 0; i < proto->nblk; i++) g->blk.at[proto->blk[i]].owner = id;
+  for (u32 i = 0; i < proto->nregion; i++) g->region.at[proto->region[i]].owner = id;
   infer_node(g, graph_node(g, id), t);
   graph_node(g, id)->out = NEWS(&p->c->work, Val, out->n);
   for (u32 i = 0; i < out->n; i++) {
@@ -288,7 +289,7 @@ static void append(GraphParse *p, Node *proto, const Decls *out, RegionId b) {
     graph_node(g, id)->out[i] = g->val.n - 1;
     bind(p, d->id, g->val.n - 1);
   }
-  *vec_push(&p->c->work, &g->blk.at[b].node) = id;
+  *vec_push(&p->c->work, &g->region.at[b].node) = id;
 }
 
 static void node(GraphParse *p, RegionId b) {
@@ -326,8 +327,8 @@ static void node(GraphParse *p, RegionId b) {
 static void state(GraphParse *p, u32 out) {
   Graph *g = p->g;
   Val v = use(p);
-  u32 in = 0, n = g->blk.at[1].param.n;
-  while (in < n && g->blk.at[1].param.at[in] != v) in++;
+  u32 in = 0, n = g->region.at[1].param.n;
+  while (in < n && g->region.at[1].param.at[in] != v) in++;
   if (in == n) BAD(&p->s, "expected a parameter of the graph after 'next'");
   i64 most = lex_accept_word(&p->s, "most") ? lex_integer(&p->s) : 0;
   if (most < 0 || most > DIM_MAX)
@@ -352,7 +353,7 @@ static void block(GraphParse *p, RegionId b) {
     if (i) lex_expect(&p->s, ',');
     Val v = use(p);
     if (!v) BAD(&p->s, "a result cannot be absent");
-    *vec_push(&p->c->work, &g->blk.at[b].ret) = v;
+    *vec_push(&p->c->work, &g->region.at[b].ret) = v;
     if (b != 1) continue;
     Str label = lex_peek(&p->s) == '"' ? lex_quoted(&p->s) : 0;
     *vec_push(&p->c->work, &g->out_name) = label;

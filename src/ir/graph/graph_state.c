@@ -6,9 +6,9 @@
  * previous result. Other changes of extents are refused. */
 #include "ir/graph/graph.h"
 
-bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why) {
+bool state_fits(Graph *g, Val in, Val out, GrowingAxis *how, const char **why) {
   const Type *a = graph_type(g, in), *b = graph_type(g, out);
-  *how = (Growth){.axis = MAX_RANK};
+  *how = (GrowingAxis){.axis = MAX_RANK};
   *why = "they are not tensors";
   if (a->kind != TY_tensor || b->kind != TY_tensor) return false;
   *why = "their types differ";
@@ -29,25 +29,25 @@ bool state_fits(Graph *g, Val in, Val out, Growth *how, const char **why) {
   return true;
 }
 
-Growth state_growth(Graph *g, const StatePair *s) {
-  Growth how;
+GrowingAxis state_growth(Graph *g, const StatePair *s) {
+  GrowingAxis how;
   const char *why;
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   if (!state_fits(g, b->param.at[s->in], b->ret.at[s->out], &how, &why))
-    bug(g->c, LOC_NONE, "state: %s", why);
+    internal_error(g->c, LOC_NONE, "state: %s", why);
   how.most = s->most;
   return how;
 }
 
 static const char *name_of(Graph *g, u32 in) {
-  return show(g->c, graph_val(g, g->blk.at[1].param.at[in])->name);
+  return show(g->c, graph_val(g, g->region.at[1].param.at[in])->name);
 }
 
 /* A symbol grows in one way, and extents of other states do not depend on it. */
-static void check_pair(Graph *g, Err code, const StatePair *s, const Growth *how,
+static void check_pair(Graph *g, Err code, const StatePair *s, const GrowingAxis *how,
                        const StatePair *t) {
-  const Type *x = graph_type(g, g->blk.at[1].param.at[t->in]);
-  Growth other = state_growth(g, t);
+  const Type *x = graph_type(g, g->region.at[1].param.at[t->in]);
+  GrowingAxis other = state_growth(g, t);
   for (u32 i = 0; i < x->rank; i++) {
     if (!dim_mentions(g->dims, x->dim[i], how->sym)) continue;
     if (other.axis != i || other.sym != how->sym || other.next != how->next ||
@@ -58,17 +58,17 @@ static void check_pair(Graph *g, Err code, const StatePair *s, const Growth *how
 }
 
 static bool starts_right(Graph *g, const StatePair *s) {
-  const Type *t = graph_type(g, g->blk.at[1].param.at[s->in]);
+  const Type *t = graph_type(g, g->region.at[1].param.at[s->in]);
   bool same = t->dt == s->start->dt && t->rank == s->start->rank;
   for (u32 i = 0; same && i < t->rank; i++) same = t->dim[i] == s->start->dim[i];
   return same;
 }
 
 void graph_check_state(Graph *g, Err code) {
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   for (u32 i = 0; i < g->state.n; i++) {
     const StatePair *s = &g->state.at[i];
-    Growth how;
+    GrowingAxis how;
     const char *why;
     if (s->in >= b->param.n || s->out >= b->ret.n)
       fail(g->c, code, LOC_NONE, "state %u has no parameter or no result", i);
@@ -95,7 +95,7 @@ void graph_check_state(Graph *g, Err code) {
            (long long)dim_syminfo(g->dims, how.sym)->lo);
   }
   for (u32 i = 0; i < g->state.n; i++) {
-    Growth how = state_growth(g, &g->state.at[i]);
+    GrowingAxis how = state_growth(g, &g->state.at[i]);
     for (u32 k = 0; how.axis != MAX_RANK && k < g->state.n; k++)
       check_pair(g, code, &g->state.at[i], &how, &g->state.at[k]);
   }

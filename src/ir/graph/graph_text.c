@@ -50,10 +50,10 @@ static void use_type(GraphPrint *p, const Type *t) {
 
 static void use_region(GraphPrint *p, RegionId b) {
   Graph *g = p->g;
-  const GraphRegion *blk = &g->blk.at[b];
-  for (u32 i = 0; i < blk->param.n; i++) use_type(p, graph_type(g, blk->param.at[i]));
-  for (u32 i = 0; i < blk->node.n; i++) {
-    const Node *n = graph_node(g, blk->node.at[i]);
+  const GraphRegion *region = &g->region.at[b];
+  for (u32 i = 0; i < region->param.n; i++) use_type(p, graph_type(g, region->param.at[i]));
+  for (u32 i = 0; i < region->node.n; i++) {
+    const Node *n = graph_node(g, region->node.at[i]);
     for (u32 k = 0; k < n->nout; k++) use_type(p, graph_type(g, n->out[k]));
     for (u32 k = 0; k < n->nsym; k++) p->used[n->sym[k]] = true;
     for (u32 k = 0; k < n->nattr; k++) {
@@ -61,7 +61,7 @@ static void use_region(GraphPrint *p, RegionId b) {
       if (a->kind != AK_list || !attr_is_dims(a->key)) continue;
       for (u32 j = 0; j < a->n; j++) dims_mark_used(p->g->dims, a->u.list[j], p->used);
     }
-    for (u32 k = 0; k < n->nblk; k++) use_region(p, n->blk[k]);
+    for (u32 k = 0; k < n->nregion; k++) use_region(p, n->region[k]);
   }
 }
 
@@ -150,12 +150,12 @@ static void put_attrs(GraphPrint *p, const Node *n) {
 }
 
 static void put_params(GraphPrint *p, RegionId b) {
-  const GraphRegion *blk = &p->g->blk.at[b];
+  const GraphRegion *region = &p->g->region.at[b];
   sb_puts(p->t, "(");
-  for (u32 i = 0; i < blk->param.n; i++) {
+  for (u32 i = 0; i < region->param.n; i++) {
     if (i) sb_puts(p->t, ", ");
-    put_value(p, blk->param.at[i]);
-    const Tensor *pin = graph_pin(p->g, blk->param.at[i]);
+    put_value(p, region->param.at[i]);
+    const Tensor *pin = graph_pin(p->g, region->param.at[i]);
     if (!pin) continue;
     sb_puts(p->t, " pin ");
     lit_tensor(p->t, p->weights, p->g->c, pin, GRAPH_INLINE);
@@ -181,13 +181,13 @@ static void put_node(GraphPrint *p, const Node *n, u32 depth) {
     sb_puts(t, ")");
   }
   put_attrs(p, n);
-  for (u32 i = 0; i < n->nblk; i++) {
+  for (u32 i = 0; i < n->nregion; i++) {
     sb_puts(t, i ? " else " : " ");
     if (n->op == OP_loop) {
-      put_params(p, n->blk[i]);
+      put_params(p, n->region[i]);
       sb_puts(t, " ");
     }
-    put_region(p, n->blk[i], depth);
+    put_region(p, n->region[i], depth);
   }
   for (u32 i = 0; i < n->nsym; i++) {
     sb_puts(t, i ? ", " : " sym(");
@@ -206,17 +206,17 @@ static void put_node(GraphPrint *p, const Node *n, u32 depth) {
 
 static void put_region(GraphPrint *p, RegionId b, u32 depth) {
   Graph *g = p->g;
-  const GraphRegion *blk = &g->blk.at[b];
+  const GraphRegion *region = &g->region.at[b];
   sb_puts(p->t, "{\n");
-  for (u32 i = 0; i < blk->node.n; i++) {
+  for (u32 i = 0; i < region->node.n; i++) {
     put_indent(p, depth + 1);
-    put_node(p, graph_node(g, blk->node.at[i]), depth + 1);
+    put_node(p, graph_node(g, region->node.at[i]), depth + 1);
   }
   put_indent(p, depth + 1);
   sb_puts(p->t, "return");
-  for (u32 i = 0; i < blk->ret.n; i++) {
+  for (u32 i = 0; i < region->ret.n; i++) {
     sb_puts(p->t, i ? ", " : " ");
-    put_use(p, blk->ret.at[i]);
+    put_use(p, region->ret.at[i]);
     if (b != 1) continue;
     if (i < g->out_name.n && g->out_name.at[i]) {
       sb_puts(p->t, " ");
@@ -225,7 +225,7 @@ static void put_region(GraphPrint *p, RegionId b, u32 depth) {
     for (u32 k = 0; k < g->state.n; k++) {
       if (g->state.at[k].out != i) continue;
       sb_puts(p->t, " next ");
-      put_use(p, g->blk.at[1].param.at[g->state.at[k].in]);
+      put_use(p, g->region.at[1].param.at[g->state.at[k].in]);
       if (g->state.at[k].most) sb_fmt(p->t, " most %lld", (long long)g->state.at[k].most);
       if (g->state.at[k].window) sb_fmt(p->t, " window %lld", (long long)g->state.at[k].window);
       if (!g->state.at[k].start) continue;

@@ -80,17 +80,17 @@ double node_steps(Graph *g, const Node *n, bool upper) {
 static double region_steps(Graph *g, RegionId b, double times, NodeId *costliest,
                            double *max_cost) {
   double all = 0;
-  for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-    NodeId id = g->blk.at[b].node.at[i];
+  for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+    NodeId id = g->region.at[b].node.at[i];
     const Node *n = graph_node(g, id);
     double x, y;
     if (n->op == OP_loop) {
       double count = fmax((double)loop_trip_count(g, n), 0);
-      x = count * (ITERATION + region_steps(g, n->blk[0], times * count, costliest, max_cost));
+      x = count * (ITERATION + region_steps(g, n->region[0], times * count, costliest, max_cost));
       y = count * ITERATION;
     } else if (n->op == OP_if) {
-      double then_cost = region_steps(g, n->blk[0], 0, costliest, max_cost),
-             else_cost = region_steps(g, n->blk[1], 0, costliest, max_cost);
+      double then_cost = region_steps(g, n->region[0], 0, costliest, max_cost),
+             else_cost = region_steps(g, n->region[1], 0, costliest, max_cost);
       x = y = then_cost < else_cost ? then_cost : else_cost;
     } else {
       x = y = node_steps(g, n, false);
@@ -123,7 +123,7 @@ static double zeros_between(Graph *g, const Node *n) {
 }
 
 /* Trip count of a loop if known, else its bound. */
-static double trips(const Sizes *z, const Node *n) {
+static double trip_count(const Sizes *z, const Node *n) {
   i64 lo, hi;
   Dim d;
   u32 count;
@@ -136,13 +136,13 @@ static double trips(const Sizes *z, const Node *n) {
 static double region_macs(const Sizes *z, RegionId b) {
   Graph *g = z->g;
   double macs = 0;
-  for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-    const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+    const Node *n = graph_node(g, g->region.at[b].node.at[i]);
     if (op_info[n->op].kind == OK_CONTRACT)
       macs += elements(z, n->out[0]) * products(z, n) / zeros_between(g, n);
-    if (n->op == OP_loop) macs += trips(z, n) * region_macs(z, n->blk[0]);
+    if (n->op == OP_loop) macs += trip_count(z, n) * region_macs(z, n->region[0]);
     if (n->op == OP_if) {
-      double then_cost = region_macs(z, n->blk[0]), else_cost = region_macs(z, n->blk[1]);
+      double then_cost = region_macs(z, n->region[0]), else_cost = region_macs(z, n->region[1]);
       macs += then_cost > else_cost ? then_cost : else_cost;
     }
   }

@@ -657,7 +657,7 @@ static void rule_nms(Infer *f) {
   set_out(f, 0, DT_i64, dim, 3);
 }
 
-static void rule_bytes(Infer *f) {
+static void rule_str_encode(Infer *f) {
   const Type *x = f->in[0];
   Dim k = list_of(f, AT_k, 1)[0], dim[MAX_RANK];
   if (x->dt != DT_str || x->rank == MAX_RANK || !dim_is_const(k) || k < 1)
@@ -667,7 +667,7 @@ static void rule_bytes(Infer *f) {
   set_out(f, 0, DT_u8, dim, x->rank + 1);
 }
 
-static void rule_text(Infer *f) {
+static void rule_str_decode(Infer *f) {
   const Type *x = f->in[0];
   if (x->dt != DT_u8 || !x->rank) BAD(f, "text: expected u8 of rank 1 or more");
   set_out(f, 0, DT_str, x->dim, x->rank - 1);
@@ -750,8 +750,8 @@ static InferRule *const rules[OP_COUNT] = {
     [OP_cumsum] = rule_cum,
     [OP_cumprod] = rule_cum,
     [OP_nonzero] = rule_nonzero,
-    [OP_bytes] = rule_bytes,
-    [OP_text] = rule_text,
+    [OP_str_encode] = rule_str_encode,
+    [OP_str_decode] = rule_str_decode,
     [OP_dequantize] = rule_dequantize,
     [OP_matmul_quant] = rule_matmul_quant,
     [OP_topk] = rule_topk,
@@ -764,15 +764,15 @@ void infer_node(Graph *g, Node *n, Type *out) {
   for (u32 i = 0; i < n->nin; i++) {
     if (!n->in[i]) BAD(&f, "%s: operand %u is missing", op_info[n->op].name, i);
     if (i < 4) f.in[i] = graph_type(g, n->in[i]);
-    if (!n->nblk && graph_type(g, n->in[i])->kind != TY_tensor)
+    if (!n->nregion && graph_type(g, n->in[i])->kind != TY_tensor)
       BAD(&f, "%s: operand %u is not a tensor", op_info[n->op].name, i);
   }
-  if (n->nblk)
+  if (n->nregion)
     infer_control(g, n, out);
   else if (n->op < OP_SCALARS)
     rule_map(&f);
   else if (rules[n->op])
     rules[n->op](&f);
   else
-    bug(g->c, n->loc, "no type rule for %s", op_info[n->op].name);
+    internal_error(g->c, n->loc, "no type rule for %s", op_info[n->op].name);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static void infer_if(Graph *g, Node *n, Type *out) {
-  const GraphRegion *then = &g->blk.at[n->blk[0]], *other = &g->blk.at[n->blk[1]];
+  const GraphRegion *then = &g->region.at[n->region[0]], *other = &g->region.at[n->region[1]];
   Type *c = graph_type(g, n->in[0]);
   if (c->dt != DT_bool || c->rank)
     fail(g->c, ERR_input, n->loc, "if: the condition must be a bool scalar");
@@ -35,7 +35,7 @@ static void infer_if(Graph *g, Node *n, Type *out) {
 
 bool loop_is_counted(Graph *g, const Node *n) {
   const Tensor *t = graph_const(g, n->in[1]);
-  const GraphRegion *b = &g->blk.at[n->blk[0]];
+  const GraphRegion *b = &g->region.at[n->region[0]];
   Val last = b->ret.at[0];
   if (!t || !tensor_get(t, 0).i) return false;
   if (last == b->param.at[1]) return true;
@@ -60,8 +60,8 @@ static bool sets(Graph *g, const GraphRegion *b, Sym s) {
     const Node *n = graph_node(g, b->node.at[i]);
     for (u32 k = 0; k < n->nsym; k++)
       if (n->sym[k] == s) return true;
-    for (u32 k = 0; k < n->nblk; k++)
-      if (sets(g, &g->blk.at[n->blk[k]], s)) return true;
+    for (u32 k = 0; k < n->nregion; k++)
+      if (sets(g, &g->region.at[n->region[k]], s)) return true;
   }
   return false;
 }
@@ -74,7 +74,7 @@ static bool varies(Graph *g, const GraphRegion *b, Dim d) {
 }
 
 static void infer_loop(Graph *g, Node *n, Type *out) {
-  const GraphRegion *b = &g->blk.at[n->blk[0]];
+  const GraphRegion *b = &g->region.at[n->region[0]];
   i64 scans = node_int(n, AT_scans, 0);
   Loc loc = n->loc;
   if (scans < 0 || scans > b->ret.n)
@@ -128,7 +128,7 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
 }
 
 void infer_control(Graph *g, Node *n, Type *out) {
-  u32 nret = g->blk.at[n->blk[0]].ret.n, want = n->op == OP_loop ? nret - 1 : nret;
+  u32 nret = g->region.at[n->region[0]].ret.n, want = n->op == OP_loop ? nret - 1 : nret;
   if (n->nout != want)
     fail(g->c, ERR_input, n->loc, "%s: the body gives %u results for %u outputs",
          op_info[n->op].name, nret, n->nout);

@@ -31,31 +31,31 @@ typedef struct RangeQuery {
   const i64 *below; /* by value, or NULL: see value_int_range_checked */
 } RangeQuery;
 
-static IntRange span_at(Graph *g, Val v, RangePart at, RangeQuery *q);
+static IntRange range_at(Graph *g, Val v, RangePart at, RangeQuery *q);
 
-static IntRange span_type(DType dt) {
+static IntRange range_type(DType dt) {
   IntRange s = {0};
   dtype_int_range(dt, &s.lo, &s.hi);
   return s;
 }
 
-static IntRange span_extent(Graph *g, Dim d) {
+static IntRange range_extent(Graph *g, Dim d) {
   i64 lo, hi;
   dim_bounds(g->dims, d, &lo, &hi);
   return (IntRange){.lo = 0, .hi = hi ? hi - 1 : 0, .bound = true, .below = d};
 }
 
-static IntRange span_join(IntRange a, IntRange b) {
+static IntRange range_join(IntRange a, IntRange b) {
   bool same = a.bound && b.bound && a.below == b.below;
   return (IntRange){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, same, a.below};
 }
 
-static IntRange span_const(const Tensor *t, RangePart at) {
+static IntRange range_const(const Tensor *t, RangePart at) {
   IntRange s = {.lo = INT64_MAX, .hi = INT64_MIN};
   u64 inner = 1, extent = 1;
   u64 max_elements = dtype_info[t->dt].bits < 32 ? SPAN_ELEMENTS : SPAN_INDICES;
   if (t->n > max_elements || !(dtype_is_int(t->dt) || t->dt == DT_bool) || t->dt == DT_u64)
-    return span_type(t->dt);
+    return range_type(t->dt);
   for (u32 i = at.axis; i < t->rank; i++) {
     if (i == at.axis)
       extent = (u64)t->dim[i];
@@ -71,7 +71,7 @@ static IntRange span_const(const Tensor *t, RangePart at) {
   return s;
 }
 
-static IntRange span_dims(Graph *g, const Node *n, RangePart at) {
+static IntRange range_dims(Graph *g, const Node *n, RangePart at) {
   u32 count;
   const Dim *d = node_list(n, AT_shape, &count);
   IntRange s = {.lo = INT64_MAX, .hi = INT64_MIN};
@@ -80,31 +80,31 @@ static IntRange span_dims(Graph *g, const Node *n, RangePart at) {
     if (at.axis == 0 && (i64)i != at.k) continue;
     dim_bounds(g->dims, d[i], &lo, &hi);
     IntRange one = {lo, hi, true, dim_addk(g->dims, d[i], 1)};
-    s = s.lo > s.hi ? one : span_join(s, one);
+    s = s.lo > s.hi ? one : range_join(s, one);
   }
   return s;
 }
 
 /* A carried value is the initial value or the result of an iteration. */
-static IntRange span_carried(Graph *g, const Node *loop, u32 i, RangeQuery *q) {
-  const GraphRegion *body = &g->blk.at[loop->blk[0]];
-  IntRange first = span_at(g, loop->in[2 + i], whole, q);
-  return span_join(first, span_at(g, body->ret.at[1 + i], whole, q));
+static IntRange range_carried(Graph *g, const Node *loop, u32 i, RangeQuery *q) {
+  const GraphRegion *body = &g->region.at[loop->region[0]];
+  IntRange first = range_at(g, loop->in[2 + i], whole, q);
+  return range_join(first, range_at(g, body->ret.at[1 + i], whole, q));
 }
 
 /* Range of a loop parameter: iteration counter or carried value. */
-static IntRange span_param(Graph *g, Val v, RangeQuery *q) {
-  IntRange s = span_type(graph_type(g, v)->dt);
+static IntRange range_param(Graph *g, Val v, RangeQuery *q) {
+  IntRange s = range_type(graph_type(g, v)->dt);
   u32 pos = graph_val(g, v)->pos;
-  for (RegionId b = 2; b < g->blk.n; b++) {
-    const GraphRegion *k = &g->blk.at[b];
+  for (RegionId b = 2; b < g->region.n; b++) {
+    const GraphRegion *k = &g->region.at[b];
     if (!k->owner || pos >= k->param.n || k->param.at[pos] != v) continue;
     if (pos == 1) return s;
-    if (pos > 1) return span_carried(g, graph_node(g, k->owner), pos - 2, q);
+    if (pos > 1) return range_carried(g, graph_node(g, k->owner), pos - 2, q);
     Val trip = graph_node(g, k->owner)->in[0];
-    IntRange trips = span_at(g, trip, whole, q);
+    IntRange count = range_at(g, trip, whole, q);
     s.lo = 0;
-    if (trips.hi < INT64_MAX) s.hi = trips.hi > 0 ? trips.hi - 1 : 0;
+    if (count.hi < INT64_MAX) s.hi = count.hi > 0 ? count.hi - 1 : 0;
     u32 n;
     s.bound = graph_dim_list(g, trip, &s.below, 1, &n) && n == 1;
     return s;
@@ -147,7 +147,7 @@ static RangePart part_view(Graph *g, const Node *n, RangePart at) {
   return (RangePart){at.axis - more, from->dim[at.axis - more] == 1 ? 0 : at.k};
 }
 
-static IntRange span_concat(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
+static IntRange range_concat(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
   u32 axis = (u32)node_int(n, AT_axis, 0);
   IntRange s = {0};
   bool any = false;
@@ -156,16 +156,16 @@ static IntRange span_concat(Graph *g, const Node *n, RangePart at, RangeQuery *q
     Dim d = graph_type(g, n->in[i])->dim[axis];
     RangePart p = at;
     if (at.axis == axis) {
-      if (!dim_is_const(d)) return span_type(graph_type(g, n->out[0])->dt);
+      if (!dim_is_const(d)) return range_type(graph_type(g, n->out[0])->dt);
       p.k = at.k - from;
       from += d;
       if (p.k < 0 || p.k >= d) continue;
     }
-    IntRange one = span_at(g, n->in[i], p, q);
-    s = any ? span_join(s, one) : one;
+    IntRange one = range_at(g, n->in[i], p, q);
+    s = any ? range_join(s, one) : one;
     any = true;
   }
-  return any ? s : span_type(graph_type(g, n->out[0])->dt);
+  return any ? s : range_type(graph_type(g, n->out[0])->dt);
 }
 
 /* ---- arithmetic ---- */
@@ -188,17 +188,17 @@ static bool is_small(IntRange s) {
   return s.lo > INT64_MIN / 2 && s.hi < INT64_MAX / 2;
 }
 
-static IntRange span_add(Graph *g, IntRange a, IntRange b, IntRange none) {
+static IntRange range_add(Graph *g, IntRange a, IntRange b, IntRange none) {
   IntRange s = {0};
   if (!add_ok(a.lo, b.lo, &s.lo) || !add_ok(a.hi, b.hi, &s.hi)) return none;
   const i64 far = DIM_MAX / 4;
-  if (!a.bound) return a.lo == a.hi && b.bound ? span_add(g, b, a, none) : s;
+  if (!a.bound) return a.lo == a.hi && b.bound ? range_add(g, b, a, none) : s;
   if (b.lo == b.hi && b.lo >= 0 && b.lo < far && !dim_is_const(a.below))
     s.bound = true, s.below = dim_addk(g->dims, a.below, b.lo);
   return s;
 }
 
-static IntRange span_mul(IntRange a, IntRange b, IntRange none) {
+static IntRange range_mul(IntRange a, IntRange b, IntRange none) {
   i64 x[4];
   if (!mul_ok(a.lo, b.lo, &x[0]) || !mul_ok(a.lo, b.hi, &x[1]) || !mul_ok(a.hi, b.lo, &x[2]) ||
       !mul_ok(a.hi, b.hi, &x[3]))
@@ -211,7 +211,7 @@ static IntRange span_mul(IntRange a, IntRange b, IntRange none) {
   return s;
 }
 
-static IntRange span_pick(Op op, IntRange a, IntRange b) {
+static IntRange range_pick(Op op, IntRange a, IntRange b) {
   bool min = op == OP_min;
   IntRange s = {(a.lo < b.lo) == min ? a.lo : b.lo, (a.hi < b.hi) == min ? a.hi : b.hi, false, 0};
   if (min && (a.bound || b.bound)) s.bound = true, s.below = a.bound ? a.below : b.below;
@@ -220,18 +220,18 @@ static IntRange span_pick(Op op, IntRange a, IntRange b) {
 }
 
 /* Cast from float: NaN becomes 0. */
-static IntRange span_cast(Graph *g, Val v, IntRange none, RangeQuery *q) {
+static IntRange range_cast(Graph *g, Val v, IntRange none, RangeQuery *q) {
   const double far = 0x1p62;
   FloatRange r = value_float_range(g, v, q->left);
   if (!(r.lo > -far && r.hi < far)) return none;
   IntRange s = {(i64)r.lo, (i64)r.hi, false, 0}; /* both are truncated towards 0 */
-  return span_join(s, (IntRange){0, 0, false, 0});
+  return range_join(s, (IntRange){0, 0, false, 0});
 }
 
 /* Range of a scalar op; a result that may wrap has the range of its type. */
-static IntRange span_map(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
+static IntRange range_map(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
   DType dt = graph_type(g, n->out[0])->dt;
-  IntRange none = span_type(dt), x[3], s = none;
+  IntRange none = range_type(dt), x[3], s = none;
   u32 rank = graph_type(g, n->out[0])->rank;
   if (n->nin > 3 || dt == DT_u64 || (!dtype_is_int(dt) && dt != DT_bool)) return none;
   for (u32 i = 0; i < n->nin; i++) {
@@ -242,7 +242,7 @@ static IntRange span_map(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
       p = at.axis < more ? whole : (RangePart){at.axis - more, at.k};
       if (p.axis < t->rank && t->dim[p.axis] == 1) p.k = 0;
     }
-    x[i] = span_at(g, n->in[i], p, q);
+    x[i] = range_at(g, n->in[i], p, q);
     if (x[i].lo > x[i].hi) return none; /* empty operand */
   }
   switch (n->op) { /* one formula per op */
@@ -250,9 +250,9 @@ static IntRange span_map(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
     if (dtype_is_int(graph_type(g, n->in[0])->dt) || graph_type(g, n->in[0])->dt == DT_bool)
       s = x[0];
     else if (dtype_is_float(graph_type(g, n->in[0])->dt))
-      s = span_cast(g, n->in[0], none, q);
+      s = range_cast(g, n->in[0], none, q);
     break;
-  case OP_add: s = span_add(g, x[0], x[1], none); break;
+  case OP_add: s = range_add(g, x[0], x[1], none); break;
   case OP_sub:
     if (is_small(x[0]) && is_small(x[1]))
       s = (IntRange){x[0].lo - x[1].hi, x[0].hi - x[1].lo, 0, 0};
@@ -260,7 +260,7 @@ static IntRange span_map(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
   case OP_neg:
     if (is_small(x[0])) s = (IntRange){-x[0].hi, -x[0].lo, false, 0};
     break;
-  case OP_mul: s = span_mul(x[0], x[1], none); break;
+  case OP_mul: s = range_mul(x[0], x[1], none); break;
   case OP_div:
     if (x[1].lo > 0 && x[0].lo >= 0) s = (IntRange){0, x[0].hi / x[1].lo, x[0].bound, x[0].below};
     break;
@@ -272,8 +272,8 @@ static IntRange span_map(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
     }
     break;
   case OP_min:
-  case OP_max: s = span_pick(n->op, x[0], x[1]); break;
-  case OP_select: s = span_join(x[1], x[2]); break;
+  case OP_max: s = range_pick(n->op, x[0], x[1]); break;
+  case OP_select: s = range_join(x[1], x[2]); break;
   default: return none;
   }
   return s.lo < none.lo || s.hi > none.hi ? none : s;
@@ -281,53 +281,53 @@ static IntRange span_map(Graph *g, const Node *n, RangePart at, RangeQuery *q) {
 
 /* ---- traversal ---- */
 
-static IntRange span_node(Graph *g, const Node *n, Val v, RangePart at, RangeQuery *q) {
+static IntRange range_node(Graph *g, const Node *n, Val v, RangePart at, RangeQuery *q) {
   const Type *x = graph_type(g, n->nin ? n->in[0] : v);
   u32 axis = (u32)node_int(n, AT_axis, 0), count;
-  if (n->op < OP_SCALARS) return span_map(g, n, at, q);
+  if (n->op < OP_SCALARS) return range_map(g, n, at, q);
   switch (n->op) { /* ops that produce positions or move them */
-  case OP_const: return span_const(node_attr(n, AT_value)->u.t, at);
-  case OP_dims: return span_dims(g, n, at);
+  case OP_const: return range_const(node_attr(n, AT_value)->u.t, at);
+  case OP_dims: return range_dims(g, n, at);
   case OP_iota:
     if (at.axis == axis) return (IntRange){.lo = at.k, .hi = at.k};
-    return span_extent(g, node_list(n, AT_shape, &count)[axis]);
+    return range_extent(g, node_list(n, AT_shape, &count)[axis]);
   case OP_argmax:
-  case OP_argmin: return span_extent(g, x->dim[axis]);
+  case OP_argmin: return range_extent(g, x->dim[axis]);
   case OP_topk:
-    if (v == n->out[1]) return span_extent(g, x->dim[axis]);
-    return span_at(g, n->in[0], whole, q);
+    if (v == n->out[1]) return range_extent(g, x->dim[axis]);
+    return range_at(g, n->in[0], whole, q);
   case OP_nms: {
-    IntRange s = span_extent(g, x->dim[2]);
+    IntRange s = range_extent(g, x->dim[2]);
     s.lo = -1;
     return s;
   }
   case OP_loop:
-    if (graph_val(g, v)->pos + 2 < n->nin) return span_carried(g, n, graph_val(g, v)->pos, q);
-    return span_type(graph_type(g, v)->dt);
+    if (graph_val(g, v)->pos + 2 < n->nin) return range_carried(g, n, graph_val(g, v)->pos, q);
+    return range_type(graph_type(g, v)->dt);
   case OP_nonzero: {
-    if (at.axis == 0 && at.k < x->rank) return span_extent(g, x->dim[at.k]);
-    IntRange s = span_extent(g, x->rank ? x->dim[0] : 1);
-    for (u32 i = 1; i < x->rank; i++) s = span_join(s, span_extent(g, x->dim[i]));
+    if (at.axis == 0 && at.k < x->rank) return range_extent(g, x->dim[at.k]);
+    IntRange s = range_extent(g, x->rank ? x->dim[0] : 1);
+    for (u32 i = 1; i < x->rank; i++) s = range_join(s, range_extent(g, x->dim[i]));
     return s;
   }
   case OP_reshape:
   case OP_transpose:
   case OP_slice:
-  case OP_broadcast: return span_at(g, n->in[0], part_view(g, n, at), q);
-  case OP_concat: return span_concat(g, n, at, q);
-  case OP_pad: return span_join(span_at(g, n->in[0], whole, q), span_at(g, n->in[1], whole, q));
+  case OP_broadcast: return range_at(g, n->in[0], part_view(g, n, at), q);
+  case OP_concat: return range_concat(g, n, at, q);
+  case OP_pad: return range_join(range_at(g, n->in[0], whole, q), range_at(g, n->in[1], whole, q));
   case OP_gather:
   case OP_gather_elems:
-  case OP_gather_nd: return span_at(g, n->in[0], whole, q);
+  case OP_gather_nd: return range_at(g, n->in[0], whole, q);
   case OP_reduce_max:
   case OP_reduce_min: { /* empty axis: the limit of the type */
-    IntRange s = span_at(g, n->in[0], whole, q), none = span_type(x->dt);
+    IntRange s = range_at(g, n->in[0], whole, q), none = range_type(x->dt);
     if (type_is_nonempty(x)) return s;
     bool max = n->op == OP_reduce_max;
     return (IntRange){max ? none.lo : s.lo, max ? s.hi : none.hi, false, 0};
   }
   case OP_check_index: {
-    IntRange s = span_at(g, n->in[0], at, q);
+    IntRange s = range_at(g, n->in[0], at, q);
     const Dim *size = node_list(n, AT_size, &count);
     i64 lo, hi, max = 0;
     for (u32 i = 0; i < count; i++) {
@@ -339,15 +339,15 @@ static IntRange span_node(Graph *g, const Node *n, Val v, RangePart at, RangeQue
     if (!s.bound && count == 1) s.bound = true, s.below = size[0];
     return s;
   }
-  default: return span_type(graph_type(g, v)->dt);
+  default: return range_type(graph_type(g, v)->dt);
   }
 }
 
-static IntRange span_at(Graph *g, Val v, RangePart at, RangeQuery *q) {
-  if (graph_type(g, v)->kind != TY_tensor || !*q->left) return span_type(graph_type(g, v)->dt);
+static IntRange range_at(Graph *g, Val v, RangePart at, RangeQuery *q) {
+  if (graph_type(g, v)->kind != TY_tensor || !*q->left) return range_type(graph_type(g, v)->dt);
   --*q->left;
   NodeId def = graph_val(g, v)->def;
-  IntRange s = def ? span_node(g, graph_node(g, def), v, at, q) : span_param(g, v, q);
+  IntRange s = def ? range_node(g, graph_node(g, def), v, at, q) : range_param(g, v, q);
   i64 below = q->below ? q->below[v] : 0;
   if (below && s.lo < -below) s.lo = -below;
   if (below && s.hi >= below) s.hi = below - 1;
@@ -356,7 +356,7 @@ static IntRange span_at(Graph *g, Val v, RangePart at, RangeQuery *q) {
 
 void value_int_range_in(Graph *g, Val v, i64 *lo, i64 *hi, u32 *left) {
   RangeQuery q = {.left = left};
-  IntRange s = span_at(g, v, whole, &q);
+  IntRange s = range_at(g, v, whole, &q);
   *lo = s.lo;
   *hi = s.hi;
 }
@@ -370,13 +370,13 @@ static void limit(i64 *below, Val v, i64 k) {
   if (k && (!below[v] || k < below[v])) below[v] = k;
 }
 
-/* A check bounds the elements of its operand, and of what that operand rearranges or repeats. Only
- * checks that every run passes count: those of the main region. */
+/* A check bounds the elements of its operand and of the values that the operand rearranges or
+ * repeats. Only checks in the main region count, because every run passes them. */
 void value_int_range_checked(Graph *g, Val v, const Val *same, i64 *lo, i64 *hi) {
   i64 *below = NEWS(&g->c->scratch, i64, g->val.n);
   u32 left = SPAN_MANY, count;
-  for (u32 i = g->blk.at[1].node.n; i-- > 0;) {
-    const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
+  for (u32 i = g->region.at[1].node.n; i-- > 0;) {
+    const Node *n = graph_node(g, g->region.at[1].node.at[i]);
     const Dim *size = n->op == OP_check_index ? node_list(n, AT_size, &count) : NULL;
     i64 least, most = 0;
     if (size && count == 1) dim_bounds(g->dims, *size, &least, &most);
@@ -389,7 +389,7 @@ void value_int_range_checked(Graph *g, Val v, const Val *same, i64 *lo, i64 *hi)
   }
   for (Val k = 1; k < g->val.n; k++) below[k] = below[same[k]];
   RangeQuery q = {&left, below};
-  IntRange s = span_at(g, v, whole, &q);
+  IntRange s = range_at(g, v, whole, &q);
   *lo = s.lo;
   *hi = s.hi;
 }
@@ -411,7 +411,7 @@ bool index_fits(Graph *g, Val idx, const Dim *size, u32 n) {
     i64 lo, hi;
     u32 left = SPAN_NODES;
     RangeQuery q = {.left = &left};
-    IntRange s = span_at(g, idx, n == 1 ? whole : (RangePart){t->rank - 1, i}, &q);
+    IntRange s = range_at(g, idx, n == 1 ? whole : (RangePart){t->rank - 1, i}, &q);
     dim_bounds(g->dims, size[i], &lo, &hi);
     if (s.lo > s.hi) continue; /* empty */
     if (s.lo < -lo) return false;
@@ -455,7 +455,7 @@ static void hand_on(Graph *g, const Node *n, i64 *below) {
     }
   }
   if (n->op == OP_loop) {
-    const GraphRegion *body = &g->blk.at[n->blk[0]];
+    const GraphRegion *body = &g->region.at[n->region[0]];
     for (u32 i = 2; i < n->nin; i++) limit(below, n->in[i], below[body->param.at[i]]);
   }
   bool moves = n->op == OP_check_index || n->op == OP_cast || op_info[n->op].kind == OK_VIEW;
@@ -465,7 +465,7 @@ static void hand_on(Graph *g, const Node *n, i64 *below) {
 }
 
 void index_limits(Graph *g, i64 *below) {
-  for (RegionId b = g->blk.n; b-- > 1;) /* inner regions before outer ones */
-    for (u32 i = g->blk.at[b].node.n; i-- > 0;)
-      hand_on(g, graph_node(g, g->blk.at[b].node.at[i]), below);
+  for (RegionId b = g->region.n; b-- > 1;) /* inner regions before outer ones */
+    for (u32 i = g->region.at[b].node.n; i-- > 0;)
+      hand_on(g, graph_node(g, g->region.at[b].node.at[i]), below);
 }

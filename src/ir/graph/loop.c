@@ -36,7 +36,7 @@ LoopDraft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, V
   c->more = c->go;
   g->cur = d.body;
   body(g, user, c->i, &c->more, next, scan);
-  GraphRegion *b = &g->blk.at[d.body];
+  GraphRegion *b = &g->region.at[d.body];
   *vec_push(a, &b->ret) = c->more;
   for (u32 k = 0; k < ncarried; k++) *vec_push(a, &b->ret) = next[k];
   for (u32 k = 0; k < nscan; k++) *vec_push(a, &b->ret) = scan[k];
@@ -66,8 +66,8 @@ static void swap_one(const Swap *s, Val *v) {
 
 /* Regions inside the body have larger ids than the body. */
 static void swap_all(Graph *g, RegionId body, const Swap *s) {
-  for (RegionId b = body; b < g->blk.n; b++) {
-    GraphRegion *k = &g->blk.at[b];
+  for (RegionId b = body; b < g->region.n; b++) {
+    GraphRegion *k = &g->region.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       Node *n = graph_node(g, k->node.at[i]);
       for (u32 j = 0; j < n->nin; j++) swap_one(s, &n->in[j]);
@@ -88,7 +88,7 @@ static Val counter_at(Graph *g, Val init, i64 step, Val i) {
 
 /* Moves the nodes from the m-th on before the others. */
 static void to_front(Graph *g, RegionId body, u32 m) {
-  GraphRegion *b = &g->blk.at[body];
+  GraphRegion *b = &g->region.at[body];
   u32 n = b->node.n - m;
   NodeId *moved = NEWS(&g->c->scratch, NodeId, n + 1);
   for (u32 i = 0; i < n; i++) moved[i] = b->node.at[m + i];
@@ -112,8 +112,8 @@ static void replace_counter(Graph *g, LoopDraft *d, u32 k, i64 step, bool exact,
 
 static u32 uses_of(Graph *g, RegionId body, Val v) {
   u32 n = 0;
-  for (RegionId b = body; b < g->blk.n; b++) {
-    const GraphRegion *k = &g->blk.at[b];
+  for (RegionId b = body; b < g->region.n; b++) {
+    const GraphRegion *k = &g->region.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *x = graph_node(g, k->node.at[i]);
       for (u32 j = 0; j < x->nin; j++) n += x->in[j] == v;
@@ -147,8 +147,8 @@ static void stack_instead(Graph *g, LoopDraft *d, u32 k, const Swap *s) {
   g->cur = d->body;
   more = mk_reshape(g, more, dim, p->rank);
   g->cur = outer;
-  remove_node(&g->blk.at[d->body], def);
-  *vec_push(&g->c->work, &g->blk.at[d->body].ret) = more;
+  remove_node(&g->region.at[d->body], def);
+  *vec_push(&g->c->work, &g->region.at[d->body].ret) = more;
   d->grows[k] = axis + 1;
 }
 
@@ -168,11 +168,11 @@ void loop_simplify(Graph *g, LoopDraft *d) {
   CountedLoop *c = &d->count;
   Arena *a = &g->c->scratch;
   loop_count(g, c, d->body);
-  g->blk.at[d->body].ret.at[0] = c->more;
+  g->region.at[d->body].ret.at[0] = c->more;
   bool exact = loop_always(g, c->cond) && (c->more == c->go || loop_always(g, c->more));
   Swap s = {c->n ? c->param[0] : 0, c->n, NEWS(a, Val, c->n + 1), NEWS(a, u32, c->n + 1)};
   swap_all(g, d->body, &s);
-  u32 m = g->blk.at[d->body].node.n;
+  u32 m = g->region.at[d->body].node.n;
   for (u32 k = 0; k < c->n; k++) {
     i64 step;
     if (c->next[k] == c->param[k])
@@ -191,7 +191,7 @@ void loop_simplify(Graph *g, LoopDraft *d) {
 
 /* Removes unneeded carried values from parameters and results. */
 static void drop_carried(Graph *g, const LoopDraft *d) {
-  GraphRegion *b = &g->blk.at[d->body];
+  GraphRegion *b = &g->region.at[d->body];
   u32 n = 0;
   for (u32 k = 0; k < d->count.n; k++) {
     if (d->instead[k] || d->grows[k]) continue;
@@ -209,7 +209,7 @@ static void drop_carried(Graph *g, const LoopDraft *d) {
 void loop_finish(Graph *g, const LoopDraft *d, Val *carried, Val *scan) {
   const CountedLoop *c = &d->count;
   Val *in = NEWS(&g->c->work, Val, c->n + 2);
-  u32 nin = 2, at = 0, scans = g->blk.at[d->body].ret.n - 1 - c->n;
+  u32 nin = 2, at = 0, scans = g->region.at[d->body].ret.n - 1 - c->n;
   in[0] = c->trip;
   in[1] = c->cond;
   for (u32 k = 0; k < c->n; k++)

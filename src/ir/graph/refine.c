@@ -6,11 +6,11 @@
  * size that used to be a symbol of the node, the symbol is bound for the rest of the traversal. */
 #include "ir/graph/graph.h"
 
-Rebind rebind_new(Graph *g) {
-  return (Rebind){.g = g, .of = map_new(&g->c->scratch)};
+SymbolRebind rebind_new(Graph *g) {
+  return (SymbolRebind){.g = g, .of = map_new(&g->c->scratch)};
 }
 
-static void bind(Rebind *r, Sym s, Dim d) {
+static void bind(SymbolRebind *r, Sym s, Dim d) {
   u32 *at = map_put(&r->of, s);
   if (*at) {
     r->to.at[*at - 1] = d;
@@ -20,9 +20,9 @@ static void bind(Rebind *r, Sym s, Dim d) {
   *at = r->to.n;
 }
 
-static Dim replace(Rebind *r, Dim d);
+static Dim replace(SymbolRebind *r, Dim d);
 
-static Dim replace_sym(Rebind *r, Sym s) {
+static Dim replace_sym(SymbolRebind *r, Sym s) {
   Dims *ds = r->g->dims;
   const u32 *at = map_get(&r->of, s);
   if (at) return replace(r, r->to.at[*at - 1]);
@@ -41,7 +41,7 @@ static Dim replace_sym(Rebind *r, Sym s) {
   return d;
 }
 
-static Dim replace(Rebind *r, Dim d) {
+static Dim replace(SymbolRebind *r, Dim d) {
   Dims *ds = r->g->dims;
   DimTerms f = dim_terms(ds, d);
   u32 n = r->to.n ? f.n : 0;
@@ -68,7 +68,7 @@ static bool sets(Dims *ds, const Node *n, Dim d, Sym *s) {
   return false;
 }
 
-void rebind_result(Rebind *r, const Node *n, u32 i, const Type *now) {
+void rebind_result(SymbolRebind *r, const Node *n, u32 i, const Type *now) {
   const Type *was = graph_type(r->g, n->out[i]);
   Sym s;
   if (was->kind != TY_tensor || now->kind != TY_tensor) return;
@@ -77,7 +77,7 @@ void rebind_result(Rebind *r, const Node *n, u32 i, const Type *now) {
   }
 }
 
-static void replace_attrs(Rebind *r, Node *n) {
+static void replace_attrs(SymbolRebind *r, Node *n) {
   for (u32 i = 0; i < n->nattr; i++) {
     Attr *a = &n->attr[i];
     if (a->kind != AK_list || !attr_is_dims(a->key)) continue;
@@ -100,17 +100,17 @@ static void infer_types(Graph *g, Node *n, Type *t) {
   }
 }
 
-static void refine_region(Rebind *r, RegionId b);
+static void refine_region(SymbolRebind *r, RegionId b);
 
-static void refine_node(Rebind *r, NodeId id) {
+static void refine_node(SymbolRebind *r, NodeId id) {
   Graph *g = r->g;
   if (r->to.n) replace_attrs(r, graph_node(g, id));
   Node *n = graph_node(g, id);
   if (n->op == OP_loop) {
-    const GraphRegion *body = &g->blk.at[n->blk[0]];
+    const GraphRegion *body = &g->region.at[n->region[0]];
     for (u32 i = 2; i < n->nin; i++) *graph_type(g, body->param.at[i]) = *graph_type(g, n->in[i]);
   }
-  for (u32 i = 0; i < n->nblk; i++) refine_region(r, n->blk[i]);
+  for (u32 i = 0; i < n->nregion; i++) refine_region(r, n->region[i]);
   Node old = *n;
   Type *t = NEWS(&g->c->scratch, Type, n->nout + 1);
   infer_types(g, n, t);
@@ -120,11 +120,11 @@ static void refine_node(Rebind *r, NodeId id) {
   }
 }
 
-static void refine_region(Rebind *r, RegionId b) {
-  for (u32 i = 0; i < r->g->blk.at[b].node.n; i++) refine_node(r, r->g->blk.at[b].node.at[i]);
+static void refine_region(SymbolRebind *r, RegionId b) {
+  for (u32 i = 0; i < r->g->region.at[b].node.n; i++) refine_node(r, r->g->region.at[b].node.at[i]);
 }
 
-void graph_refine(Graph *g, Rebind *r) {
+void graph_refine(Graph *g, SymbolRebind *r) {
   Loc loc = g->loc;
   refine_region(r, 1);
   g->loc = loc;

@@ -1,12 +1,12 @@
 /* trip_count.c: derives the trip count of a loop from its condition.
  *
  * In: the carried values of a loop, its trip count, and the conditions before it and at the end of
- * its body. Out: a trip count that includes what these conditions say about counters, and
- * conditions without that. Method: in iteration k a counter is a line base + add + step * k, with a
- * loop-invariant base. A condition is split at its `and`s. A comparison of two lines has a gap that
- * closes by a fixed step, so it first fails at a known k. The condition before the loop usually is
- * the same for k = -1: then the loop runs 0 or more times, else at least once. Other terms stay in
- * the condition, and the count is an upper bound.
+ * its body. Out: a trip count that includes the limits of counters in these conditions, and the
+ * conditions without these limits. Method: in iteration k a counter is a line base + add + step *
+ * k, with a loop-invariant base. A condition is split at its `and`s. A comparison of two lines has
+ * a gap that closes by a fixed step, so it first fails at a known k. The condition before the loop
+ * is usually that of k = -1, and then the loop runs 0 or more times; otherwise at least once. Other
+ * terms stay in the condition, and the count is an upper bound.
  *
  * Lines are mathematical integers, but values wrap or are rounded. A comparison is used only if all
  * values it reads stay in the range where their type is exact. */
@@ -313,9 +313,9 @@ static Val at_index(Graph *g, Val base, i64 more) {
   return more ? mk_map2(g, OP_add, v, k) : v;
 }
 
-/* Trip count until the gap closes, at least `min_trips`. The gap already includes its value before
- * the first iteration. */
-static Val gap_trips(Graph *g, const Gap *p, i64 min_trips) {
+/* Trip count until the gap closes, at least `min_trip_count`. The gap already includes its value
+ * before the first iteration. */
+static Val gap_trip_count(Graph *g, const Gap *p, i64 min_trip_count) {
   Dim d;
   i64 k;
   bool fixed;
@@ -325,7 +325,7 @@ static Val gap_trips(Graph *g, const Gap *p, i64 min_trips) {
       d = dim_max(g->dims, d, 0);
       d = dim_div(g->dims, dim_addk(g->dims, d, p->by - 1), p->by);
     }
-    d = dim_max(g->dims, d, min_trips);
+    d = dim_max(g->dims, d, min_trip_count);
     return mk_dims_as(g, DT_i64, 0, &d, 1);
   }
   Val y = at_index(g, p->y, p->add > 0 ? p->add : 0);
@@ -335,7 +335,7 @@ static Val gap_trips(Graph *g, const Gap *p, i64 min_trips) {
     n = mk_map2(g, OP_add, n, mk_scalar(g, DT_i64, (double)(p->by - 1)));
     n = mk_map2(g, OP_div, n, mk_scalar(g, DT_i64, (double)p->by));
   }
-  return min_trips ? mk_map2(g, OP_max, n, mk_scalar(g, DT_i64, (double)min_trips)) : n;
+  return min_trip_count ? mk_map2(g, OP_max, n, mk_scalar(g, DT_i64, (double)min_trip_count)) : n;
 }
 
 /* ---- the loop ---- */
@@ -393,10 +393,10 @@ void loop_count(Graph *g, CountedLoop *l, RegionId body) {
     Gap p;
     if (!gap_of(g, l, then.at[k], true, &p)) continue;
     p.add += p.by;
-    i64 min_trips = 1;
+    i64 min_trip_count = 1;
     for (u32 i = 0; i < first.n; i++)
-      if (known[i] && same_gap(g, &start[i], &p)) min_trips = first.at[i] = 0;
-    l->trip = fewer(g, l->trip, gap_trips(g, &p, min_trips));
+      if (known[i] && same_gap(g, &start[i], &p)) min_trip_count = first.at[i] = 0;
+    l->trip = fewer(g, l->trip, gap_trip_count(g, &p, min_trip_count));
     then.at[k] = 0;
     any = true;
   }

@@ -26,7 +26,7 @@ static double most_turns(Prog *p, const Range *var, const Stmt *s, bool *fixed) 
   return n > 0 ? n : 0;
 }
 
-double loop_trips(Prog *p, const Range *var, const Stmt *s, bool *fixed) {
+double stmt_trip_count(Prog *p, const Range *var, const Stmt *s, bool *fixed) {
   double n = most_turns(p, var, s, fixed);
   return n > 1e9 ? figures.open_turns : n;
 }
@@ -49,7 +49,7 @@ double stmt_time(Prog *p, const Range *var, StmtId id) {
   const Stmt *s = prog_stmt(p, id);
   double sum = list_time(p, var, s->body), own = s->kind == ST_store ? figures.ns_per_step : 0;
   bool fixed;
-  if (s->kind == ST_for) return loop_trips(p, var, s, &fixed) * (sum + figures.ns_per_turn);
+  if (s->kind == ST_for) return stmt_trip_count(p, var, s, &fixed) * (sum + figures.ns_per_turn);
   if (s->kind == ST_while) return figures.open_turns * (sum + expr_time(p, s->a));
   return own + sum + list_time(p, var, s->other) + (s->a ? expr_time(p, s->a) : 0);
 }
@@ -134,16 +134,16 @@ double conv3x3_time(const Target *t, const ConvWork *w) {
          bytes = side * side * products * w->each_bytes;
   double read = figures.byte_read * t->lanes * bytes;
   double more = w->m && bytes > figures.l2_bytes ? figures.byte_again * w->again : 0;
-  if (w->dot2) products *= t->cost->dot2_time;
+  if (w->dot_i16x2) products *= t->cost->dot_i16x2_time;
   return side * side * products * w->places + read * (1 + more);
 }
 
-double traffic_time(const ShareTraffic *r, double times) {
+double traffic_time(const ThreadTraffic *r, double times) {
   return r->handed * figures.ns_per_byte_shared + r->torn * figures.ns_false_sharing +
          r->weights * times *
              (r->weights > figures.own_bytes ? figures.ns_per_byte_llc : figures.ns_per_byte_l2);
 }
 
-double traffic_alone(const ShareTraffic *r) {
+double traffic_alone(const ThreadTraffic *r) {
   return r->alone * figures.ns_per_byte_shared;
 }

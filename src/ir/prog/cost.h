@@ -27,19 +27,19 @@ typedef struct ConvWork {
   double places;     /* output positions of all images; patches if m > 0 */
   double each_bytes; /* bytes per weight */
   double again;      /* Winograd: extra reads of the weights */
-  bool dot2;         /* int16 products (dot_i16x2) */
+  bool dot_i16x2;    /* int16 products (dot_i16x2) */
 } ConvWork;
 double conv3x3_time(const Target *t, const ConvWork *w);
 
 /* Memory traffic caused by splitting a loop between threads. */
-typedef struct ShareTraffic {
+typedef struct ThreadTraffic {
   double handed;  /* bytes a thread reads that other threads wrote */
   double alone;   /* bytes written by several threads, all transferred if one thread reads them */
   double weights; /* bytes of weights that every thread reads in full */
   double torn;    /* cache lines shared by two threads at chunk boundaries */
-} ShareTraffic;
+} ThreadTraffic;
 /* Nanoseconds; times: extra reads of the weights. */
-double traffic_time(const ShareTraffic *r, double times);
-double traffic_alone(const ShareTraffic *r); /* if one thread runs the whole loop */
+double traffic_time(const ThreadTraffic *r, double times);
+double traffic_alone(const ThreadTraffic *r); /* if one thread runs the whole loop */
 
 #endif

@@ -1,10 +1,10 @@
 /* prog.c: builds programs.
  *
  * In: buffers, variables, expressions and statements one at a time. Out: a Prog with correct types
- * by construction. Wrong arguments leave through bug(), because only the compiler calls these
- * builders (the parser checks text before it builds). Integer index arithmetic is folded during
- * construction, so that lowering needs no special cases for 0 and 1. Nothing else is simplified
- * here. */
+ * by construction. Wrong arguments leave through internal_error(), because only the compiler calls
+ * these builders (the parser checks text before it builds). Integer index arithmetic is folded
+ * during construction, so that lowering needs no special cases for 0 and 1. Nothing else is
+ * simplified here. */
 #include "ir/prog/prog.h"
 
 #include <string.h>
@@ -52,7 +52,8 @@ Prog *prog_extend(const Prog *p) {
 
 BufId prog_add_buf(Prog *p, BufSpace space, DType dt, const Dim *dim, u32 rank, Str name) {
   Arena *a = &p->c->work;
-  if (rank > MAX_RANK) bug(p->c, LOC_NONE, "a buffer has rank %u, expected at most 16", rank);
+  if (rank > MAX_RANK)
+    internal_error(p->c, LOC_NONE, "a buffer has rank %u, expected at most 16", rank);
   Buf *b = vec_push(a, &p->buf);
   BufId id = p->buf.n - 1;
   b->name = name ? name : str_fmt(p->c, "b%u", id);
@@ -108,7 +109,7 @@ VarId prog_add_var(Prog *p, DType dt, Str name) {
 
 VarId prog_sym_var(Prog *p, Sym s) {
   SymInfo *si = dim_syminfo(p->dims, s);
-  if (si->kind == SY_derived) bug(p->c, LOC_NONE, "a derived symbol has no variable");
+  if (si->kind == SY_derived) internal_error(p->c, LOC_NONE, "a derived symbol has no variable");
   if (s >= p->nsym_var) {
     u32 n = dim_nsyms(p->dims);
     VarId *v = NEWS(&p->c->work, VarId, n);
@@ -168,8 +169,8 @@ ExprId ex_load(Prog *p, BufId b, const ExprId *idx, u32 n) {
 ExprId ex_load_vec(Prog *p, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   const Buf *bp = prog_buf(p, b);
   if (n != bp->rank)
-    bug(p->c, LOC_NONE, "load of %s with %u indices, expected %u", show(p->c, bp->name), n,
-        bp->rank);
+    internal_error(p->c, LOC_NONE, "load of %s with %u indices, expected %u", show(p->c, bp->name),
+                   n, bp->rank);
   ExprId e = add(p, EX_load, bp->dt, lanes, idx, n);
   prog_expr(p, e)->ref = b;
   return e;
@@ -179,18 +180,18 @@ ExprId ex_load_vec(Prog *p, BufId b, const ExprId *idx, u32 n, u32 lanes) {
 static ExprId make(Prog *p, Op op, const ExprId *arg, u32 n, DType to) {
   const OpInfo *oi = &op_info[op];
   if (op >= OP_SCALARS || n != oi->nin_min)
-    bug(p->c, LOC_NONE, "%s with %u operands is not a scalar op", oi->name, n);
+    internal_error(p->c, LOC_NONE, "%s with %u operands is not a scalar op", oi->name, n);
   const Expr *last = prog_expr(p, arg[n - 1]);
   DType dt = last->dt;
   for (u32 i = 0; i < n; i++) {
     const Expr *a = prog_expr(p, arg[i]);
     DType want = oi->res == OR_sel && i == 0 ? DT_bool : dt;
     if (a->dt != want || a->lanes != last->lanes)
-      bug(p->c, LOC_NONE, "operand %u of %s is %sx%u, expected %sx%u", i, oi->name,
-          dtype_info[a->dt].name, a->lanes, dtype_info[want].name, last->lanes);
+      internal_error(p->c, LOC_NONE, "operand %u of %s is %sx%u, expected %sx%u", i, oi->name,
+                     dtype_info[a->dt].name, a->lanes, dtype_info[want].name, last->lanes);
   }
   if (!op_accepts(op, dt))
-    bug(p->c, LOC_NONE, "%s does not take %s", oi->name, dtype_info[dt].name);
+    internal_error(p->c, LOC_NONE, "%s does not take %s", oi->name, dtype_info[dt].name);
   DType res = oi->res == OR_pred ? DT_bool : oi->res == OR_to ? to : dt;
   ExprId e = add(p, EX_op, res, last->lanes, arg, n);
   prog_expr(p, e)->op = op;
@@ -451,9 +452,9 @@ void prog_require(Prog *p, Cursor *at, ExprId cond, Str message) {
 void prog_store(Prog *p, Cursor *at, BufId b, const ExprId *idx, u32 n, ExprId value) {
   const Buf *bp = prog_buf(p, b);
   if (n != bp->rank || prog_expr(p, value)->dt != bp->dt)
-    bug(p->c, LOC_NONE, "store of %s to %s with %u indices, expected %s with %u indices",
-        dtype_info[prog_expr(p, value)->dt].name, show(p->c, bp->name), n, dtype_info[bp->dt].name,
-        bp->rank);
+    internal_error(p->c, LOC_NONE, "store of %s to %s with %u indices, expected %s with %u indices",
+                   dtype_info[prog_expr(p, value)->dt].name, show(p->c, bp->name), n,
+                   dtype_info[bp->dt].name, bp->rank);
   ExprId *copy = NEWS(&p->c->work, ExprId, n);
   for (u32 i = 0; i < n; i++) copy[i] = idx[i];
   Stmt *s = prog_stmt(p, prog_push(p, at, ST_store));
@@ -466,9 +467,9 @@ void prog_store(Prog *p, Cursor *at, BufId b, const ExprId *idx, u32 n, ExprId v
 static void assign(Prog *p, Cursor *at, StmtKind kind, VarId v, ExprId value) {
   const Expr *e = prog_expr(p, value);
   if (e->dt != prog_var(p, v)->dt || e->lanes != prog_var(p, v)->lanes)
-    bug(p->c, LOC_NONE, "variable %s of type %sx%u is set to a value of type %sx%u",
-        show(p->c, prog_var(p, v)->name), dtype_info[prog_var(p, v)->dt].name,
-        prog_var(p, v)->lanes, dtype_info[e->dt].name, e->lanes);
+    internal_error(p->c, LOC_NONE, "variable %s of type %sx%u is set to a value of type %sx%u",
+                   show(p->c, prog_var(p, v)->name), dtype_info[prog_var(p, v)->dt].name,
+                   prog_var(p, v)->lanes, dtype_info[e->dt].name, e->lanes);
   Stmt *s = prog_stmt(p, prog_push(p, at, kind));
   s->var = v;
   s->a = value;
@@ -523,7 +524,8 @@ static void release(Names *ns, StmtId first) {
 
 static void name_list(Names *ns, StmtId first, u32 depth) {
   Prog *p = ns->p;
-  if (depth > PROG_DEPTH) bug(p->c, LOC_NONE, "statements nest deeper than %d", PROG_DEPTH);
+  if (depth > PROG_DEPTH)
+    internal_error(p->c, LOC_NONE, "statements nest deeper than %d", PROG_DEPTH);
   for (StmtId s = first; s; s = prog_stmt(p, s)->next) {
     const Stmt *sp = prog_stmt(p, s);
     Var *v = prog_var(p, sp->var);

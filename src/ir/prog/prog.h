@@ -112,7 +112,7 @@ typedef enum StmtKind {
 } StmtKind;
 
 /* parallel: iterations may run concurrently. Their writes do not overlap. If only the body uses a
- * temporary, each iteration writes what it reads of it. After the pass `parallel`, such a loop is
+ * temporary, each iteration writes all that it reads. After the pass `parallel`, such a loop is
  * the whole body of its kernel; threads take chunks of it. Marked loops directly inside it are
  * merged into one iteration space: see prog_parallel_nest.
  * dot16_loop: int16 dot-product loop with a trip count divisible by 16; C adds a clang pragma that
@@ -198,7 +198,7 @@ typedef struct Cursor {
   StmtId last;  /* a statement of that list, where the search for the end starts; 0: at the first */
 } Cursor;
 
-/* prog.c: construction. Builders check types and leave through bug(). */
+/* prog.c: construction. Builders check types and leave through internal_error(). */
 Prog *prog_new(Ctx *c, Dims *dims);
 /* Copy-on-append: the result shares everything with p; additions go only to the result. */
 Prog *prog_extend(const Prog *p);
@@ -332,7 +332,7 @@ Range ex_range(Prog *p, ExprId e, const Range *var);
 
 /* cost.c: estimated time of a single-threaded run; var: see prog_ranges. */
 /* Upper bound of the trip count, *fixed: exact. A guess if unbounded. */
-double loop_trips(Prog *p, const Range *var, const Stmt *s, bool *fixed);
+double stmt_trip_count(Prog *p, const Range *var, const Stmt *s, bool *fixed);
 double stmt_time(Prog *p, const Range *var, StmtId s);     /* ns */
 double list_time(Prog *p, const Range *var, StmtId first); /* ns, of first and its successors */
 /* Time of a run in ns, with the overhead of kernel calls. each (or NULL): time of every kernel, by
@@ -463,21 +463,26 @@ typedef struct UnfusedExpr {
   ExprId id;
   Expr expr;
 } UnfusedExpr;
-typedef struct Unfused {
+typedef struct UnfusedExprs {
   MathMode math; /* original math mode */
   bool any;      /* does anything differ? */
   VEC(UnfusedExpr) was;
-} Unfused;
-Unfused prog_unfuse(Prog *p, Arena *a);    /* rewrites p for a machine without FMA */
-void prog_fuse(Prog *p, const Unfused *u); /* restores p */
+} UnfusedExprs;
+UnfusedExprs prog_unfuse(Prog *p, Arena *a);    /* rewrites p for a machine without FMA */
+void prog_fuse(Prog *p, const UnfusedExprs *u); /* restores p */
 
 /* prog_check.c: verifier of scopes, types, ranks, lanes, and provably out-of-range indices. */
-void prog_check(Prog *p);       /* leaves through bug() */
+void prog_check(Prog *p);       /* leaves through internal_error() */
 void prog_check_input(Prog *p); /* for a program parsed from text: fails with ERR_input */
 
 /* prog_unroll.c: a copy of the list with its unrolled loops expanded; operands in a. 0: too long, a
  * bound is unknown, or the list contains kernels. */
 StmtId prog_unroll(Prog *p, StmtId first, Arena *a);
+/* The same, but loops with the role reduce stay as they are, with all loops inside. 0: also if the
+ * bound of an unrolled loop is not a constant. */
+StmtId prog_unroll_tiles(Prog *p, StmtId first, Arena *a);
+/* Expands such a loop, except for those inside of it. */
+StmtId prog_unroll_loop(Prog *p, StmtId loop, Arena *a);
 StmtId prog_copy(Prog *p, StmtId first, Arena *a); /* keeps loops, skips kernels */
 /* Does the list contain vectors, register buffers or unrolled loops? */
 bool prog_is_special(Prog *p, StmtId first);
@@ -546,10 +551,10 @@ bool prog_lacks(Prog *p, StmtId first, const Caps *has);
 
 /* prog_quotient.c: x / by rounds to the same integer as fma(x, high, x * low), or as x * high if
  * low is 0, for all x. x is first clamped to min..max. False: not proven. */
-typedef struct Quotient {
+typedef struct ReciprocalFma {
   float high, low;
-} Quotient;
-bool quotient_find(float by, i64 min, i64 max, Quotient *q);
+} ReciprocalFma;
+bool quotient_find(float by, i64 min, i64 max, ReciprocalFma *q);
 
 /* prog_legalize.c: legalizes the list in place for a machine; returns its first statement.
  * max_lanes: maximum lanes of a piece, see prog_lanes; 0: keep whole vectors and register arrays.

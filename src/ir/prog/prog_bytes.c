@@ -34,7 +34,8 @@ static ExprId quantized(const Prog *p, const Expr *cast, i64 *k) {
   return x->kind == EX_op && x->op == OP_round ? x->arg[0] : 0;
 }
 
-/* Matches i16 made of such bytes less k; as: type of the bytes. */
+/* Matches an i16 value i16(byte) - k, where the byte is round(x) + k saturated; returns x, else 0.
+ * as: type of the byte. */
 static ExprId as_i16(const Prog *p, const Expr *x, DType *as, i64 *k) {
   i64 less = 0;
   if (x->kind == EX_op && x->op == OP_sub && x->dt == DT_i16) {
@@ -49,7 +50,8 @@ static ExprId as_i16(const Prog *p, const Expr *x, DType *as, i64 *k) {
   return y && *k == less ? y : 0;
 }
 
-/* Matches f32 made of such bytes less k; as: type of the bytes. */
+/* Matches an f32 value f32(byte - k), where the byte is round(x) + k saturated; returns x, else 0.
+ * as: type of the byte. */
 static ExprId requantized(const Prog *p, const Expr *cast, DType *as, i64 *k) {
   const Expr *x = prog_expr(p, cast->arg[0]);
   i64 less = 0;

@@ -1,7 +1,7 @@
 /* prog_check.c: verifies a program.
  *
- * In: any program, also from a hostile text. Out: nothing, or the first violation: through bug()
- * after a pass, as ERR_input for a parsed program. Checks that
+ * In: any program, also from a hostile text. Out: nothing, or the first violation: through
+ * internal_error() after a pass, as ERR_input for a parsed program. Checks that
  * - ids are in range, and every statement and expression has one parent,
  * - declarations are valid and variables are used where they are visible,
  * - types, lanes and ranks match,
@@ -40,7 +40,7 @@ typedef struct ProgCheck {
 #define WRONG(o, ...)                                                                              \
   do {                                                                                             \
     if ((o)->input) fail((o)->p->c, ERR_input, (o)->loc, __VA_ARGS__);                             \
-    bug((o)->p->c, (o)->loc, __VA_ARGS__);                                                         \
+    internal_error((o)->p->c, (o)->loc, __VA_ARGS__);                                              \
   } while (0)
 
 static const char *dt_name(DType dt) {

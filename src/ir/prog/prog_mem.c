@@ -165,7 +165,7 @@ static bool small(i64 x) {
   return x > -MEM_MAX && x < MEM_MAX;
 }
 
-static bool add_counter(Prog *p, const Nesting *at, VarId v, i64 coef, Steps *s) {
+static bool add_counter(Prog *p, const Nesting *at, VarId v, i64 coef, StridedIndex *s) {
   i64 lo, hi;
   const Stmt *f = loop_of(p, at, v);
   if (!f || s->n == MEM_TERMS || !ex_is_int(p, f->a, &lo) || !ex_is_int(p, f->b, &hi)) return false;
@@ -188,10 +188,10 @@ static bool add_counter(Prog *p, const Nesting *at, VarId v, i64 coef, Steps *s)
   return true;
 }
 
-bool mem_steps(Prog *p, const Nesting *at, ExprId e, Steps *s) {
+bool mem_steps(Prog *p, const Nesting *at, ExprId e, StridedIndex *s) {
   Affine a;
   if (!affine_of(p, e, &a) || !small(a.k)) return false;
-  *s = (Steps){.k = a.k};
+  *s = (StridedIndex){.k = a.k};
   for (u32 i = 0; i < a.n; i++)
     if (!add_counter(p, at, a.t[i].var, a.t[i].coef, s)) return false;
   return true;
@@ -237,11 +237,11 @@ static bool others_run(Prog *p, const Nesting *at, const VarId *used, u32 n) {
   return true;
 }
 
-bool mem_box(Prog *p, const Nesting *at, const Stmt *store, Box *box) {
+bool mem_box(Prog *p, const Nesting *at, const Stmt *store, WrittenRange *box) {
   const Buf *b = prog_buf(p, store->buf);
   VarId used[MEM_NEST];
   u32 n = 0;
-  *box = (Box){store->buf, MAX_RANK, 0, 0};
+  *box = (WrittenRange){store->buf, MAX_RANK, 0, 0};
   for (u32 d = 0; d < store->nidx; d++) {
     VarId v;
     i64 lanes = d + 1 == b->rank && b->lanes == 1 ? prog_expr(p, store->a)->lanes : 1;
@@ -250,7 +250,7 @@ bool mem_box(Prog *p, const Nesting *at, const Stmt *store, Box *box) {
       used[n++] = v;
       continue;
     }
-    Steps s;
+    StridedIndex s;
     if (!dim_is_const(b->dim[d]) || !mem_steps(p, at, store->idx[d], &s)) return false;
     i64 reach = lanes;
     for (u32 i = 0; i < s.n; i++) {
@@ -269,13 +269,13 @@ bool mem_box(Prog *p, const Nesting *at, const Stmt *store, Box *box) {
 }
 
 static int by_place(const void *x, const void *y) {
-  const Box *a = x, *b = y;
+  const WrittenRange *a = x, *b = y;
   if (a->buf != b->buf) return a->buf < b->buf ? -1 : 1;
   if (a->axis != b->axis) return a->axis < b->axis ? -1 : 1;
   return a->lo < b->lo ? -1 : a->lo > b->lo;
 }
 
-bool mem_whole(Prog *p, BufId b, Box *box, u32 n) {
+bool mem_whole(Prog *p, BufId b, WrittenRange *box, u32 n) {
   BufId buf = 0;
   u32 axis = 0;
   i64 reach = 0;

@@ -36,23 +36,23 @@ typedef struct Nesting {
 
 /* An integer k + sum coef * (0 .. trip - 1) over counters of loops with constant bounds; coef > 0,
  * ascending. */
-typedef struct Steps {
+typedef struct StridedIndex {
   i64 k;
   u32 n;
   VarId var[MEM_TERMS];
   i64 coef[MEM_TERMS], trip[MEM_TERMS];
-} Steps;
-bool mem_steps(Prog *p, const Nesting *at, ExprId e, Steps *s);
+} StridedIndex;
+bool mem_steps(Prog *p, const Nesting *at, ExprId e, StridedIndex *s);
 
 /* Part of a buffer that one store certainly writes: all of it, or lo .. hi - 1 along one axis. */
-typedef struct Box {
+typedef struct WrittenRange {
   BufId buf;
   u32 axis; /* MAX_RANK: the whole buffer */
   i64 lo, hi;
-} Box;
-bool mem_box(Prog *p, const Nesting *at, const Stmt *store, Box *box);
+} WrittenRange;
+bool mem_box(Prog *p, const Nesting *at, const Stmt *store, WrittenRange *box);
 /* Do the boxes of b, or of a view of it, cover it? Sorts them. */
-bool mem_whole(Prog *p, BufId b, Box *box, u32 n);
+bool mem_whole(Prog *p, BufId b, WrittenRange *box, u32 n);
 
 /* prog_share.c */
 /* May `to` overlap `from` while this kernel runs? Every element of `from` must be read for the last

@@ -140,7 +140,8 @@ static ExprId shuffle(ProgParse *o) {
     u32 k = 0; /* digits only: 0.9.1 is not a number here */
     for (; is_digit(ahead(&o->s, 0)) && k < 2 * MAX_LANES; o->s.at++)
       k = 10 * k + (u32)(*o->s.at - '0');
-    if (k >= 2 * MAX_LANES) BAD(&o->s, "lane %u is out of range", k);
+    if (k >= 2 * MAX_LANES)
+      BAD(&o->s, "lane %u is out of range, expected less than %u", k, 2 * MAX_LANES);
     pick[e.lanes++] = (u8)k;
   }
   e.narg = operands(o, arg, 2 * MAX_LANES);
@@ -482,11 +483,11 @@ static StmtId begin(ProgParse *o, Cursor *at, StmtKind kind) {
   return id;
 }
 
-static void assign(ProgParse *o, Cursor *at, u8 flags, i64 ahead) {
+static void assign(ProgParse *o, Cursor *at, u8 flags, i64 prefetch) {
   bool is_let = lex_accept_word(&o->s, "let"), is_set = !is_let && lex_accept_word(&o->s, "set");
   StmtId id = begin(o, at, is_let ? ST_let : is_set ? ST_set : ST_store);
   prog_stmt(o->p, id)->flags = flags;
-  if (flags & SF_prefetch) prog_stmt(o->p, id)->step = ahead;
+  if (flags & SF_prefetch) prog_stmt(o->p, id)->step = prefetch;
   if (is_let)
     let(o, id);
   else if (is_set)
@@ -547,15 +548,15 @@ static void stmt(ProgParse *o, Cursor *at) {
     o->kernel = around;
   } else {
     u8 flags = lex_accept_word(s, "pin") ? SF_pin : 0;
-    i64 ahead = 0;
+    i64 prefetch = 0;
     if (lex_accept_word(s, "prefetch")) {
       flags |= SF_prefetch;
-      ahead = lex_integer(s);
-      if (ahead < 1 || ahead > PREFETCH_MAX)
+      prefetch = lex_integer(s);
+      if (prefetch < 1 || prefetch > PREFETCH_MAX)
         BAD(s, "prefetch distance: expected 1 to %d bytes, found %lld", PREFETCH_MAX,
-            (long long)ahead);
+            (long long)prefetch);
     }
-    assign(o, at, flags, ahead);
+    assign(o, at, flags, prefetch);
   }
 }
 

@@ -1,9 +1,9 @@
 /* prog_range.c: intervals of integer variables and expressions, for the checker and for engines.
  *
  * In: a program. Out: an interval for every variable that contains all its values. Method: one
- * traversal in program order. Loop variables get theirs from the loop bounds, `let` from its value.
- * Variables that are `set`, and results that could overflow, are unknown. No fixed point, no
- * relations between variables. */
+ * traversal in program order. The interval of a loop variable follows from the loop bounds, that of
+ * a `let` from its value. Variables that are `set`, and results that could overflow, are unknown.
+ * The analysis has no fixed point and no relations between variables. */
 #include "ir/prog/prog.h"
 
 static const Range all = {INT64_MIN, INT64_MAX};
@@ -88,7 +88,7 @@ Range ex_range(Prog *p, ExprId id, const Range *var) {
   return of_op(e->op, a, b);
 }
 
-static void walk(Prog *p, Range *var, const bool *is_set) {
+static void visit(Prog *p, Range *var, const bool *is_set) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
     if (s->kind == ST_for) {
@@ -114,6 +114,6 @@ Range *prog_ranges(Prog *p, const i64 *env, Arena *a) {
     var[v] = (Range){si->lo, si->hi};
     if (env && si->kind == SY_input) var[v] = (Range){env[sym], env[sym]};
   }
-  walk(p, var, is_set);
+  visit(p, var, is_set);
   return var;
 }

@@ -42,7 +42,7 @@ static void look(KernelAccesses *o, ExprId id) {
     if (w.e->kind == EX_load) add(o, w.e->ref, w.e->arg, w.e->lanes, false);
 }
 
-static void walk(KernelAccesses *o, StmtId first) {
+static void visit(KernelAccesses *o, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(o->p, id)->next) {
     const Stmt *s = prog_stmt(o->p, id);
     bool loop = s->kind == ST_for || s->kind == ST_while;
@@ -56,8 +56,8 @@ static void walk(KernelAccesses *o, StmtId first) {
     if (s->kind == ST_for) o->at.loop[o->at.n++] = id;
     for (u32 i = 0; i < s->nidx; i++) look(o, s->idx[i]);
     if (s->kind == ST_store) add(o, s->buf, s->idx, prog_expr(o->p, s->a)->lanes, true);
-    walk(o, s->body);
-    walk(o, s->other);
+    visit(o, s->body);
+    visit(o, s->other);
     if (loop) o->at.n--;
   }
 }
@@ -66,7 +66,7 @@ static void walk(KernelAccesses *o, StmtId first) {
  * counters it is injective in. */
 static void separate(KernelAccesses *o, const Nesting *at, ExprId e, i64 lanes, bool *distinct) {
   const Expr *ep = prog_expr(o->p, e);
-  Steps s;
+  StridedIndex s;
   if (ep->kind == EX_var) { /* also with unknown bounds */
     for (u32 i = 0; i < at->n; i++) {
       const Stmt *f = prog_stmt(o->p, at->loop[i]);
@@ -125,7 +125,7 @@ static void list_touches(KernelAccesses *o, StmtId kernel) {
   o->touch.n = o->order = o->at.n = 0;
   o->deep = false;
   o->kernel = kernel;
-  walk(o, prog_stmt(o->p, kernel)->body);
+  visit(o, prog_stmt(o->p, kernel)->body);
 }
 
 bool mem_in_place(KernelAccesses *o, StmtId kernel, BufId from, BufId to) {

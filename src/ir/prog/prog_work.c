@@ -72,7 +72,7 @@ static void count_list(WorkCount *n, StmtId first, double times) {
     const Stmt *s = prog_stmt(n->p, id);
     double turns = 1;
     bool fixed;
-    if (s->kind == ST_for) turns = loop_trips(n->p, n->range, s, &fixed);
+    if (s->kind == ST_for) turns = stmt_trip_count(n->p, n->range, s, &fixed);
     if (s->kind == ST_store) touch(n, s->buf, true);
     if (s->kind != ST_for) count_expr(n, s->a, times);
     count_list(n, s->body, times * turns);

@@ -87,7 +87,7 @@ static void estimate(Prog *p, const Range *range, StmtId first, double times, do
       ns[s->record] += times * stmt_time(p, range, id);
       continue;
     }
-    double n = s->kind == ST_for ? loop_trips(p, range, s, &fixed) : 1;
+    double n = s->kind == ST_for ? stmt_trip_count(p, range, s, &fixed) : 1;
     estimate(p, range, s->body, times * n, ns);
     estimate(p, range, s->other, times, ns);
   }
@@ -117,7 +117,7 @@ void record_estimate(Prog *p) {
 typedef struct RecordSeen {
   TileExtent tile; /* of accumulators; all 0: none */
   bool own;        /* these are accumulators inside of loops of the record */
-  bool sum, dot4, dot2, out, in[RECORD_IN], packed[RECORD_IN];
+  bool sum, dot_i8x4, dot_i16x2, out, in[RECORD_IN], packed[RECORD_IN];
 } RecordSeen;
 
 /* Does the statement combine the target with its previous value? */
@@ -142,8 +142,8 @@ static void see_expr(const Prog *p, const KernelRecord *r, const Expr *e, Record
     seen->packed[i] |=
         r->packed[i] && e->kind == EX_load && prog_root(p, e->ref) == prog_root(p, r->packed[i]);
   }
-  seen->dot4 |= e->kind == EX_op && e->op == OP_dot_i8x4;
-  seen->dot2 |= e->kind == EX_op && e->op == OP_dot_i16x2;
+  seen->dot_i8x4 |= e->kind == EX_op && e->op == OP_dot_i8x4;
+  seen->dot_i16x2 |= e->kind == EX_op && e->op == OP_dot_i16x2;
 }
 
 /* in: the record of the innermost loop around s that has one; 0: none. */
@@ -192,7 +192,9 @@ static const char *compare(Prog *p, StmtId kernel, RecordId id) {
                             "record %s: tile of %u rows, %u panels and %u lanes, but the "
                             "accumulators are %u x %u of %u lanes",
                             name, t->rows, t->panels, t->lanes, is->rows, is->panels, is->lanes));
-  bool dots = r->family == FA_dot_i8x4 ? seen.dot4 : r->family == FA_dot_i16x2 ? seen.dot2 : true;
+  bool dots = r->family == FA_dot_i8x4    ? seen.dot_i8x4
+              : r->family == FA_dot_i16x2 ? seen.dot_i16x2
+                                          : true;
   if (r->sum && !dots) return message(p, "record %s: the kernel has no such dot product", name);
   for (u32 i = 0; i < RECORD_IN; i++) {
     if (r->in[i] && !seen.in[i])

@@ -103,7 +103,7 @@ static inline DType qblock_sum_type(QBlockKind k) {
 static inline u32 qblock_scale(QBlockKind k, u32 e) {
   return qblock_info[k].per ? e / qblock_info[k].per : 0;
 }
-/* Not for plain formats. */
+/* Splits a block into its parts. k must not be a plain format. */
 void qblock_split(QBlockKind k, const u8 *block, QBlockParts *to);
 /* Decodes the elements of n blocks, in order; from may be unaligned. */
 void qblock_decode(QBlockKind k, const u8 *from, size_t n, float *to);

@@ -50,8 +50,8 @@ static RefFn *const kernels[OP_COUNT] = {
     [OP_loop] = ref_loop,
     [OP_nonzero] = ref_nonzero,
     [OP_random] = ref_random,
-    [OP_bytes] = ref_bytes,
-    [OP_text] = ref_text,
+    [OP_str_encode] = ref_str_encode,
+    [OP_str_decode] = ref_str_decode,
     [OP_dequantize] = ref_dequantize,
     [OP_matmul_quant] = ref_matmul_quant,
     [OP_topk] = ref_topk,
@@ -118,7 +118,8 @@ static void env_of_operands(Ref *r) {
 }
 
 void ref_set(Ref *r, Sym s, i64 x) {
-  if (s >= r->nsym) bug(r->c, r->n ? r->n->loc : LOC_NONE, "symbol %u is not in the table", s);
+  if (s >= r->nsym)
+    internal_error(r->c, r->n ? r->n->loc : LOC_NONE, "symbol %u is not in the table", s);
   const SymInfo *si = dim_syminfo(r->g->dims, s);
   if (si->kind == SY_data && (x < si->lo || x > si->hi))
     REF_BAD(r, "%s", show_text(r->c, sym_range_error(r->c, si)));
@@ -150,7 +151,8 @@ void ref_dims(Ref *r, const Node *n, AttrKey key, i64 *to, u32 count) {
   u32 have;
   const Dim *d = node_list(n, key, &have);
   if (have != count || count > MAX_RANK)
-    bug(r->c, n->loc, "%s lists %u dimensions, expected %u", attr_name[key], have, count);
+    internal_error(r->c, n->loc, "%s lists %u dimensions, expected %u", attr_name[key], have,
+                   count);
   for (u32 i = 0; i < count; i++) to[i] = ref_dim(r, d[i]);
 }
 
@@ -185,7 +187,7 @@ Tensor *ref_value(Ref *r, Val v) {
     /* A single control node: its regions may use constants defined outside. */
     const Node *n = graph_node(r->g, graph_val(r->g, v)->def);
     if (!graph_val(r->g, v)->def || n->op != OP_const)
-      bug(r->c, r->n ? r->n->loc : LOC_NONE, "value %u is used before it is defined", v);
+      internal_error(r->c, r->n ? r->n->loc : LOC_NONE, "value %u is used before it is defined", v);
     ref_const(r, n, NULL, &r->val[v]);
   }
   return r->val[v];
@@ -197,15 +199,15 @@ static void check_type(Ref *r, const Node *n, Val v, const Tensor *x) {
   const Type *t = graph_type(r->g, v);
   const char *op = op_info[n->op].name;
   if (t->kind != TY_tensor || ref_dtype(r, t->dt) != x->dt || t->rank != x->rank)
-    bug(r->c, n->loc, "%s gave %s of rank %u, but the graph has %s of rank %u", op,
-        dtype_info[x->dt].name, x->rank, dtype_info[t->dt].name, t->rank);
+    internal_error(r->c, n->loc, "%s gave %s of rank %u, but the graph has %s of rank %u", op,
+                   dtype_info[x->dt].name, x->rank, dtype_info[t->dt].name, t->rank);
   for (u32 k = 0; k < t->rank; k++) {
     if (!ref_known(r, t->dim[k])) continue;
     i64 d = ref_dim(r, t->dim[k]);
     if (d == x->dim[k]) continue;
     if (dim_is_const(t->dim[k]))
-      bug(r->c, n->loc, "%s gave extent %lld on axis %u, but the graph has %lld", op,
-          (long long)x->dim[k], k, (long long)d);
+      internal_error(r->c, n->loc, "%s gave extent %lld on axis %u, but the graph has %lld", op,
+                     (long long)x->dim[k], k, (long long)d);
     fail(r->c, ERR_input, n->loc, "%s gives extent %lld on axis %u, expected %s = %lld", op,
          (long long)x->dim[k], k, dim_text(r, t->dim[k]), (long long)d);
   }
@@ -216,7 +218,7 @@ static void run_node(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   Tensor *const *outer_in = r->in;
   r->n = n;
   r->in = in;
-  if (!kernels[n->op]) bug(r->c, n->loc, "no kernel for %s", op_info[n->op].name);
+  if (!kernels[n->op]) internal_error(r->c, n->loc, "no kernel for %s", op_info[n->op].name);
   if (op_info[n->op].kind == OK_CONTROL) {
     kernels[n->op](r, n, in, out);
   } else {
@@ -230,9 +232,9 @@ static void run_node(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
 }
 
 void ref_region(Ref *r, RegionId b) {
-  const GraphRegion *blk = &r->g->blk.at[b];
-  for (u32 i = 0; i < blk->node.n; i++) {
-    const Node *n = graph_node(r->g, blk->node.at[i]);
+  const GraphRegion *region = &r->g->region.at[b];
+  for (u32 i = 0; i < region->node.n; i++) {
+    const Node *n = graph_node(r->g, region->node.at[i]);
     Tensor **in = NEWS(r->a, Tensor *, n->nin), **out = NEWS(r->a, Tensor *, n->nout);
     for (u32 k = 0; k < n->nin; k++) in[k] = n->in[k] ? ref_value(r, n->in[k]) : NULL;
     run_node(r, n, in, out);
@@ -271,7 +273,7 @@ static void check_input(Ref *r, Val v, const Tensor *x) {
 
 /* Solves the input symbols from the shapes of all parameters together, then checks each. */
 static void bind_inputs(Ref *r, Tensor *const *in) {
-  const GraphRegion *b = &r->g->blk.at[1];
+  const GraphRegion *b = &r->g->region.at[1];
   for (u32 i = 0; i < b->param.n; i++) {
     const Type *t = graph_type(r->g, b->param.at[i]);
     if (t->kind != TY_tensor)
@@ -302,7 +304,7 @@ void ref_run(Graph *g, const RefOptions *o, Tensor *const *in, Tensor **out, Are
   r.val = NEWS(r.tmp, Tensor *, g->val.n);
   bind_inputs(&r, in);
   ref_region(&r, 1);
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   Tensor **ret = NEWS(&c->scratch, Tensor *, b->ret.n);
   for (u32 i = 0; i < b->ret.n; i++) ret[i] = ref_value(&r, b->ret.at[i]);
   /* Only the results outlive the run, in the arena of the caller (possibly the one of the

@@ -89,7 +89,7 @@ RefFn ref_reduce, ref_arg, ref_cum;                         /* ref_reduce.c */
 RefFn ref_contract;                                         /* ref_contract.c */
 RefFn ref_conv, ref_pool, ref_pool_arg;                     /* ref_window.c */
 RefFn ref_reshape, ref_transpose, ref_slice, ref_broadcast; /* ref_move.c */
-RefFn ref_concat, ref_pad, ref_bytes, ref_text;             /* ref_move.c */
+RefFn ref_concat, ref_pad, ref_str_encode, ref_str_decode;  /* ref_move.c */
 RefFn ref_gather, ref_gather_elems, ref_gather_nd;          /* ref_index.c */
 RefFn ref_scatter_elems, ref_scatter_nd, ref_check_index;   /* ref_index.c */
 RefFn ref_nonzero, ref_topk, ref_nms;                       /* ref_index.c */

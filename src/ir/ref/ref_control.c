@@ -9,10 +9,10 @@
 #include <string.h>
 
 void ref_if(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
-  const GraphRegion *then = &r->g->blk.at[n->blk[0]], *other = &r->g->blk.at[n->blk[1]];
+  const GraphRegion *then = &r->g->region.at[n->region[0]], *other = &r->g->region.at[n->region[1]];
   bool cond = tensor_get(in[0], 0).i != 0;
   const GraphRegion *b = cond ? then : other;
-  ref_region(r, n->blk[cond ? 0 : 1]);
+  ref_region(r, n->region[cond ? 0 : 1]);
   u32 k = 0;
   for (u32 i = 0; i < n->nout; i++) {
     out[i] = ref_value(r, b->ret.at[i]);
@@ -20,7 +20,8 @@ void ref_if(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     const Type *ty = graph_type(r->g, then->ret.at[i]), *tn = graph_type(r->g, other->ret.at[i]);
     for (u32 j = 0; j < ty->rank; j++) {
       if (ty->dim[j] == tn->dim[j]) continue;
-      if (k >= n->nsym) bug(r->c, n->loc, "if sets only %u symbols, expected more", n->nsym);
+      if (k >= n->nsym)
+        internal_error(r->c, n->loc, "if sets only %u symbols, expected more", n->nsym);
       ref_set(r, n->sym[k++], out[i]->dim[j]);
     }
   }
@@ -108,7 +109,7 @@ static bool iterate(Ref *r, LoopRun *run, i64 i, Mark *mark) {
   const GraphRegion *b = run->b;
   Hold *next = run->carry[i & 1];
   bool grew = false;
-  ref_region(r, run->n->blk[0]);
+  ref_region(r, run->n->region[0]);
   const Tensor *go = ref_value(r, b->ret.at[0]);
   bool cond = tensor_get(go, 0).i != 0;
   for (u32 k = 0; k < run->ncarried; k++)
@@ -125,7 +126,7 @@ static bool iterate(Ref *r, LoopRun *run, i64 i, Mark *mark) {
 }
 
 void ref_loop(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
-  LoopRun run = {.n = n, .b = &r->g->blk.at[n->blk[0]], .ncarried = n->nin - 2};
+  LoopRun run = {.n = n, .b = &r->g->region.at[n->region[0]], .ncarried = n->nin - 2};
   run.nscan = n->nout - run.ncarried;
   for (u32 s = 0; s < 2; s++) run.carry[s] = NEWS(r->a, Hold, run.ncarried);
   run.scan = NEWS(r->a, Hold, run.nscan);

@@ -145,7 +145,7 @@ void ref_pad(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   copy_box(x->dim, rank, size, ref_data(t), sto, off, x->data, sfrom, 0);
 }
 
-void ref_bytes(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
+void ref_str_encode(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   i64 k, dim[MAX_RANK];
   ref_dims(r, n, AT_k, &k, 1);
   if (in[0]->rank) memcpy(dim, in[0]->dim, in[0]->rank * sizeof *dim);
@@ -155,7 +155,7 @@ void ref_bytes(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
     REF_BAD(r, "a string has more than %lld bytes", (long long)k);
 }
 
-void ref_text(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
+void ref_str_decode(Ref *r, const Node *n, Tensor *const *in, Tensor **out) {
   (void)n;
   out[0] = ref_new(r, DT_str, in[0]->dim, in[0]->rank - 1);
   bytes_to_strings(r->c, in[0], out[0]);

@@ -54,7 +54,7 @@ static void window_flatten(RefWindow *w) {
 
 /* The results of a row that position k of the window reaches on the last axis. If none, *next is
  * the next position to try: between two strides a wide window sees only padding. */
-static bool reach(const RefWindow *w, i64 k, Tap *t, i64 *next) {
+static bool next_tap(const RefWindow *w, i64 k, Tap *t, i64 *next) {
   u32 i = w->rank - 1;
   i64 d = w->dilation[i], shift = k * d - w->lo[i], stride = w->stride[i];
   i64 from = shift < 0 ? (-shift + stride - 1) / stride : 0;
@@ -104,7 +104,7 @@ static void window_taps(Ref *r, const RefWindow *w, const i64 *row, RefTaps *tap
     }
     Tap t;
     for (i64 at = k0[last], next; at < k1; at = next) {
-      if (!reach(w, at, &t, &next)) continue;
+      if (!next_tap(w, at, &t, &next)) continue;
       t.x += x;
       t.k = (i64)(pos + (u64)at);
       *vec_push(r->tmp, taps) = t;

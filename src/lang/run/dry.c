@@ -139,10 +139,11 @@ bool dry_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y, 
   return true;
 }
 
-bool dry_cast(Eval *ev, const LangValue *v, char to, LangValue *out) {
-  if (!value_is_unknown(ev, v) || !is_number(v)) return false;
-  *out = value_unknown(ev, to == 'b' ? KD_bool : to == 'f' ? KD_float : KD_int);
-  return true;
+LangValue dry_cast(Eval *ev, const Ast *n, const LangValue *v, char to) {
+  if (ev->dry && is_number(v))
+    return value_unknown(ev, to == 'b' ? KD_bool : to == 'f' ? KD_float : KD_int);
+  if (to != 'i') dry_refuse(ev, n, "a number");
+  return *v;
 }
 
 LangValue dry_any_element(Eval *ev, const ListObj *l) {

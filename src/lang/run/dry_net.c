@@ -16,7 +16,7 @@ typedef struct NetJob {
 } NetJob;
 
 static const Type *port(const Ingot *x, u32 i, bool out) {
-  const GraphRegion *b = &x->g->blk.at[1];
+  const GraphRegion *b = &x->g->region.at[1];
   return graph_type(x->g, out ? b->ret.at[i] : b->param.at[i]);
 }
 
@@ -42,7 +42,7 @@ static void open_net(Ctx *c, void *arg) {
     j->why = "a network with a state";
     return;
   }
-  const GraphRegion *b = &x->g->blk.at[1];
+  const GraphRegion *b = &x->g->region.at[1];
   if (b->param.n != j->n)
     fail(c, ERR_usage, LOC_NONE, "the network takes %u tensor%s, found %u", b->param.n,
          b->param.n == 1 ? "" : "s", j->n);
@@ -93,7 +93,7 @@ static const DryNet *find(const DryRun *d, const LangObject *t, const LangValue 
 LangValue dry_net(Eval *ev, LangObject *t, LangValue *arg, u32 n) {
   const DryNet *net = find(ev->dry, t, arg, n);
   if (!net) net = note(ev, t, arg, n);
-  u32 nout = net->x->g->blk.at[1].ret.n;
+  u32 nout = net->x->g->region.at[1].ret.n;
   LangValue out = value_list(ev, KD_array, nout);
   for (u32 i = 0; i < nout; i++) {
     const Type *p = port(net->x, i, true);

@@ -32,14 +32,6 @@ LangValue eval_closure(Eval *ev, Ast *n) {
   return (LangValue){KD_fn, .u = {.fn = b}};
 }
 
-LangValue fn_gradient(Eval *ev, ClosureObj *f) {
-  ClosureObj *g = heap_new(ev, KD_fn, sizeof *g);
-  g->fn = f->fn;
-  g->grad_of = f;
-  f->box.refs++;
-  return (LangValue){KD_fn, .u = {.fn = g}};
-}
-
 static void fill(Eval *ev, Locals *l, ClosureObj *f, const LangValue *arg, u32 n) {
   for (u32 i = 0; i < n; i++) l->at[f->fn->ast->kid[i]->slot] = arg[i];
   for (u32 i = 0; i < f->n; i++)
@@ -53,8 +45,8 @@ static void check_sizes(Eval *ev, const Ast *at, ClosureObj *f, u32 n) {
   for (u32 i = 0; i < n; i++) {
     const LangType *t = f->fn->self.item[i];
     if (t->kind == KD_any) continue;
-    eval_convert(ev, at->kind == AST_call && i < at->nkid ? at->kid[i] : at,
-                 &ev->local->at[f->fn->ast->kid[i]->slot], t);
+    value_convert(ev, at->kind == AST_call && i < at->nkid ? at->kid[i] : at,
+                  &ev->local->at[f->fn->ast->kid[i]->slot], t);
   }
 }
 
@@ -106,15 +98,7 @@ static LangValue change(Eval *ev, Ast *n) {
     own = eval_node(ev, n->kid[0]);
     to = &own;
   }
-  ev->at = n;
-  ListObj *l = to->kind == KD_array ? to->u.list : arg_array(ev, to);
-  if (!pushes && !l->n) eval_fail(ev, n, "pop() of an empty array");
-  if (pushes) {
-    list_push(ev, to, v);
-    return to == &own ? own : value_retain(to);
-  }
-  l = list_make_unique(ev, to);
-  v = l->at[--l->n];
+  v = pushes ? value_push(ev, n, to, v) : value_pop(ev, n, to);
   if (to == &own) value_drop(ev, to);
   return v;
 }

@@ -5,8 +5,6 @@
  */
 #include "lang/run/dry.h"
 
-#include <math.h>
-
 enum { STEPS = 64 }; /* max number of elements and fields in an lvalue */
 
 LangValue eval_record(Eval *ev, const Ast *n) {
@@ -39,16 +37,6 @@ LangValue eval_member(Eval *ev, const Ast *n) {
 
 /* ---- lvalues ---- */
 
-static i64 element(Eval *ev, const Ast *at, const LangValue *i, u64 n) {
-  if (i->kind != KD_int && i->kind != KD_float)
-    eval_fail(ev, at, "Index must be an integer or range, got %s", value_kind_name(i));
-  double f = i->kind == KD_int ? 0 : trunc(i->u.f);
-  i64 k = i->kind == KD_int ? i->u.i : fabs(f) < 9e18 ? (i64)f : -1;
-  if (k < 0 || (u64)k >= n)
-    eval_fail(ev, at, "Index %lld out of bounds (len=%llu)", (long long)k, (unsigned long long)n);
-  return k;
-}
-
 /* Any element may change: marks all as unknown. */
 static void open_all(Eval *ev, ListObj *l) {
   for (u64 i = 0; i < l->n; i++) {
@@ -64,14 +52,13 @@ static LangValue *inside(Eval *ev, const Ast *n, LangValue *in, const LangValue 
     list_make_unique(ev, in);
     return value_field(in, n);
   }
-  if (in->kind != KD_array) eval_fail(ev, n, "Cannot index into %s", value_kind_name(in));
-  ListObj *l = list_make_unique(ev, in);
-  if (value_is_unknown(ev, index)) {
+  if (in->kind == KD_array && value_is_unknown(ev, index)) {
+    ListObj *l = list_make_unique(ev, in);
     open_all(ev, l);
     if (!l->n) dry_refuse(ev, n->b, "an index");
     return &l->at[0];
   }
-  return &l->at[element(ev, n->b, index, l->n)];
+  return value_element(ev, n, in, index);
 }
 
 bool is_lvalue(const Ast *n) {

@@ -31,6 +31,15 @@ void eval_check_file(Eval *ev, const char *path) {
   fail(ev->c, ERR_usage, LOC_NONE, "%s", eval_message(ev, ev->at, str_text(ev->c, why)));
 }
 
+void heap_free_all(Eval *ev) {
+  while (ev->all) {
+    HeapObj *b = ev->all;
+    if (b->kind == KD_tensor) lazy_free_data(ev, (LazyTensor *)b);
+    heap_unlink(ev, b);
+    ev->c->alloc.resize(ev->c->alloc.user, b, b->bytes, 0);
+  }
+}
+
 static const LangValue null = {.kind = KD_null};
 
 static LangValue *slot_of(Eval *ev, const VarRef *p) {
@@ -228,14 +237,8 @@ static LangValue eval_list(Eval *ev, const Ast *n) {
 static LangValue eval_repeat(Eval *ev, const Ast *n) {
   LangValue v = eval_node(ev, n->a), times = eval_node(ev, n->b);
   if (ev->flow != FLOW_next) return v;
-  ev->at = n;
-  double k = arg_number(ev, &times);
   if (value_is_unknown(ev, &times)) dry_refuse(ev, n, "a length");
-  if (k >= 0x1p62) k = 0x1p62; /* too many: reported below */
-  LangValue l = value_list(ev, KD_array, k > 0 ? (u64)k : 0);
-  for (u64 i = 0; i < l.u.list->n; i++) l.u.list->at[i] = value_retain(&v);
-  value_drop(ev, &v);
-  return l;
+  return value_repeat(ev, n, v, &times);
 }
 
 static bool pattern_matches(Eval *ev, const Ast *pattern, const LangValue *v) {
@@ -280,14 +283,7 @@ static LangValue eval_match(Eval *ev, const Ast *n) {
 static LangValue eval_item(Eval *ev, const Ast *n) {
   LangValue v = eval_node(ev, n->a);
   if (ev->flow != FLOW_next) return v;
-  if (v.kind != KD_tuple && v.kind != KD_array)
-    eval_fail(ev, n, "Cannot index type %s with tuple index syntax", value_kind_name(&v));
-  if (n->i < 0 || (u64)n->i >= v.u.list->n)
-    eval_fail(ev, n, "Tuple index out of bounds: index %lld on tuple of length %llu",
-              (long long)n->i, (unsigned long long)v.u.list->n);
-  LangValue x = value_retain(&v.u.list->at[n->i]);
-  value_drop(ev, &v);
-  return x;
+  return value_item(ev, n, v, n->i);
 }
 
 static LangValue eval_operands(Eval *ev, const Ast *n) {
@@ -357,6 +353,6 @@ LangValue eval_node(Eval *ev, Ast *n) {
     eval_fail(ev, ev->local->call ? ev->local->call : n, "calls are nested too deeply");
   LangValue d = eval_by_kind(ev, n);
   ev->depth--;
-  if (n->to && ev->flow == FLOW_next) eval_convert(ev, n, &d, n->to);
+  if (n->to && ev->flow == FLOW_next) value_convert(ev, n, &d, n->to);
   return d;
 }

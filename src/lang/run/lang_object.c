@@ -56,11 +56,11 @@ LangObject *arg_object(Eval *ev, const LangValue *d, const char *what) {
   ARG_BAD(ev, "%s() takes %s here, got %s", builtin_name(ev), what, value_kind_name(d));
 }
 
-Moment *object_moment(Eval *ev, LangObject *t, u64 line) {
+OptimizerState *object_moment(Eval *ev, LangObject *t, u64 line) {
   if (!t->moment.n) t->moment_at = map_new(&ev->c->keep);
   u32 *at = map_put(&t->moment_at, line);
   if (!*at) {
-    *vec_push(&ev->c->keep, &t->moment) = (Moment){.line = line};
+    *vec_push(&ev->c->keep, &t->moment) = (OptimizerState){.line = line};
     *at = t->moment.n;
   }
   return &t->moment.at[*at - 1];

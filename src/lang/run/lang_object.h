@@ -15,11 +15,11 @@ typedef enum ObjectKind {
 enum { OBJECT_NUMBERS = 8, OBJECT_TRAINS = 7 };
 
 /* Optimizer state of a tensor. */
-typedef struct Moment {
+typedef struct OptimizerState {
   u64 line; /* see AutogradMeta */
   i64 steps;
   LazyTensor *first, *second; /* NULL before the first step */
-} Moment;
+} OptimizerState;
 
 struct LangObject {
   HeapObj box;
@@ -30,7 +30,7 @@ struct LangObject {
   /* batchnorm in a model: running mean and variance, or NULL */
   LazyTensor *stat[2];
   /* moment_at: AutogradMeta.line -> 1 + index in moment */
-  VEC(Moment) moment;
+  VEC(OptimizerState) moment;
   Map moment_at;
   u32 npart; /* layers of a model, in order */
   LangObject **part;
@@ -42,7 +42,7 @@ struct LangObject {
 LangObject *object_new(Eval *ev, ObjectKind what);
 LangValue value_object(LangObject *t); /* takes t */
 LangObject *arg_object(Eval *ev, const LangValue *d, const char *what);
-Moment *object_moment(Eval *ev, LangObject *t, u64 line);
+OptimizerState *object_moment(Eval *ev, LangObject *t, u64 line);
 LangValue object_method(Eval *ev, const Ast *at, const LangValue *on, const char *name,
                         LangValue *arg, u32 n);
 /* Checks the arguments of a network: tensors without gradients. Computes them. */

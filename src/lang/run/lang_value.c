@@ -1,6 +1,6 @@
-/* lang_value.c: memory of values.
+/* lang_value.c: memory of values. Also compiled into programs.
  *
- * Heap objects are reference-counted and in one list, so that all can be freed after a failure.
+ * Heap objects are reference-counted. The evaluator lists them, to free all after a failure.
  * Reference cycles cannot occur: functions capture copies of variables.
  */
 #include "lang/run/lang_value.h"
@@ -15,19 +15,8 @@ void *heap_new(Eval *ev, LangKind kind, size_t bytes) {
   b->refs = 1;
   b->kind = kind;
   b->bytes = bytes;
-  b->next = ev->all;
-  if (ev->all) ev->all->prev = b;
-  ev->all = b;
+  heap_link(ev, b);
   return b;
-}
-
-static void heap_free_obj(Eval *ev, HeapObj *b) {
-  if (b->prev)
-    b->prev->next = b->next;
-  else
-    ev->all = b->next;
-  if (b->next) b->next->prev = b->prev;
-  ev->c->alloc.resize(ev->c->alloc.user, b, b->bytes, 0);
 }
 
 /* Drops a reference. Objects that die are put on the list `waiting`, because nested lists may be
@@ -37,11 +26,7 @@ static void unchain(Eval *ev, LangValue *d, HeapObj **waiting) {
   HeapObj *b = d->u.box;
   d->kind = KD_none;
   if (--b->refs) return;
-  if (b->prev)
-    b->prev->next = b->next;
-  else
-    ev->all = b->next;
-  if (b->next) b->next->prev = b->prev;
+  heap_unlink(ev, b);
   b->next = *waiting;
   b->prev = NULL;
   *waiting = b;
@@ -68,21 +53,11 @@ static void release(Eval *ev, HeapObj *b, HeapObj **waiting) {
 void heap_drop(Eval *ev, HeapObj *b) {
   if (!b || --b->refs) return;
   HeapObj *waiting = NULL;
-  release(ev, b, &waiting);
-  heap_free_obj(ev, b);
-  while (waiting) {
-    HeapObj *x = waiting;
-    waiting = x->next;
+  heap_unlink(ev, b);
+  for (HeapObj *x = b; x; x = waiting) {
+    if (x != b) waiting = x->next;
     release(ev, x, &waiting);
     ev->c->alloc.resize(ev->c->alloc.user, x, x->bytes, 0);
-  }
-}
-
-void heap_free_all(Eval *ev) {
-  while (ev->all) {
-    HeapObj *b = ev->all;
-    if (b->kind == KD_tensor) lazy_free_data(ev, (LazyTensor *)b);
-    heap_free_obj(ev, b);
   }
 }
 
@@ -152,9 +127,8 @@ void list_push(Eval *ev, LangValue *d, LangValue x) {
     more->room = room;
     for (u64 i = 0; i < l->n; i++) more->at[i] = own ? l->at[i] : value_retain(&l->at[i]);
     if (own) l->n = 0; /* its elements have moved */
-    value_drop(ev, d);
-    UnknownKind open = d->open;
-    *d = (LangValue){more->box.kind, .u = {.list = more}, .open = open};
+    d->u.list = more;
+    heap_drop(ev, &l->box);
     l = more;
   }
   l->at[l->n++] = x;
@@ -214,4 +188,12 @@ const char *value_kind_name(const LangValue *d) {
   if (d->kind == KD_struct) return d->u.list->of->text;
   if (d->kind == KD_object) return object_kind_name(d->u.thing);
   return kind_name[d->kind];
+}
+
+LangValue fn_gradient(Eval *ev, ClosureObj *f) {
+  ClosureObj *g = heap_new(ev, KD_fn, sizeof *g);
+  g->fn = f->fn;
+  g->grad_of = f;
+  f->box.refs++;
+  return (LangValue){KD_fn, .u = {.fn = g}};
 }

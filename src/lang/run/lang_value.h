@@ -1,85 +1,17 @@
-/* lang_value.h: values of a running program, and its evaluator. Private to src/lang.
- *
- * A LangValue holds small values directly and others in a reference-counted HeapObj. Arrays, tuples
- * and tensors have value semantics: a shared object is copied before it changes. A function that
- * returns a LangValue returns a reference. A function that gets a LangValue borrows it, unless its
- * comment says that it takes it. After a failure all remaining objects are freed together.
- */
+/* lang_value.h: the evaluator of a program. Private to src/lang. */
 #ifndef INGOT_LANG_OWN_H
 #define INGOT_LANG_OWN_H
 
 #include "api/api_internal.h"
 #include "lang/syntax/lang.h"
-#include "lang/run/symbol_sizes.h"
+#include "lang/run/value.h"
 
-typedef struct LangValue LangValue;
-typedef struct HeapObj HeapObj;
-typedef struct StringObj StringObj;
-typedef struct ListObj ListObj;
-typedef struct ClosureObj ClosureObj;
-typedef struct LangObject LangObject;     /* a layer, optimizer or model */
-typedef struct LazyTensor LazyTensor;     /* see lazy.c */
-typedef struct AutogradMeta AutogradMeta; /* gradient state that copies of a tensor share */
-typedef struct Locals Locals;             /* variables of a call */
-typedef struct Eval Eval;                 /* a running program */
-typedef struct ProgCache ProgCache;       /* see force.c */
-typedef struct NetSession NetSession;     /* see net.c */
-typedef struct HotLoop HotLoop;           /* see scalar.c */
+typedef struct Locals Locals;         /* variables of a call */
+typedef struct ProgCache ProgCache;   /* see force.c */
+typedef struct NetSession NetSession; /* see net.c */
+typedef struct HotLoop HotLoop;       /* see scalar.c */
 typedef struct HotLoops HotLoops;
 typedef struct DryRun DryRun; /* see dry.h */
-
-struct HeapObj {
-  u32 refs;
-  LangKind kind;        /* KD_none: an AutogradMeta */
-  HeapObj *prev, *next; /* list of all objects */
-  size_t bytes;
-};
-
-/* The unknown property of a value. */
-typedef enum UnknownKind {
-  UNK_none,
-  UNK_value,  /* value of a number or string: depends on tensor data (dry.h) */
-  UNK_length, /* length of an array, which is as long as it may become (dry.h) */
-  UNK_shape,  /* KD_null: tensors of several shapes (dry.h) */
-  UNK_kind,   /* KD_null: values of several kinds (dry.h) */
-  UNK_size    /* KD_int: the value is a Dim, a symbolic size (sizes.c) */
-} UnknownKind;
-
-struct LangValue {
-  LangKind kind; /* KD_none: an unset variable */
-  UnknownKind open;
-  union {
-    i64 i; /* KD_int, KD_bool */
-    double f;
-    HeapObj *box;
-    StringObj *text;
-    ListObj *list;
-    ClosureObj *fn;
-    LangObject *thing;
-    LazyTensor *lazy;
-  } u;
-};
-
-struct StringObj {
-  HeapObj box;
-  size_t n;
-  char at[]; /* NUL-terminated */
-};
-
-struct ListObj { /* KD_array, KD_tuple, KD_struct */
-  HeapObj box;
-  const StructInfo *of; /* KD_struct */
-  u64 n, room;          /* room: capacity in elements */
-  LangValue at[];
-};
-
-struct ClosureObj {
-  HeapObj box;
-  LangFn *fn;
-  ClosureObj *grad_of; /* this is the gradient of that function; NULL: a plain function */
-  u32 n;
-  LangValue with[]; /* captured values */
-};
 
 typedef enum Flow { FLOW_next, FLOW_break, FLOW_continue, FLOW_return } Flow;
 
@@ -92,10 +24,7 @@ struct Locals {
   LangValue at[];
 };
 
-/* Maximum number of elements of arrays, tensors and strings. */
-#define MOST_ELEMENTS ((u64)1 << 28)
-enum { EVAL_DEPTH = 6000 }; /* nesting of AST nodes, including calls */
-enum { MODULES = 64 };      /* max files of a program */
+enum { MODULES = 64 }; /* max files of a program */
 
 struct Eval {
   Ctx *c;
@@ -123,46 +52,38 @@ struct Eval {
   LazyTensor *last_loss; /* last argument of tensor_backward */
 };
 
-typedef void BuiltinFn(Eval *ev, LangValue *arg, u32 n, LangValue *out);
-
-/* lang_value.c */
-void *heap_new(Eval *ev, LangKind kind, size_t bytes); /* zeroed; fails if out of memory */
-static inline bool value_is_boxed(const LangValue *d) {
-  return d->kind >= KD_string && d->kind <= KD_object;
+/* The list of all objects. */
+static inline void heap_link(Eval *ev, HeapObj *b) {
+  b->next = ev->all;
+  if (ev->all) ev->all->prev = b;
+  ev->all = b;
 }
-LangValue value_retain(const LangValue *d);
-void value_drop(Eval *ev, LangValue *d); /* clears d */
-void heap_drop(Eval *ev, HeapObj *b);
-void heap_free_all(Eval *ev);
-LangValue value_int(i64 i);
-LangValue value_float(double f);
-LangValue value_bool(bool b);
-LangValue value_string(Eval *ev, const char *at, size_t n);
-LangValue value_list(Eval *ev, LangKind kind, u64 n); /* filled with null */
-/* Copies the list of d if it is shared. */
-ListObj *list_make_unique(Eval *ev, LangValue *d);
-void list_push(Eval *ev, LangValue *d, LangValue x); /* takes x; copies a shared list */
-bool value_equal(Eval *ev, const LangValue *x, const LangValue *y);
-bool value_is_true(const LangValue *d);
-const char *value_kind_name(const LangValue *d); /* as type() returns */
+static inline void heap_unlink(Eval *ev, HeapObj *b) {
+  if (b->prev)
+    b->prev->next = b->next;
+  else
+    ev->all = b->next;
+  if (b->next) b->next->prev = b->prev;
+}
 
-/* show.c */
-void value_show(Eval *ev, const LangValue *d, StrBuf *out);
-
-/* digits.c */
-void show_float(StrBuf *out, double x, bool exponent); /* exponent: the format of tensors */
-void show_number(StrBuf *out, double x); /* in text forms of objects: no ".0" for integers */
+/* Texts of types, and the sizes that symbols in types have in this call. */
+static inline const char *struct_field_text(Eval *ev, const StructInfo *s, u64 i) {
+  return str_text(ev->c, s->field[i]);
+}
+static inline const char *type_symbol(Eval *ev, const LangType *t, u32 i) {
+  return t->name && t->name[i] ? str_text(ev->c, t->name[i]) : NULL;
+}
+static inline SymbolSizes *call_sizes(Eval *ev) {
+  return &ev->local->size;
+}
 
 /* lang_eval.c */
+void heap_free_all(Eval *ev);
 LangValue eval_node(Eval *ev, Ast *n);
 LangValue eval_block(Eval *ev, const Ast *n);
-void eval_check_stop(Eval *ev, const Ast *at); /* fails if the caller requested a stop */
-_Noreturn void eval_fail(Eval *ev, const Ast *at, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+void eval_check_stop(Eval *ev, const Ast *at);       /* fails if the caller requested a stop */
 LangValue *eval_variable(Eval *ev, const Ast *name); /* NULL if unset */
 void eval_hoist(Eval *ev, const Ast *block);
-/* Fails if the program runs without file access (IngotScript.no_files). */
-void eval_check_file(Eval *ev, const char *path);
 /* The message with the position of a node. */
 const char *eval_message(Eval *ev, const Ast *at, const char *what);
 
@@ -203,7 +124,7 @@ void script_native(Ingot *m, Script *s, u64 steps, bool no_files, StrBuf *out);
 /* native_program.c: the program as C. main: function to call after the statements, or NULL. graphs:
  * C of the tensor graphs, or NULL. False if graphs is NULL and the program has tensors. */
 bool native_program(Script *s, const Ast *main, const StrBuf *graphs, StrBuf *out);
-/* native_graphs.c: the C of all graphs, and their table */
+/* native_graphs.c: the C of all graphs, and their table. d: NULL if there are none */
 void native_graphs(DryRun *d, StrBuf *out);
 
 /* modules.c */
@@ -220,17 +141,10 @@ LangValue eval_cast(Eval *ev, const Ast *n);
 LangValue eval_index(Eval *ev, const Ast *n);
 LangValue eval_range(Eval *ev, const Ast *n);
 bool eval_bounds(Eval *ev, const Ast *range, i64 *from, i64 *end); /* false: a bound is unknown */
-/* Converts d to the type, or fails at n. */
-void eval_convert(Eval *ev, const Ast *n, LangValue *d, const LangType *to);
 
 /* eval_call.c */
 LangValue eval_call(Eval *ev, Ast *n);
 LangValue eval_closure(Eval *ev, Ast *fn);
-LangValue fn_gradient(Eval *ev, ClosureObj *f); /* as a function */
-/* grads.c: the gradient of f with respect to its first argument. Takes the arguments. */
-LangValue call_grad(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n);
-/* Takes the arguments. */
-LangValue call_fn(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n);
 
 /* dry.c */
 bool value_is_unknown(const Eval *ev, const LangValue *d);
@@ -265,22 +179,6 @@ void script_trace(Eval *ev, Ingot *m, Ast *f); /* after the run */
 /* The graph of a function as text. False if its shapes are unknown. */
 bool trace_show(Eval *ev, ClosureObj *fn, StrBuf *out);
 
-/* builtin_args.c */
-#define ARG_BAD(ev, ...) eval_fail(ev, (ev)->at, __VA_ARGS__)
-const char *builtin_name(const Eval *ev);
-double arg_number(Eval *ev, const LangValue *d);
-/* returns the rank; dim has MAX_RANK elements */
-u32 arg_shape(Eval *ev, const LangValue *d, i64 *dim);
-/* Math functions as engines compute them, independent of the C library. */
-double number_of(Op op, double x, double y);
-/* max or min; the first of equal numbers; a number if one operand is NaN. */
-double number_minmax(bool largest, double x, double y);
-i64 arg_int(Eval *ev, const LangValue *d);
-ListObj *arg_array(Eval *ev, const LangValue *d);
-
-#define BI(name, sig, args, shape, fn) BuiltinFn bi_##fn;
-#include "lang/syntax/builtins.def"
-#undef BI
 extern BuiltinFn *const builtin_fn[];
 
 #endif

@@ -1,6 +1,6 @@
 /* native.h: translates programs to C. Private to native*.c.
  *
- * Scalar code is translated statement by statement; values are those of tools/script.c. Each
+ * Scalar code is translated statement by statement; values are those of value.h. Each
  * expression leaves its value in its own C variable, a temp, which owns a reference until something
  * takes it. Live temps own a reference at the current position. A jump out of an expression drops
  * them first, so references do not leak.
@@ -25,8 +25,8 @@ struct NativeGen {
   Ctx *c;
   Arena *a;
   Script *s;
-  bool tensors; /* compile with tensor support */
-  bool wants;   /* the program uses tensors */
+  bool tensors; /* the program uses tensors */
+  bool typed;   /* values have their static types: not if functions are differentiated */
   StrBuf tables, bodies;
   VEC(LangFn *) fn; /* in order of discovery */
   VEC(const StructInfo *) structs;

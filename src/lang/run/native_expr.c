@@ -6,12 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const native_names[] = {
-#define NATIVE(name) #name,
-#include "lang/run/native.def"
-#undef NATIVE
-};
-
 /* Suffix of bi_NAME, by row of builtins.def. */
 static const char *const builtin_code[] = {
 #define BI(name, sig, args, shape, fn) #fn,
@@ -55,7 +49,7 @@ __attribute__((format(printf, 2, 3))) static StrBuf *format_text(NativeGen *p, c
 
 static Temp value(NativeGen *p, const char *c) {
   Temp t = native_temp(p);
-  native_emit(p, "Value t%u = %s;", t, c);
+  native_emit(p, "LangValue t%u = %s;", t, c);
   native_live(p, t);
   return t;
 }
@@ -66,13 +60,27 @@ static bool has_self(const Ast *n) {
   return false;
 }
 
+/* "int", "float" or "bool" if the value of n has this kind for certain, else NULL. */
+static const char *plain_kind(const NativeGen *p, const Ast *n) {
+  const LangType *t = n->to ? n->to : n->type;
+  if (!p->typed || !t) return NULL;
+  return t->kind == KD_int     ? "int"
+         : t->kind == KD_float ? "float"
+         : t->kind == KD_bool  ? "bool"
+                               : NULL;
+}
+
 static Temp name(NativeGen *p, const Ast *n) {
   u32 before = 0;
   while (before < n->nplace && n->place[before].kind != VR_self) before++;
+  const char *kind = n->to ? NULL : plain_kind(p, n);
+  if (before == n->nplace && before && kind)
+    return VALUE(p, "%s_in(%s, %s, %u)", kind, native_pointer(p, n->place, n->nplace),
+                 native_quoted(p, n->name), native_loc(p, n));
   if (before == n->nplace)
     return VALUE(p, "share(*held(%s, %s, %u))", native_pointer(p, n->place, n->nplace),
                  native_quoted(p, n->name), native_loc(p, n));
-  const char *self = "share((Value){K_fn, {.fn = self}})";
+  const char *self = "share((LangValue){KD_fn, .u = {.fn = self}})";
   if (!before) return VALUE(p, "%s", self);
   const char *var = native_pointer(p, n->place, before);
   return VALUE(p, "(%s)->kind ? share(*%s) : %s", var, var, self);
@@ -80,7 +88,7 @@ static Temp name(NativeGen *p, const Ast *n) {
 
 Temp native_closure(NativeGen *p, Ast *n) {
   LangFn *f = n->fn;
-  Temp t = VALUE(p, "(Value){K_fn, {.fn = fn_new(&shape_%u)}}", native_fn(p, f));
+  Temp t = VALUE(p, "(LangValue){KD_fn, .u = {.fn = fn_new(&fn_%u)}}", native_fn(p, f));
   for (u32 i = 0; i < f->capture.n; i++) {
     const Capture *c = &f->capture.at[i];
     u32 known = 0;
@@ -88,7 +96,7 @@ Temp native_closure(NativeGen *p, Ast *n) {
     if (known)
       native_emit(p, "t%u.u.fn->with[%u] = share(*%s);", t, i, native_pointer(p, c->from, known));
     else if (c->nfrom && p->in)
-      native_emit(p, "t%u.u.fn->with[%u] = share((Value){K_fn, {.fn = self}});", t, i);
+      native_emit(p, "t%u.u.fn->with[%u] = share((LangValue){KD_fn, .u = {.fn = self}});", t, i);
   }
   return t;
 }
@@ -117,7 +125,11 @@ static Temp binary(NativeGen *p, const Ast *n) {
   Temp x = native_expr(p, n->a), y = native_expr(p, n->b);
   native_moved(p, x);
   native_moved(p, y);
-  return VALUE(p, "do_%s(t%u, t%u, %u)", name[n->op], x, y, native_loc(p, n));
+  const char *kind = plain_kind(p, n->a), *other = plain_kind(p, n->b);
+  bool typed = kind && kind == other && *kind != 'b' && n->op != TOK_at;
+  typed = typed && (n->op != TOK_mod || *kind == 'i');
+  return VALUE(p, "do_%s%s%s(t%u, t%u, %u)", name[n->op], typed ? "_" : "", typed ? kind : "", x, y,
+               native_loc(p, n));
 }
 
 static Temp unary(NativeGen *p, const Ast *n) {
@@ -128,14 +140,9 @@ static Temp unary(NativeGen *p, const Ast *n) {
 }
 
 static Temp cast(NativeGen *p, const Ast *n) {
-  const char *to = str_text(p->c, n->name);
   Temp x = native_expr(p, n->a);
   native_moved(p, x);
-  return VALUE(p, "cast(t%u, K_%s, \"%s\", %u)", x,
-               *to == 'b'   ? "bool"
-               : *to == 'f' ? "float"
-                            : "int",
-               to, native_loc(p, n));
+  return VALUE(p, "cast(t%u, %s, %u)", x, native_quoted(p, n->name), native_loc(p, n));
 }
 
 /* Declares the bounds of a range, loN and hiN. Returns N. */
@@ -156,7 +163,8 @@ static Temp range(NativeGen *p, const Ast *n) {
 }
 
 static Temp list(NativeGen *p, const Ast *n) {
-  Temp t = VALUE(p, "of_list(K_%s, %u)", n->kind == AST_array ? "array" : "tuple", n->nkid);
+  Temp t =
+      VALUE(p, "value_list(&eval, KD_%s, %u)", n->kind == AST_array ? "array" : "tuple", n->nkid);
   for (u32 i = 0; i < n->nkid; i++) {
     Temp x = native_expr(p, n->kid[i]);
     native_moved(p, x);
@@ -243,7 +251,7 @@ static Temp *arguments(NativeGen *p, const Ast *n) {
 /* Declares aN, an array of the arguments, and takes them. Returns N. */
 static u32 array(NativeGen *p, const Ast *n, const Temp *arg) {
   u32 number = native_temp(p);
-  native_emit(p, "Value a%u[%u];", number, n->nkid + 1);
+  native_emit(p, "LangValue a%u[%u];", number, n->nkid + 1);
   for (u32 i = 0; i < n->nkid; i++) {
     native_emit(p, "a%u[%u] = t%u;", number, i, arg[i]);
     native_moved(p, arg[i]);
@@ -251,19 +259,17 @@ static u32 array(NativeGen *p, const Ast *n, const Temp *arg) {
   return number;
 }
 
-static bool is_plain(const char *name) {
-  for (u32 i = 0; i < sizeof native_names / sizeof *native_names; i++)
-    if (!strcmp(native_names[i], name)) return true;
-  return false;
+/* True if the result may be a tensor or an object although no argument is one. */
+static bool makes_tensors(const BuiltinInfo *b) {
+  return strchr("TLvoygmr", strchr(b->sig, ':')[1]) != NULL;
 }
 
 static Temp builtin(NativeGen *p, const Ast *n) {
-  const char *name = builtin_info[n->builtin - 1].name;
-  if (!is_plain(name)) p->wants = true;
+  const BuiltinInfo *b = &builtin_info[n->builtin - 1];
   u32 a = array(p, n, arguments(p, n));
-  Temp t = p->tensors ? VALUE(p, "builtin(bi_%s, \"%s\", a%u, %u, %u)",
-                              builtin_code[n->builtin - 1], name, a, n->nkid, native_loc(p, n))
-                      : VALUE(p, "bi_%s(a%u, %u, %u)", name, a, n->nkid, native_loc(p, n));
+  p->tensors |= makes_tensors(b);
+  Temp t = VALUE(p, "builtin(bi_%s, \"%s\", a%u, %u, %u)", builtin_code[n->builtin - 1], b->name, a,
+                 n->nkid, native_loc(p, n));
   for (u32 i = 0; i < n->nkid; i++) native_emit(p, "drop(a%u[%u]);", a, i);
   return t;
 }
@@ -293,7 +299,7 @@ static Temp call(NativeGen *p, const Ast *n) {
 }
 
 static Temp by_statement(NativeGen *p, Ast *n) {
-  Temp t = VALUE(p, "{K_none, {0}}");
+  Temp t = VALUE(p, "{.kind = KD_none}");
   native_stmt(p, n, t);
   return t;
 }
@@ -314,7 +320,7 @@ static const char *fits(NativeGen *p, const Ast *pattern, Temp v) {
 static Temp match(NativeGen *p, const Ast *n) {
   Temp v = native_expr(p, n->a), t;
   native_moved(p, v);
-  t = VALUE(p, "{K_none, {0}}");
+  t = VALUE(p, "{.kind = KD_none}");
   for (u32 i = 0; i < n->nkid; i++) {
     Ast *arm = n->kid[i];
     native_emit(p, "%sif (%s) {", i ? "} else " : "", fits(p, arm->a, v));
@@ -331,7 +337,7 @@ static Temp match(NativeGen *p, const Ast *n) {
   native_emit(p, "} else {");
   native_emit(p,
               "  script_fail(%u, \"Non-exhaustive match: value %%s didn't match any pattern\", "
-              "kind_of(t%u));",
+              "value_kind_name(&t%u));",
               native_loc(p, n), v);
   native_emit(p, "}");
   return t;

@@ -1,8 +1,8 @@
 /* native_graphs.c: the graphs of a program as C.
  *
- * In: the result of a dry run. Out: C functions and the table for tools/script_tensor.c: the key of
- * a graph, and a function with arrays of pointers to operands and results. The pipeline is that of
- * `ingot run`, so results have the same bits.
+ * In: the result of a dry run, or NULL. Out: C functions and the table for tools/script_tensor.c:
+ * the key of a graph, and a function with arrays of pointers to operands and results. The pipeline
+ * is that of `ingot run`, so results have the same bits.
  */
 #include "lang/run/dry.h"
 #include "lang/run/native.h"
@@ -30,15 +30,16 @@ static void put_call(StrBuf *out, const char *name, u32 i, const Ingot *x, const
 }
 
 static void put_table(const DryRun *d, u64 arena, StrBuf *out) {
-  for (u32 i = 0; i < d->graph.n; i++) {
+  u32 n = d ? d->graph.n : 0;
+  for (u32 i = 0; i < n; i++) {
     put_key(out, i, &d->key.at[i]);
     put_call(out, "graph", i, d->graph.at[i], "double");
   }
   sb_puts(out, "const Made script_made[] = {\n");
-  for (u32 i = 0; i < d->graph.n; i++)
+  for (u32 i = 0; i < n; i++)
     sb_fmt(out, "  {key_%u, %zu, 0x%016llxu, graph_%u},\n", i, d->key.at[i].n,
            (unsigned long long)hash_bytes(d->key.at[i].at, d->key.at[i].n), i);
-  sb_fmt(out, "  {NULL, 0, 0, NULL}};\nconst uint32_t script_nmade = %u;\n", d->graph.n);
+  sb_fmt(out, "  {NULL, 0, 0, NULL}};\nconst uint32_t script_nmade = %u;\n", n);
   sb_fmt(out, "const size_t script_arena = %llu;\n", (unsigned long long)arena);
 }
 
@@ -55,9 +56,10 @@ static void put_ports(StrBuf *out, const Prog *p, bool results) {
 }
 
 static void put_nets(const DryRun *d, StrBuf *out) {
-  for (u32 i = 0; i < d->net.n; i++) put_call(out, "net", i, d->net.at[i].x, "void");
+  u32 n = d ? d->net.n : 0;
+  for (u32 i = 0; i < n; i++) put_call(out, "net", i, d->net.at[i].x, "void");
   sb_puts(out, "const Net script_net[] = {\n");
-  for (u32 i = 0; i < d->net.n; i++) {
+  for (u32 i = 0; i < n; i++) {
     sb_puts(out, "  {");
     emit_string(out, d->net.at[i].path, strlen(d->net.at[i].path));
     sb_puts(out, ",");
@@ -65,12 +67,12 @@ static void put_nets(const DryRun *d, StrBuf *out) {
     put_ports(out, d->net.at[i].x->p, true);
     sb_fmt(out, " net_%u},\n", i);
   }
-  sb_fmt(out, "  {NULL, 0, NULL, 0, NULL, NULL}};\nconst uint32_t script_nnet = %u;\n", d->net.n);
+  sb_fmt(out, "  {NULL, 0, NULL, 0, NULL, NULL}};\nconst uint32_t script_nnet = %u;\n", n);
 }
 
 void native_graphs(DryRun *d, StrBuf *out) {
   u64 arena = 0;
-  if (d->nentry) {
+  if (d && d->nentry) {
     StrBuf source = sb_new(&d->m->c->keep), header = sb_new(&d->m->c->keep);
     /* as in force.c */
     for (u32 i = 0; i < d->graph.n; i++)

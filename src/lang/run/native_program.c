@@ -2,8 +2,8 @@
  *
  * In: a checked program with its modules. Out: C that prints what `ingot run` prints, bit for bit.
  * Unsupported constructs are refused with their position. Tensor computations are Graphs, which a
- * dry run finds (dry.h) and native_graphs.c compiles like networks. tools/script_all.c provides the
- * tensor functions of src/lang.
+ * dry run finds (dry.h) and native_graphs.c compiles like networks. tools/script_all.c has the
+ * values and functions of src/lang.
  *
  * The AST is printed as C and not lowered to Prog: Prog has loops over buffers of known shape, but
  * no values with dynamic size, sharing or kind. Tensor code is never generated here.
@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-extern const unsigned char script_text[], tensor_text[];
-extern const size_t script_text_size, tensor_text_size;
+extern const unsigned char script_text[];
+extern const size_t script_text_size;
 
 void native_emit(NativeGen *p, const char *fmt, ...) {
   va_list args;
@@ -55,7 +55,7 @@ u32 native_struct(NativeGen *p, const StructInfo *s) {
   if (*at) return *at - 1;
   *vec_push(p->a, &p->structs) = s;
   *at = p->structs.n;
-  sb_fmt(&p->tables, "static const Struct struct_%u = {\"%s\", %u, (const char *const[]){",
+  sb_fmt(&p->tables, "static const StructInfo struct_%u = {\"%s\", %u, (const char *const[]){",
          p->structs.n - 1, s->text, s->n);
   for (u32 i = 0; i < s->n; i++)
     sb_fmt(&p->tables, "%s\"%s\"", i ? ", " : "", str_text(p->c, s->field[i]));
@@ -63,54 +63,42 @@ u32 native_struct(NativeGen *p, const StructInfo *s) {
   return p->structs.n - 1;
 }
 
-static const char *kind_in_c(const LangType *t) {
-  static const char *const names[KD_COUNT] = {
-#define KIND(name, text) "K_" #name,
-#include "lang/syntax/kinds.def"
-#undef KIND
-  };
-  return t->kind == KD_any ? "K_none" : names[t->kind];
-}
-
 /* Writes rank, extents and symbol names of a tensor type. */
 static void put_extents(NativeGen *p, const LangType *t) {
-  sb_fmt(&p->tables, ", 1, %u, (const int64_t[]){", t->rank);
+  sb_fmt(&p->tables, ", .shaped = true, .rank = %u, .dim = (const i64[]){", t->rank);
   for (u32 i = 0; i < t->rank; i++) sb_fmt(&p->tables, "%lld, ", (long long)t->dim[i]);
-  sb_puts(&p->tables, "0}, ");
-  if (!t->name) {
-    sb_puts(&p->tables, "NULL");
-    return;
-  }
-  sb_puts(&p->tables, "(const char *const[]){");
+  sb_puts(&p->tables, "0}");
+  if (!t->name) return;
+  sb_puts(&p->tables, ", .name = (const char *const[]){");
   for (u32 i = 0; i < t->rank; i++)
     sb_fmt(&p->tables, "%s, ", t->name[i] ? native_quoted(p, t->name[i]) : "NULL");
   sb_puts(&p->tables, "NULL}");
 }
 
 u32 native_type(NativeGen *p, const Ast *at, const LangType *t) {
+  static const char *const kinds[KD_COUNT] = {
+#define KIND(name, text) "KD_" #name,
+#include "lang/syntax/kinds.def"
+#undef KIND
+  };
   u32 *known = map_get(&p->type_at, (u64)(uintptr_t)t);
   if (known) return *known - 1;
-  if (t->kind == KD_tensor || t->kind == KD_object) p->wants = true;
-  u32 n = t->kind == KD_array ? 1 : t->kind == KD_tuple ? t->n : 0;
-  StrBuf items = sb_new(p->a);
-  for (u32 i = 0; i < n; i++)
-    sb_fmt(&items, "%s&type_%u", i ? ", " : "",
-           native_type(p, at, t->kind == KD_array ? t->elem : t->item[i]));
+  if (t->kind == KD_tensor || t->kind == KD_object) p->tensors = true;
+  u32 elem = t->kind == KD_array ? native_type(p, at, t->elem) : 0;
   u32 of = t->kind == KD_struct ? native_struct(p, t->of) : 0;
+  StrBuf items = sb_new(p->a);
+  for (u32 i = 0; t->kind == KD_tuple && i < t->n; i++)
+    sb_fmt(&items, "%s&type_%u", i ? ", " : "", native_type(p, at, t->item[i]));
   *vec_push(p->a, &p->type) = t;
   *map_put(&p->type_at, (u64)(uintptr_t)t) = p->type.n;
-  sb_fmt(&p->tables, "static const ValueType type_%u = {%s, ", p->type.n - 1, kind_in_c(t));
+  sb_fmt(&p->tables, "static const LangType type_%u = {%s, ", p->type.n - 1, kinds[t->kind]);
   const char *text = lang_type_text(p->c, t);
   emit_string(&p->tables, text, strlen(text));
-  if (n)
-    sb_fmt(&p->tables, ", (const ValueType *const[]){%s}, %u, ", sb_cstr(&items), n);
-  else
-    sb_puts(&p->tables, ", NULL, 0, ");
-  sb_fmt(&p->tables, t->kind == KD_struct ? "&struct_%u" : "NULL", of);
-  if (t->kind == KD_tensor && t->shaped)
-    put_extents(p, t);
-  else
-    sb_puts(&p->tables, ", 0, 0, NULL, NULL");
+  if (t->kind == KD_array) sb_fmt(&p->tables, ", .elem = &type_%u", elem);
+  if (t->kind == KD_tuple)
+    sb_fmt(&p->tables, ", .item = (const LangType *const[]){%s}, .n = %u", sb_cstr(&items), t->n);
+  if (t->kind == KD_struct) sb_fmt(&p->tables, ", .of = &struct_%u", of);
+  if (t->kind == KD_tensor && t->shaped) put_extents(p, t);
   sb_puts(&p->tables, "};\n");
   return p->type.n - 1;
 }
@@ -133,7 +121,7 @@ static void begin(NativeGen *p, LangFn *in, u32 file) {
 }
 
 static void put_variables(NativeGen *p, const LangFn *f) {
-  for (u32 i = 0; i < f->nslot; i++) native_emit(p, "Value l%u = {K_none, {0}};", i);
+  for (u32 i = 0; i < f->nslot; i++) native_emit(p, "LangValue l%u = {.kind = KD_none};", i);
   for (u32 i = 0; i < f->ast->nkid; i++) native_emit(p, "l%u = arg[%u];", f->ast->kid[i]->slot, i);
   for (u32 i = 0; i < f->capture.n; i++)
     native_emit(p, "set(&l%u, share(self->with[%u]));", f->capture.at[i].slot, i);
@@ -143,12 +131,13 @@ static void put_variables(NativeGen *p, const LangFn *f) {
 static void put_function(NativeGen *p, u32 number) {
   LangFn *f = p->fn.at[number];
   begin(p, f, f->ast->file);
-  sb_fmt(p->out, "\n/* %s */\nstatic Value f%u(Fn *self, Value *arg, const int *at) {\n",
+  sb_fmt(p->out,
+         "\n/* %s */\nstatic LangValue f%u(ClosureObj *self, LangValue *arg, const int *at) {\n",
          f->ast->name ? str_text(p->c, f->ast->name) : "a function without a name", number);
-  native_emit(p, "Value r = {K_none, {0}};");
+  native_emit(p, "LangValue r = {.kind = KD_none};");
   put_variables(p, f);
   Temp t = native_temp(p);
-  native_emit(p, "Value t%u = {K_none, {0}};", t);
+  native_emit(p, "LangValue t%u = {.kind = KD_none};", t);
   native_live(p, t);
   native_block(p, f->ast->a, t);
   native_emit(p, "set(&r, t%u);", t);
@@ -156,7 +145,7 @@ static void put_function(NativeGen *p, u32 number) {
   sb_puts(p->out, "out:\n");
   for (u32 i = 0; i < f->nslot; i++) native_emit(p, "drop(l%u);", i);
   if (f->result->kind == KD_float)
-    native_emit(p, "if (r.kind == K_int) r = of_float((double)r.u.i);");
+    native_emit(p, "if (r.kind == KD_int) r = of_float((double)r.u.i);");
   native_emit(p, "return r;");
   sb_puts(p->out, "}\n");
 }
@@ -171,8 +160,8 @@ static void put_shape(NativeGen *p, u32 number, StrBuf *out) {
     else
       sb_fmt(&params, "&type_%u, ", native_type(p, f->ast->kid[i], t));
   }
-  sb_fmt(out, "static const Shape shape_%u = {f%u, %u, (const ValueType *const[]){%sNULL}, %u};\n",
-         number, number, f->ast->nkid, sb_cstr(&params), f->capture.n);
+  sb_fmt(out, "static LangFn fn_%u = {f%u, %u, (const LangType *const[]){%sNULL}, %u};\n", number,
+         number, f->ast->nkid, sb_cstr(&params), f->capture.n);
 }
 
 static void put_file(NativeGen *p, const Script *s) {
@@ -206,16 +195,15 @@ static void put_places(NativeGen *p, StrBuf *out) {
     sb_puts(out, "},\n");
   }
   sb_puts(out, "  {\"\", \"\"}};\n");
-  if (p->tensors)
-    sb_fmt(out, "const uint32_t script_nplace = %u;\nconst uint64_t script_seed = 0;\n",
-           p->place.n + 1);
+  sb_fmt(out, "const uint32_t script_nplace = %u;\nconst uint64_t script_seed = 0;\n",
+         p->place.n + 1);
 }
 
 static void put_main(NativeGen *p, const Ast *main, StrBuf *out) {
   sb_puts(out, "\nstatic void script_main(void) {\n");
   for (u32 i = 0; i < p->string.n; i++)
-    sb_fmt(out, "  strings[%u] = of_text(%s, %zu);\n", i, native_quoted(p, p->string.at[i]),
-           (size_t)str_len(p->c, p->string.at[i]));
+    sb_fmt(out, "  strings[%u] = value_string(&eval, %s, %zu);\n", i,
+           native_quoted(p, p->string.at[i]), (size_t)str_len(p->c, p->string.at[i]));
   sb_puts(out, "  file_0();\n");
   if (main)
     sb_fmt(out, "  static const int at[] = {%u};\n  drop(call(share(g0[%u]), NULL, 0, at));\n",
@@ -228,7 +216,7 @@ static void put_main(NativeGen *p, const Ast *main, StrBuf *out) {
 
 bool native_program(Script *s, const Ast *main, const StrBuf *graphs, StrBuf *out) {
   Ctx *c = s->c;
-  NativeGen p = {.c = c, .a = &c->work, .s = s, .tensors = graphs != NULL};
+  NativeGen p = {.c = c, .a = &c->work, .s = s, .typed = !graphs};
   StrBuf shapes = sb_new(p.a), end = sb_new(p.a), places = sb_new(p.a);
   p.tables = sb_new(p.a);
   p.bodies = sb_new(p.a);
@@ -242,21 +230,21 @@ bool native_program(Script *s, const Ast *main, const StrBuf *graphs, StrBuf *ou
   for (u32 i = 0; i < p.fn.n; i++) put_function(&p, i);
   for (u32 i = 0; i < p.fn.n; i++) put_shape(&p, i, &shapes);
   diag_raise(c);
-  if (p.wants && !p.tensors) return false;
+  if (p.tensors && !graphs) return false;
   put_main(&p, main, &end);
   put_places(&p, &places);
-  if (graphs) {
-    sb_put(out, tensor_text, tensor_text_size);
+  sb_fmt(out, "#define SCRIPT_TENSORS %d\n", p.tensors);
+  sb_put(out, script_text, script_text_size);
+  if (graphs)
     sb_put(out, graphs->at, graphs->n);
-  } else {
-    sb_put(out, script_text, script_text_size);
-  }
+  else
+    native_graphs(NULL, out);
   sb_puts(out, "\n/* ---- the program ---- */\n\n");
   sb_put(out, places.at, places.n);
   for (u32 i = 0; i < s->all->n; i++)
-    sb_fmt(out, "static Value g%u[%u];\nstatic void file_%u(void);\n", i,
+    sb_fmt(out, "static LangValue g%u[%u];\nstatic void file_%u(void);\n", i,
            s->all->at[i]->main->nslot + 1, i);
-  sb_fmt(out, "static Value strings[%u];\nstatic char ran[%u];\n", p.string.n + 1, s->all->n);
+  sb_fmt(out, "static LangValue strings[%u];\nstatic char ran[%u];\n", p.string.n + 1, s->all->n);
   sb_put(out, p.tables.at, p.tables.n);
   for (u32 i = 0; i < p.fn.n; i++) sb_fmt(out, "static Code f%u;\n", i);
   sb_put(out, shapes.at, shapes.n);

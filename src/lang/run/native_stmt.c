@@ -24,7 +24,7 @@ const char *native_pointer(NativeGen *p, const VarRef *place, u32 n) {
     else
       sb_fmt(&t, "&%s", v);
   }
-  sb_puts(&t, n > 1 ? ")" : n ? "" : "(Value *)0");
+  sb_puts(&t, n > 1 ? ")" : n ? "" : "(LangValue *)0");
   return sb_cstr(&t);
 }
 
@@ -43,8 +43,9 @@ const char *native_lvalue(NativeGen *p, const Ast *n) {
   for (u32 i = step.n; i-- > 0;)
     if (step.at[i]->kind == AST_index) index[i] = native_expr(p, step.at[i]->b);
   u32 q = native_temp(p);
-  native_emit(p, "Value *q%u = assigned(%s, %s, %u);", q, native_pointer(p, n->place, variables(n)),
-              native_quoted(p, n->name), native_loc(p, n));
+  native_emit(p, "LangValue *q%u = assigned(%s, %s, %u);", q,
+              native_pointer(p, n->place, variables(n)), native_quoted(p, n->name),
+              native_loc(p, n));
   for (u32 i = step.n; i-- > 0;) {
     const Ast *x = step.at[i];
     if (x->kind == AST_index) {
@@ -101,7 +102,7 @@ static void loop_body(NativeGen *p, const Ast *n, NativeLoop *l, Temp to) {
   if (to) native_emit(p, "set(&t%u, null);", to);
   Temp t = to ? native_temp(p) : 0;
   if (t) {
-    native_emit(p, "Value t%u = {K_none, {0}};", t);
+    native_emit(p, "LangValue t%u = {.kind = KD_none};", t);
     native_live(p, t);
   }
   native_block(p, n->b, t);
@@ -138,8 +139,8 @@ static void loop_for(NativeGen *p, const Ast *n, Temp to) {
   Temp t = numbers ? native_bounds(p, n->a) : native_expr(p, n->a);
   if (!numbers)
     native_emit(p,
-                "if (t%u.kind != K_array) script_fail(%u, \"Cannot iterate over type %%s\", "
-                "kind_of(t%u));",
+                "if (t%u.kind != KD_array) script_fail(%u, \"Cannot iterate over type %%s\", "
+                "value_kind_name(&t%u));",
                 t, native_loc(p, n->a), t);
   native_clear_scope(p, n);
   if (numbers)
@@ -193,11 +194,11 @@ static void assign(NativeGen *p, const Ast *n, Temp to) {
 
 static void import(NativeGen *p, const Ast *n, Temp to) {
   if (!n->module) {
-    p->wants = true;
+    p->tensors = true;
     const char *path =
         path_relative_to(p->c, p->s->all->at[n->file]->file, str_text(p->c, n->a->name));
     Temp t = native_temp(p);
-    native_emit(p, "Value t%u = net_new(%s);", t, native_quoted(p, str_of(p->c, path)));
+    native_emit(p, "LangValue t%u = net_new(%s);", t, native_quoted(p, str_of(p->c, path)));
     native_live(p, t);
     define(p, n->slot, t, to);
     return;
@@ -224,7 +225,7 @@ static void add_layer(NativeGen *p, const Ast *n, Temp class) {
     Temp *arg = NEWS(p->a, Temp, count + 1);
     for (u32 i = 0; i < count; i++) arg[i] = native_expr(p, n->kid[i]);
     u32 a = native_temp(p);
-    native_emit(p, "Value a%u[%u];", a, count + 1);
+    native_emit(p, "LangValue a%u[%u];", a, count + 1);
     for (u32 i = 0; i < count; i++) {
       native_emit(p, "a%u[%u] = t%u;", a, i, arg[i]);
       native_moved(p, arg[i]);
@@ -241,9 +242,9 @@ static void add_layer(NativeGen *p, const Ast *n, Temp class) {
 }
 
 static void class(NativeGen *p, const Ast *n, Temp to) {
-  p->wants = true;
+  p->tensors = true;
   Temp t = native_temp(p);
-  native_emit(p, "Value t%u = class_new(%s, %u);", t, native_quoted(p, n->name), 2 * n->nkid);
+  native_emit(p, "LangValue t%u = class_new(%s, %u);", t, native_quoted(p, n->name), 2 * n->nkid);
   native_live(p, t);
   for (u32 i = 0; i < n->nkid; i++) add_layer(p, n->kid[i], t);
   define(p, n->slot, t, to);

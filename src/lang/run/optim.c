@@ -63,7 +63,7 @@ static void set_moment(Eval *ev, LazyTensor **slot, LazyTensor *x) {
   lazy_drop(ev, old);
 }
 
-static LazyTensor *sgd_update(Eval *ev, const LangObject *t, Moment *m, LazyTensor *p,
+static LazyTensor *sgd_update(Eval *ev, const LangObject *t, OptimizerState *m, LazyTensor *p,
                               LazyTensor *g) {
   if (t->num[2] != 0) {
     LazyTensor *decay = scaled_by(ev, lazy_retain(p), t->num[2]);
@@ -77,7 +77,7 @@ static LazyTensor *sgd_update(Eval *ev, const LangObject *t, Moment *m, LazyTens
   return scaled_by(ev, g, t->num[0]);
 }
 
-static LazyTensor *adam_update(Eval *ev, const LangObject *t, Moment *m, LazyTensor *g) {
+static LazyTensor *adam_update(Eval *ev, const LangObject *t, OptimizerState *m, LazyTensor *g) {
   double b1 = t->num[1], b2 = t->num[2], n = (double)m->steps;
   LazyTensor *first = moving_average(ev, m->first, b1, lazy_retain(g));
   LazyTensor *second = moving_average(ev, m->second, b2, two(ev, LOP_mul, lazy_retain(g), g));
@@ -88,7 +88,7 @@ static LazyTensor *adam_update(Eval *ev, const LangObject *t, Moment *m, LazyTen
   return two(ev, LOP_div, up, two(ev, LOP_add, by, lazy_scalar(ev, t->num[3])));
 }
 
-static LazyTensor *rmsprop_update(Eval *ev, const LangObject *t, Moment *m, LazyTensor *g) {
+static LazyTensor *rmsprop_update(Eval *ev, const LangObject *t, OptimizerState *m, LazyTensor *g) {
   LazyTensor *square =
       moving_average(ev, m->second, t->num[1], two(ev, LOP_mul, lazy_retain(g), lazy_retain(g)));
   set_moment(ev, &m->second, square);
@@ -100,7 +100,7 @@ static LazyTensor *rmsprop_update(Eval *ev, const LangObject *t, Moment *m, Lazy
 
 /* The amount to subtract from p. */
 static LazyTensor *update_of(Eval *ev, LangObject *t, LazyTensor *p) {
-  Moment *m = object_moment(ev, t, lazy_autograd(ev, p)->line);
+  OptimizerState *m = object_moment(ev, t, lazy_autograd(ev, p)->line);
   LazyTensor *g = lazy_retain(p->id->grad);
   m->steps++;
   switch (t->what) {
@@ -140,7 +140,7 @@ void optim_step(Eval *ev, LangObject *opt, const ListObj *old, const LazyTensors
     LazyTensor *new = two(ev, LOP_sub, lazy_retain(p), update_of(ev, opt, p));
     out->u.list->at[i] = value_tensor(new);
     add_pending_tensor(ev, &all, new);
-    Moment *m = object_moment(ev, opt, p->id->line);
+    OptimizerState *m = object_moment(ev, opt, p->id->line);
     add_pending_tensor(ev, &all, m->first);
     add_pending_tensor(ev, &all, m->second);
   }
@@ -233,9 +233,9 @@ void bi_optim_sgd_momentum_step(Eval *ev, LangValue *arg, u32 n, LangValue *out)
 
 void bi_optim_adam_step(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   LazyTensor *p = arg_tensor(ev, &arg[0]), *g = numbers(ev, &arg[1], p);
-  Moment m = {.steps = arg_int(ev, &arg[4]),
-              .first = numbers(ev, &arg[2], p),
-              .second = numbers(ev, &arg[3], p)};
+  OptimizerState m = {.steps = arg_int(ev, &arg[4]),
+                      .first = numbers(ev, &arg[2], p),
+                      .second = numbers(ev, &arg[3], p)};
   LangObject t = {
       .num = {arg_number(ev, &arg[5]), arg_number(ev, &arg[6]), arg_number(ev, &arg[7]), 1e-8}};
   LazyTensor *up = adam_update(ev, &t, &m, g);

@@ -9,7 +9,7 @@ static void show_list(Eval *ev, const ListObj *l, const char *open, const char *
   sb_puts(out, open);
   for (u64 i = 0; i < l->n; i++) {
     if (i) sb_puts(out, ", ");
-    if (l->of) sb_fmt(out, "%s: ", str_text(ev->c, l->of->field[i]));
+    if (l->of) sb_fmt(out, "%s: ", struct_field_text(ev, l->of, i));
     value_show(ev, &l->at[i], out);
   }
   sb_puts(out, close);

@@ -16,12 +16,12 @@
 #include <string.h>
 #include "pass/graph/canon.h"
 
-bool canon_one_use(const Edit *e, Val v) {
+bool canon_one_use(const GraphEdit *e, Val v) {
   const Canon *k = e->user;
   return v < k->n && k->uses[v] == 1;
 }
 
-const Node *canon_one_use_def(Edit *e, Val v, Op op) {
+const Node *canon_one_use_def(GraphEdit *e, Val v, Op op) {
   return canon_one_use(e, v) ? graph_def(e->g, v, op) : NULL;
 }
 
@@ -35,7 +35,7 @@ bool canon_split(Graph *g, const Node *n, Val *x, Val *k) {
   return false;
 }
 
-bool canon_own_const(const Edit *e, Val v) {
+bool canon_own_const(const GraphEdit *e, Val v) {
   return graph_const(e->g, v) && canon_one_use(e, v);
 }
 
@@ -122,7 +122,7 @@ static Val per_channel(Graph *g, Val k, u32 rank, Dim channels) {
 }
 
 /* mul(conv(x, w), k) -> conv(x, w * k) */
-static bool scale_into_conv(Edit *e, NodeId id) {
+static bool scale_into_conv(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Val x, k;
   if (!canon_split(g, graph_node(g, id), &x, &k) || !canon_wide_float(g, x)) return false;
@@ -140,7 +140,7 @@ static bool scale_into_conv(Edit *e, NodeId id) {
 
 /* conv(mul(x, k), w) -> conv(x, w * k); conv(add(x, b), w) -> add(conv(x, w), sums of w * b)
  * without padding */
-static bool scale_of_input(Edit *e, NodeId id) {
+static bool scale_of_input(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   NodeId def = graph_val(g, n.in[0])->def;
@@ -178,7 +178,7 @@ static bool scale_of_input(Edit *e, NodeId id) {
 }
 
 /* mul(add(x, a), k) -> add(mul(x, k), a * k): scales move towards the convolution. */
-static bool scale_before_bias(Edit *e, NodeId id) {
+static bool scale_before_bias(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Val sum, k, x, a;
   if (!canon_split(g, graph_node(g, id), &sum, &k) || !canon_wide_float(g, sum)) return false;
@@ -213,7 +213,7 @@ static bool adds_up(Graph *g, Val a, Val b, Val sum) {
 }
 
 /* op(op(x, a), b) -> op(x, op(a, b)) for constants a and b */
-static bool merge_constants(Edit *e, NodeId id) {
+static bool merge_constants(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   Op op = n->op;
@@ -239,7 +239,7 @@ bool canon_pow2(Graph *g, Val v) {
 }
 
 /* sub(x, a) -> add(x, -a); div(x, a) -> mul(x, 1 / a) if exact: floor(x / 3) must not change */
-static bool to_commutative(Edit *e, NodeId id) {
+static bool to_commutative(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   Val x = n->in[0], a = n->in[1];
@@ -250,7 +250,7 @@ static bool to_commutative(Edit *e, NodeId id) {
 }
 
 /* div(x, k) -> mul(x, 1 / k) if the result tolerates an error of one ulp */
-static bool tolerant_division(Edit *e, NodeId id) {
+static bool tolerant_division(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Canon *k = e->user;
@@ -263,7 +263,7 @@ static bool tolerant_division(Edit *e, NodeId id) {
 }
 
 /* max(max(x, a), b) -> max(x, max(a, b)); the same for min */
-static bool merge_bounds(Edit *e, NodeId id) {
+static bool merge_bounds(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Val y, b, x, a;
@@ -310,7 +310,7 @@ static bool can_dilate_input(Graph *g, const Node *n, const Type *x, u32 i, u32 
          graph_const(g, n->in[1]);
 }
 
-static bool pad_into_window(Edit *e, NodeId id) {
+static bool pad_into_window(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *pad = canon_one_use_def(e, n.in[0], OP_pad);
@@ -365,7 +365,7 @@ static Val reshaped(Graph *g, Val v, const Dim *dim, u32 rank) {
 
 /* conv(x[N,C,H,W], w[M,C,1,1]) -> reshape(conv(x[N,C,H*W], w[M,C,1])): rows as long as the image.
  */
-static bool flatten_pointwise(Edit *e, NodeId id) {
+static bool flatten_pointwise(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Type x = *graph_type(g, n.in[0]), w = *graph_type(g, n.in[1]), out = *graph_type(g, n.out[0]);
@@ -411,7 +411,7 @@ static Val before_reshape(Graph *g, Val v, const Type *from, const Type *to) {
 /* map(reshape(a), b...) -> reshape(map(a, b'...)) if the reshape split the last axis: maps after a
  * flattened convolution stay flat. Not after int8 converted to integers: a reshape needs its
  * operand in memory, which should be the int8 value. */
-static bool reshape_after_map(Edit *e, NodeId id) {
+static bool reshape_after_map(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Val in[3];
@@ -468,7 +468,7 @@ static CanonRule *const rules[OP_COUNT][MOST] = {
 };
 
 /* Users of a dropped node become users of its replacement, if that is an older value. */
-static void pass_users(const Edit *e, NodeId id) {
+static void pass_users(const GraphEdit *e, NodeId id) {
   const Canon *k = e->user;
   const Node *n = graph_node(e->g, id);
   for (u32 i = 0; i < n->nout; i++) {
@@ -479,7 +479,7 @@ static void pass_users(const Edit *e, NodeId id) {
   }
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Op op = graph_node(e->g, id)->op;
   bool done = false;
   for (u32 i = 0; i < MOST && rules[op][i] && !done; i++) done = rules[op][i](e, id);
@@ -498,7 +498,7 @@ static bool harden(Canon *k, Val v) {
 
 /* Returns true if a value turned out not to be tolerant. */
 static bool visit_region(Graph *g, Canon *k, RegionId b) {
-  const GraphRegion *x = &g->blk.at[b];
+  const GraphRegion *x = &g->region.at[b];
   bool news = false;
   for (u32 i = 0; i < x->node.n; i++) {
     const Node *n = graph_node(g, x->node.at[i]);
@@ -528,8 +528,8 @@ static Canon survey(Graph *g) {
   for (u32 v = 0; v < k.n; v++) k.ulp_tolerant[v] = true;
   for (bool news = true; news;) { /* repeat, because a region may use values of an enclosing one */
     news = false;
-    for (RegionId b = 1; b < g->blk.n; b++) news |= visit_region(g, &k, b);
-    news = news && g->blk.n > 2;
+    for (RegionId b = 1; b < g->region.n; b++) news |= visit_region(g, &k, b);
+    news = news && g->region.n > 2;
   }
   canon_find_slices(g, &k);
   return k;

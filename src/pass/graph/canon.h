@@ -24,15 +24,15 @@ typedef struct Canon {
   i64 *rows;      /* number of leading rows of axis 0 that are read */
 } Canon;
 
-typedef bool CanonRule(Edit *e, NodeId id);
+typedef bool CanonRule(GraphEdit *e, NodeId id);
 
 /* canon.c */
-bool canon_one_use(const Edit *e, Val v); /* used once */
-const Node *canon_one_use_def(Edit *e, Val v,
+bool canon_one_use(const GraphEdit *e, Val v); /* used once */
+const Node *canon_one_use_def(GraphEdit *e, Val v,
                               Op op); /* graph_def; NULL also if v has other users */
 /* Operands of a commutative node as (running, constant). */
 bool canon_split(Graph *g, const Node *n, Val *x, Val *k);
-bool canon_own_const(const Edit *e, Val v); /* a constant with one use */
+bool canon_own_const(const GraphEdit *e, Val v); /* a constant with one use */
 /* v as a constant, if all its operands are. Evaluates at once: pass fold has a budget, and leaving
  * the work to run time would be worse than not rewriting. */
 Val canon_eval_const(Graph *g, Val v);

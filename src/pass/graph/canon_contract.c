@@ -122,7 +122,7 @@ static bool want_order(const Spec *s, u32 p, char *to) {
 }
 
 /* contract(transpose(a), b) -> contract(a, b) with another spec */
-bool canon_absorb(Edit *e, NodeId id) {
+bool canon_absorb(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Spec s;
@@ -155,7 +155,7 @@ bool canon_absorb(Edit *e, NodeId id) {
 }
 
 /* transpose(contract(a, b)) -> contract(a, b) with another spec */
-bool canon_absorb_result(Edit *e, NodeId id) {
+bool canon_absorb_result(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node t = *graph_node(g, id);
   const Node *c = canon_one_use_def(e, t.in[0], OP_contract);
@@ -200,7 +200,7 @@ static bool widen(char *part, char c, const char *with) {
 
 /* reshape(contract(reshape(x), w)) -> contract(x, w) if the first joins axes and the second splits
  * them again */
-bool canon_unflatten(Edit *e, NodeId id) {
+bool canon_unflatten(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node r = *graph_node(g, id);
   const Node *at = canon_one_use_def(e, r.in[0], OP_contract);
@@ -237,7 +237,7 @@ bool canon_unflatten(Edit *e, NodeId id) {
 /* ---- factors ---- */
 
 /* v without its constant factor, which may be below views with one use; 0: no factor. */
-static Val unscaled(Edit *e, Val v, u32 depth, double *by) {
+static Val unscaled(GraphEdit *e, Val v, u32 depth, double *by) {
   Graph *g = e->g;
   NodeId def = graph_val(g, v)->def;
   if (!def || !depth || !canon_one_use(e, v)) return 0;
@@ -253,7 +253,7 @@ static Val unscaled(Edit *e, Val v, u32 depth, double *by) {
 }
 
 /* contract(mul(a, k), b) -> mul(contract(a, b), k) */
-bool canon_scale_out(Edit *e, NodeId id) {
+bool canon_scale_out(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   if (!canon_wide_float(g, n.out[0])) return false;
@@ -300,7 +300,7 @@ static Val against(Graph *g, Val k, const Spec *s, u32 from, u32 p) {
 }
 
 /* mul(contract(x, w), k) -> contract(x, w * k) for constant weights, also after a bias */
-bool canon_scale_in(Edit *e, NodeId id) {
+bool canon_scale_in(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Val y, k, x, bias = 0;
   if (!canon_split(g, graph_node(g, id), &y, &k) || !canon_wide_float(g, y)) return false;
@@ -332,7 +332,7 @@ bool canon_scale_in(Edit *e, NodeId id) {
 /* ---- scale and bias before a contraction ---- */
 
 /* contract(mul(x, k), w) -> contract(x, w * k) */
-static bool scale_before(Edit *e, NodeId id, const Spec *s, u32 p) {
+static bool scale_before(GraphEdit *e, NodeId id, const Spec *s, u32 p) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *m = canon_one_use_def(e, n.in[p], OP_mul);
@@ -347,7 +347,7 @@ static bool scale_before(Edit *e, NodeId id, const Spec *s, u32 p) {
 
 /* contract(add(x, b), w) -> add(contract(x, w), contract(b, w)) if b varies only along summed
  * axes */
-static bool bias_before(Edit *e, NodeId id, const Spec *s, u32 p) {
+static bool bias_before(GraphEdit *e, NodeId id, const Spec *s, u32 p) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *sum = canon_one_use_def(e, n.in[p], OP_add);
@@ -362,9 +362,9 @@ static bool bias_before(Edit *e, NodeId id, const Spec *s, u32 p) {
     u32 lead = full.rank - t.rank;
     Dim d = i < lead ? 1 : t.dim[i - lead];
     char c = s->part[p][i];
-    bool folded = !has(s, 2, c);
-    if ((!folded && d != 1) || (folded && !dim_is_const(full.dim[i]))) return false;
-    if (!folded) continue;
+    bool reduced = !has(s, 2, c);
+    if ((!reduced && d != 1) || (reduced && !dim_is_const(full.dim[i]))) return false;
+    if (!reduced) continue;
     own[rank] = d;
     dim[rank] = full.dim[i];
     sb.part[0][rank++] = c;
@@ -384,7 +384,7 @@ static bool bias_before(Edit *e, NodeId id, const Spec *s, u32 p) {
 }
 
 /* Moves constants from before a contraction with constant weights. */
-bool canon_input(Edit *e, NodeId id) {
+bool canon_input(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Spec s;
@@ -399,7 +399,7 @@ bool canon_input(Edit *e, NodeId id) {
 /* ---- images ---- */
 
 /* contract(x, w), "Akij,kn->Anij" -> a convolution of x as [A, k, i * j] with a kernel of 1 */
-bool canon_pointwise(Edit *e, NodeId id) {
+bool canon_pointwise(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Type x = *graph_type(g, n.in[0]), out = *graph_type(g, n.out[0]);

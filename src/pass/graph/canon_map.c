@@ -52,7 +52,7 @@ static bool comes_from(Graph *g, Val v, Val x, u32 depth, u32 *budget) {
 
 /* Puts the constant second, x before f(x), and parameters before computed values. Unrelated
  * operands stay, because their order is the order of computation. */
-bool canon_order(Edit *e, NodeId id) {
+bool canon_order(GraphEdit *e, NodeId id) {
   const Canon *k = e->user;
   Graph *g = e->g;
   Node *n = graph_node(g, id);
@@ -70,7 +70,7 @@ bool canon_order(Edit *e, NodeId id) {
 }
 
 /* add(x, 0) -> x: only the sign of a zero differs */
-bool canon_zero(Edit *e, NodeId id) {
+bool canon_zero(GraphEdit *e, NodeId id) {
   Val x, k;
   if (!canon_split(e->g, graph_node(e->g, id), &x, &k) || !canon_wide_float(e->g, x)) return false;
   return canon_in_range(e->g, k, 0, 0) && edit_swap(e, id, x);
@@ -78,7 +78,7 @@ bool canon_zero(Edit *e, NodeId id) {
 
 /* mul(mul(a, k), b) -> mul(mul(a, b), k): a product has one constant, last, where the next rule can
  * combine it. k must be near 1, so that a * b does not overflow. */
-bool canon_const_outward(Edit *e, NodeId id) {
+bool canon_const_outward(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   if (!canon_wide_float(g, n.out[0]) || graph_const(g, n.in[0]) || graph_const(g, n.in[1]))
@@ -96,7 +96,7 @@ bool canon_const_outward(Edit *e, NodeId id) {
 }
 
 /* max(min(x, hi), lo) -> min(max(x, lo), hi) for lo <= hi */
-bool canon_clip(Edit *e, NodeId id) {
+bool canon_clip(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Val y, lo, x, hi;
   if (!canon_split(g, graph_node(g, id), &y, &lo)) return false;
@@ -173,7 +173,7 @@ static bool is_partition(Graph *g, Val v) {
 
 /* div(x, y) -> mul(x, recip(y)), with one reciprocal per row, if it can neither overflow nor
  * underflow */
-bool canon_reciprocal(Edit *e, NodeId id) {
+bool canon_reciprocal(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Val y = n.in[1];
@@ -183,7 +183,7 @@ bool canon_reciprocal(Edit *e, NodeId id) {
 }
 
 /* mul(x, recip(y)) -> div(x, y) if y has all elements of the result */
-bool canon_quotient(Edit *e, NodeId id) {
+bool canon_quotient(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   if (!canon_wide_float(g, n.out[0])) return false;
@@ -196,7 +196,7 @@ bool canon_quotient(Edit *e, NodeId id) {
 }
 
 /* Powers that are products or roots. */
-bool canon_power_of(Edit *e, NodeId id) {
+bool canon_power_of(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Val x = n.in[0];
@@ -212,7 +212,7 @@ bool canon_power_of(Edit *e, NodeId id) {
 
 /* mul(sum of n elements, 1 / n) -> div(sum, n), unless exact: then it becomes a product anyway
  * (canon.c) */
-bool canon_mean(Edit *e, NodeId id) {
+bool canon_mean(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Val sum, k;
   double by;
@@ -235,7 +235,7 @@ bool canon_mean(Edit *e, NodeId id) {
 /* ---- activations ---- */
 
 /* add(mul(f, k), k) -> mul(add(f, 1), k) for powers of two, where it is exact */
-bool canon_halves(Edit *e, NodeId id) {
+bool canon_halves(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Val m, k, f, k2;
   double x, y;
@@ -248,7 +248,7 @@ bool canon_halves(Edit *e, NodeId id) {
 }
 
 /* add(x, mul(x * x * x, k)) -> mul(x, add(mul(x * x, k), 1)) */
-bool canon_cubic(Edit *e, NodeId id) {
+bool canon_cubic(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   if (!canon_wide_float(g, n.out[0])) return false;
@@ -272,7 +272,7 @@ typedef struct Clip {
   double lo, hi;
 } Clip;
 
-static bool read_clip(Edit *e, Val v, Clip *c) {
+static bool read_clip(GraphEdit *e, Val v, Clip *c) {
   Graph *g = e->g;
   Val inner, k;
   const Node *n = canon_one_use_def(e, v, OP_min);
@@ -282,7 +282,7 @@ static bool read_clip(Edit *e, Val v, Clip *c) {
 }
 
 /* v = a * x + b */
-static bool read_affine(Edit *e, Val v, Val x, double *a, double *b) {
+static bool read_affine(GraphEdit *e, Val v, Val x, double *a, double *b) {
   Graph *g = e->g;
   Val m, k;
   const Node *n = canon_one_use_def(e, v, OP_add);
@@ -303,7 +303,7 @@ static bool comes_back(DType dt, double x, double y, double k) {
 
 /* x * clip(a x + b) -> mul(mul(x, clip(x + b / a)), a), also with a division by 1 / a at any
  * position; the limits stay exact. */
-static bool swish(Edit *e, NodeId id, Val x, Val gate, double by) {
+static bool swish(GraphEdit *e, NodeId id, Val x, Val gate, double by) {
   Graph *g = e->g;
   Clip c;
   double a, b;
@@ -319,7 +319,7 @@ static bool swish(Edit *e, NodeId id, Val x, Val gate, double by) {
   return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, t), scale));
 }
 
-bool canon_hard_swish(Edit *e, NodeId id) {
+bool canon_hard_swish(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   double by;
@@ -341,7 +341,7 @@ bool canon_hard_swish(Edit *e, NodeId id) {
 }
 
 /* tanh(log(add(exp(x), 1))) -> with a softplus that does not overflow; tanh is 1 there */
-bool canon_softplus(Edit *e, NodeId id) {
+bool canon_softplus(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *l = canon_one_use_def(e, graph_node(g, id)->in[0], OP_log);
   Val ex = l && canon_one_use(e, l->in[0]) ? plus_one(g, l->in[0]) : 0;
@@ -365,7 +365,7 @@ static bool is_mean_of(Graph *g, Val m, Val x) {
 }
 
 /* x * s + (b - mean * s) -> (x - mean) * s + b */
-bool canon_affine(Edit *e, NodeId id) {
+bool canon_affine(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   if (!canon_wide_float(g, n.out[0])) return false;
@@ -385,7 +385,7 @@ bool canon_affine(Edit *e, NodeId id) {
 }
 
 /* mul(x, mul(r, w)) -> mul(mul(x, r), w) for a constant w and one r per row */
-bool canon_rows(Edit *e, NodeId id) {
+bool canon_rows(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   if (!canon_wide_float(g, n.out[0])) return false;
@@ -400,7 +400,7 @@ bool canon_rows(Edit *e, NodeId id) {
 }
 
 /* sub(x, add(top, log(sum(exp(sub(x, top)))))) -> sub(sub(x, top), log(...)) */
-bool canon_log_sum(Edit *e, NodeId id) {
+bool canon_log_sum(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *both = canon_one_use_def(e, n.in[1], OP_add);

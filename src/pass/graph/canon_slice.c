@@ -62,13 +62,13 @@ void canon_find_slices(Graph *g, Canon *k) {
   k->part = NEWS(a, Val, k->n);
   k->home = NEWS(a, RegionId, k->n);
   k->rows = NEWS(a, i64, k->n);
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->region.at[b].node.at[i]);
       for (u32 j = 0; j < n->nout; j++) k->home[n->out[j]] = b;
     }
-  for (RegionId b = 1; b < g->blk.n; b++) {
-    const GraphRegion *x = &g->blk.at[b];
+  for (RegionId b = 1; b < g->region.n; b++) {
+    const GraphRegion *x = &g->region.at[b];
     for (u32 i = 0; i < x->node.n; i++) {
       const Node *n = graph_node(g, x->node.at[i]);
       for (u32 j = 0; j < n->nin; j++)
@@ -104,7 +104,7 @@ static bool reduces(Op op) {
 }
 
 /* The axis of a reshape's operand that equals the one sliced axis of its result; MAX_RANK: none. */
-static u32 axis_behind(Graph *g, const Node *n, const SliceBox *b, u32 *cut) {
+static u32 axis_after(Graph *g, const Node *n, const SliceBox *b, u32 *cut) {
   const Type *in = graph_type(g, n->in[0]), *out = graph_type(g, n->out[0]);
   i64 before = 1, at = 1;
   u32 many = 0;
@@ -130,7 +130,7 @@ static bool divides(Graph *g, const Node *n, const SliceBox *b) {
   case OP_broadcast:
   case OP_slice:
   case OP_contract: return true;
-  case OP_reshape: return axis_behind(g, n, b, &cut) < MAX_RANK;
+  case OP_reshape: return axis_after(g, n, b, &cut) < MAX_RANK;
   case OP_concat: {
     i64 axis = node_int(n, AT_axis, 0);
     return b->size[axis] == graph_type(g, n->out[0])->dim[axis];
@@ -196,7 +196,7 @@ static SliceBox box_transpose(const Node *n, const SliceBox *b) {
 static SliceBox box_reshape(Graph *g, const Node *n, const SliceBox *b) {
   const Type *t = graph_type(g, n->in[0]);
   SliceBox x = {.rank = t->rank};
-  u32 cut, axis = axis_behind(g, n, b, &cut);
+  u32 cut, axis = axis_after(g, n, b, &cut);
   for (u32 i = 0; i < t->rank; i++) {
     x.start[i] = i == axis ? b->start[cut] : 0;
     x.size[i] = i == axis ? b->size[cut] : t->dim[i];
@@ -266,7 +266,7 @@ static Val part_of(Graph *g, Node n, const SliceBox *b) {
 /* Is there work above that a part would save? 1: yes; 0: no, but harmless; -1: a reduction that has
  * an epilogue only if its users read all of it. *left: number of values that may still be
  * visited. */
-static i32 saves(Edit *e, Val v, const SliceBox *b, u32 depth, u32 *left) {
+static i32 saves(GraphEdit *e, Val v, const SliceBox *b, u32 depth, u32 *left) {
   Graph *g = e->g;
   const Canon *k = e->user;
   NodeId def = graph_val(g, v)->def;
@@ -289,7 +289,7 @@ static i32 saves(Edit *e, Val v, const SliceBox *b, u32 depth, u32 *left) {
 }
 
 /* slice(op(x)) -> op(slice(x)) if this is all that is read of op(x) */
-bool canon_slice_up(Edit *e, NodeId id) {
+bool canon_slice_up(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Canon *k = e->user;
   Node n = *graph_node(g, id);
@@ -299,9 +299,9 @@ bool canon_slice_up(Edit *e, NodeId id) {
   if (k->part[v]) return edit_swap(e, id, k->part[v]);
   const Node *x = graph_node(g, graph_val(g, v)->def);
   if (x->op == OP_slice || !box_of(g, &n, &b) || !passes(g, x, &b)) return false;
-  bool fold = x->op == OP_contract || reduces(x->op);
+  bool summed = x->op == OP_contract || reduces(x->op);
   u32 left = CUT_VISITS;
-  for (u32 i = 0, found = fold; i < x->nin && !fold; i++) {
+  for (u32 i = 0, found = summed; i < x->nin && !summed; i++) {
     SliceBox in = box_in(g, x, i, &b);
     i32 got = saves(e, x->in[i], &in, CUT_DEPTH, &left);
     found |= got > 0;
@@ -322,13 +322,13 @@ static i64 rows_needed(const Canon *k, const Node *n, u32 carried) {
 }
 
 /* Shortens values from outside that the body reads row by row. */
-static void shorten_inputs(Edit *e, NodeId id, i64 n) {
+static void shorten_inputs(GraphEdit *e, NodeId id, i64 n) {
   Graph *g = e->g;
   Canon *k = e->user;
-  RegionId b = graph_node(g, id)->blk[0];
-  Val i = g->blk.at[b].param.at[0];
-  for (u32 at = 0; at < g->blk.at[b].node.n; at++) {
-    NodeId use = g->blk.at[b].node.at[at];
+  RegionId b = graph_node(g, id)->region[0];
+  Val i = g->region.at[b].param.at[0];
+  for (u32 at = 0; at < g->region.at[b].node.n; at++) {
+    NodeId use = g->region.at[b].node.at[at];
     const Node *x = graph_node(g, use);
     if (x->op != OP_gather || x->in[1] != i || node_int(x, AT_axis, 0)) continue;
     Val v = x->in[0];
@@ -339,7 +339,7 @@ static void shorten_inputs(Edit *e, NodeId id, i64 n) {
   }
 }
 
-static void shorten(Edit *e, NodeId id, i64 n, u32 carried) {
+static void shorten(GraphEdit *e, NodeId id, i64 n, u32 carried) {
   Graph *g = e->g;
   Val trip = mk_scalar(g, DT_i64, (double)n);
   shorten_inputs(e, id, n);
@@ -355,18 +355,18 @@ static void shorten(Edit *e, NodeId id, i64 n, u32 carried) {
 }
 
 /* Replaces a loop with one iteration by its body. */
-static bool unroll_one(Edit *e, NodeId id, u32 carried) {
+static bool unroll_one(GraphEdit *e, NodeId id, u32 carried) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const GraphRegion *body = &g->blk.at[n.blk[0]];
+  const GraphRegion *body = &g->region.at[n.region[0]];
   u32 nret = body->ret.n;
   Val *ret = NEWS(&g->c->scratch, Val, nret);
   for (u32 i = 0; i < carried; i++) /* a body that changes the type is left alone */
     if (!type_equal(graph_type(g, n.in[2 + i]), graph_type(g, n.out[i]))) return false;
   Val zero = mk_scalar(g, DT_i64, 0);
   for (u32 i = 0; i < carried + 2; i++)
-    edit_replace(e, g->blk.at[n.blk[0]].param.at[i], i ? n.in[i] : zero);
-  edit_inline(e, n.blk[0], ret);
+    edit_replace(e, g->region.at[n.region[0]].param.at[i], i ? n.in[i] : zero);
+  edit_inline(e, n.region[0], ret);
   for (u32 i = 0; i < n.nout; i++) {
     Type t = *graph_type(g, n.out[i]);
     edit_replace(e, n.out[i], i < carried ? ret[1 + i] : mk_reshape(g, ret[1 + i], t.dim, t.rank));
@@ -375,7 +375,7 @@ static bool unroll_one(Edit *e, NodeId id, u32 carried) {
 }
 
 /* loop of n rows, of which m are read -> loop of m rows; loop of 1 -> its body */
-bool canon_loop(Edit *e, NodeId id) {
+bool canon_loop(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 carried = n->nin - 2;

@@ -13,7 +13,7 @@ enum { UP_DEPTH = 12, UP_NODES = 32 };
 
 /* A search upwards from a view. */
 typedef struct ViewWalk {
-  Edit *e;
+  GraphEdit *e;
   const i64 *perm;       /* transpose */
   const Type *from, *to; /* reshape: shape of the maps, and their new shape */
   u32 nodes, gain;
@@ -94,7 +94,7 @@ static Val transposed(ViewWalk *u, Val v, u32 rank) {
 }
 
 /* transpose(map(transpose(x), k)) -> map(x, k') */
-bool canon_transpose_up(Edit *e, NodeId id) {
+bool canon_transpose_up(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   u32 rank;
@@ -110,7 +110,7 @@ bool canon_transpose_up(Edit *e, NodeId id) {
 
 /* Is v a reduction with one use that has this shape if it drops, or keeps, its reduced axes?
  * (Excludes resume_sum, whose initial value would change shape.) */
-static bool keeps_otherwise(Edit *e, Val v, const Type *want) {
+static bool keeps_otherwise(GraphEdit *e, Val v, const Type *want) {
   Graph *g = e->g;
   const Node *r = graph_producer(g, v);
   if (!r || op_info[r->op].kind != OK_REDUCE || r->nin != 1 || !canon_one_use(e, v)) return false;
@@ -184,7 +184,7 @@ static Val reshaped(ViewWalk *u, Val v) {
 }
 
 /* reshape(map(reshape(x), k)) -> map(reshape(x), k) */
-bool canon_reshape_up(Edit *e, NodeId id) {
+bool canon_reshape_up(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Type from = *graph_type(g, n.in[0]), to = *graph_type(g, n.out[0]);
@@ -212,8 +212,8 @@ static void sort(i64 *x, u32 n) {
     }
 }
 
-/* reduce(transpose(x)) -> transpose(reduce(x)): the result is smaller and often in order. Not if
- * others read the transposed x: norms need both in one layout. */
+/* reduce(transpose(x)) -> transpose(reduce(x)): the result is smaller and often in order. Leaves
+ * the graph alone if x has other readers after the transpose: norms need both in one layout. */
 bool canon_reduce_view(Edit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -248,7 +248,7 @@ bool canon_reduce_view(Edit *e, NodeId id) {
 }
 
 /* reshape(reduce(x)) that only inserts or removes the reduced axes */
-bool canon_keep(Edit *e, NodeId id) {
+bool canon_keep(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Type want = *graph_type(g, n.out[0]);
@@ -257,7 +257,7 @@ bool canon_keep(Edit *e, NodeId id) {
 }
 
 /* A pool whose window is the whole image becomes a reduction. */
-bool canon_global_pool(Edit *e, NodeId id) {
+bool canon_global_pool(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Type x = *graph_type(g, n.in[0]), out = *graph_type(g, n.out[0]);

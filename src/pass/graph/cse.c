@@ -17,7 +17,7 @@ typedef struct Cse {
   NodeId *next;     /* by node: an older one with the same key */
   RegionId *home;   /* by node: its region */
   RegionId *parent; /* by region: the enclosing one */
-  Rebind rebind;
+  SymbolRebind rebind;
 } Cse;
 
 static bool visible(const Cse *s, RegionId from, RegionId b) {
@@ -31,12 +31,12 @@ static bool same_const(Graph *g, const Node *x, const Node *y) {
   return a->data == b->data || (tensor_bytes(a) <= KEY_CONTENT && tensor_equal(g->c, a, b));
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Cse *s = e->user;
   Graph *g = e->g;
   Node *n = graph_node(g, id);
-  for (u32 i = 0; i < n->nblk; i++) s->parent[n->blk[i]] = g->cur;
-  if (n->nblk) return true;
+  for (u32 i = 0; i < n->nregion; i++) s->parent[n->region[i]] = g->cur;
+  if (n->nregion) return true;
   Mark m = arena_mark(&g->c->scratch);
   StrBuf key = node_key(&g->c->scratch, n);
   u32 *slot = map_put_bytes(&s->first, key.at, key.n);
@@ -65,8 +65,8 @@ void cse(Graph *g) {
     s.first = map_new(&g->c->work); /* scratch is reused while keys are built */
     s.next = NEWS(a, NodeId, g->node.n);
     s.home = NEWS(a, RegionId, g->node.n);
-    s.parent = NEWS(a, RegionId, g->blk.n);
+    s.parent = NEWS(a, RegionId, g->region.n);
     bool news = edit_run(g, visit, &s);
-    if (s.rebind.to.n || (news && g->blk.n > 2)) graph_refine(g, &s.rebind);
+    if (s.rebind.to.n || (news && g->region.n > 2)) graph_refine(g, &s.rebind);
   } while (s.rebind.to.n);
 }

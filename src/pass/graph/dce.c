@@ -39,16 +39,16 @@ static void need_value(Dce *d, Val v) {
 }
 
 static void need_block(Dce *d, RegionId b) {
-  const GraphRegion *blk = &d->g->blk.at[b];
-  for (u32 i = 0; i < blk->param.n; i++) need_value(d, blk->param.at[i]);
-  for (u32 i = 0; i < blk->ret.n; i++) need_value(d, blk->ret.at[i]);
+  const GraphRegion *region = &d->g->region.at[b];
+  for (u32 i = 0; i < region->param.n; i++) need_value(d, region->param.at[i]);
+  for (u32 i = 0; i < region->ret.n; i++) need_value(d, region->ret.at[i]);
 }
 
 static void look_at(Dce *d, NodeId id) {
   const Node *n = graph_node(d->g, id);
   for (u32 i = 0; i < n->nin; i++) need_value(d, n->in[i]);
   for (u32 i = 0; i < n->nout; i++) need_value(d, n->out[i]);
-  for (u32 i = 0; i < n->nblk; i++) need_block(d, n->blk[i]);
+  for (u32 i = 0; i < n->nregion; i++) need_block(d, n->region[i]);
   for (u32 i = 0; i < n->nattr; i++) {
     const Attr *a = &n->attr[i];
     if (a->kind != AK_list || !attr_is_dims(a->key)) continue;
@@ -57,15 +57,15 @@ static void look_at(Dce *d, NodeId id) {
 }
 
 static void find_setters(Dce *d, RegionId b) {
-  const GraphRegion *blk = &d->g->blk.at[b];
-  for (u32 i = 0; i < blk->node.n; i++) {
-    const Node *n = graph_node(d->g, blk->node.at[i]);
-    for (u32 k = 0; k < n->nsym; k++) d->setter[n->sym[k]] = blk->node.at[i];
-    for (u32 k = 0; k < n->nblk; k++) find_setters(d, n->blk[k]);
+  const GraphRegion *region = &d->g->region.at[b];
+  for (u32 i = 0; i < region->node.n; i++) {
+    const Node *n = graph_node(d->g, region->node.at[i]);
+    for (u32 k = 0; k < n->nsym; k++) d->setter[n->sym[k]] = region->node.at[i];
+    for (u32 k = 0; k < n->nregion; k++) find_setters(d, n->region[k]);
   }
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   const Dce *d = e->user;
   return d->live[id];
 }

@@ -114,17 +114,14 @@ static const Node *find_blocks(Graph *g, Val v, bool *turned) {
   return graph_def(g, *turned ? t->in[0] : v, OP_dequantize);
 }
 
-/* Minimum rows for which weights are dequantized at compile time. */
-enum { MANY_ROWS = 16 };
-
 static bool has_many_rows(Graph *g, Val x) {
   const Type *t = graph_type(g, x);
   Dim rows = 1;
   for (u32 i = 0; i + 1 < t->rank; i++) rows = dim_mul(g->dims, rows, t->dim[i]);
-  return dim_is_const(rows) && rows >= MANY_ROWS;
+  return dim_is_const(rows) && rows >= LIMIT_dequantize_rows;
 }
 
-static bool make_product(Edit *e, NodeId id) {
+static bool make_product(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   DequantPass *b = e->user;
   Node n = *graph_node(g, id); /* building moves the nodes */
@@ -149,7 +146,7 @@ static bool make_product(Edit *e, NodeId id) {
 
 /* ---- rows ---- */
 
-static bool pick_rows(Edit *e, NodeId id) {
+static bool pick_rows(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *from = n.op == OP_gather ? graph_def(g, n.in[0], OP_dequantize) : NULL;
@@ -162,7 +159,7 @@ static bool pick_rows(Edit *e, NodeId id) {
   return true;
 }
 
-static bool visit_users(Edit *e, NodeId id) {
+static bool visit_users(GraphEdit *e, NodeId id) {
   return !(make_product(e, id) || pick_rows(e, id));
 }
 
@@ -348,7 +345,7 @@ static Val decoded(Graph *g, QBlockKind k, const Tensor *t) {
   return mk_const(g, y);
 }
 
-static bool visit_rest(Edit *e, NodeId id) {
+static bool visit_rest(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   DequantPass *b = e->user;
@@ -372,7 +369,7 @@ static bool has_blocks(const Graph *g) {
 
 void dequantize(PassCtx *u) {
   Graph *g = u->g;
-  DequantPass b = {.precise = u->precise, .signs = u->pairs || u->target->lanes < 4};
+  DequantPass b = {.precise = u->precise, .signs = u->maddubs || u->target->lanes < 4};
   if (!has_blocks(g)) return;
   edit_run(g, visit_users, &b);
   b.uses = NEWS(&g->c->scratch, u32, g->val.n);

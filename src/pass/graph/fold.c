@@ -21,7 +21,7 @@ enum { SUM = 4 }; /* factor for the total of a graph */
 #define ALL_BYTES  ((u64)512 << 20)
 
 typedef struct Fold {
-  Rebind rebind;
+  SymbolRebind rebind;
   double work, products; /* steps spent by the evaluator, and by contractions */
 } Fold;
 
@@ -74,14 +74,14 @@ static bool affordable(Graph *g, Fold *f, const Node *n) {
   return true;
 }
 
-static void replace(Edit *e, NodeId id, u32 i, Val by) {
+static void replace(GraphEdit *e, NodeId id, u32 i, Val by) {
   Fold *f = e->user;
   const Node *n = graph_node(e->g, id);
   rebind_result(&f->rebind, n, i, graph_type(e->g, by));
   edit_replace(e, n->out[i], by);
 }
 
-static bool evaluate(Edit *e, NodeId id) {
+static bool evaluate(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (!node_folds(n)) return false;
@@ -100,7 +100,7 @@ static bool evaluate(Edit *e, NodeId id) {
 }
 
 /* Removes a check of indices that are now constant and valid. */
-static bool drop_check_index(Edit *e, NodeId id) {
+static bool drop_check_index(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 count;
@@ -118,20 +118,20 @@ static bool known_bool(Graph *g, Val v, bool *is) {
   return true;
 }
 
-static bool take_branch(Edit *e, NodeId id) {
+static bool take_branch(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   bool yes;
   if (n->op != OP_if || !known_bool(g, n->in[0], &yes)) return false;
   u32 nout = n->nout;
   Val *ret = NEWS(&g->c->scratch, Val, nout + 1);
-  edit_inline(e, n->blk[yes ? 0 : 1], ret);
+  edit_inline(e, n->region[yes ? 0 : 1], ret);
   for (u32 i = 0; i < nout; i++) replace(e, id, i, ret[i]);
   return true;
 }
 
 /* A loop that never runs: carried values are unchanged, scans are empty. */
-static bool skip_loop(Edit *e, NodeId id) {
+static bool skip_loop(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node *n = graph_node(g, id);
   bool go = true;
@@ -160,7 +160,7 @@ static bool skip_loop(Edit *e, NodeId id) {
   return true;
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   return !(take_branch(e, id) || skip_loop(e, id) || drop_check_index(e, id) || evaluate(e, id));
 }
 
@@ -171,6 +171,6 @@ void fold(Graph *g) {
   do {
     f.rebind = rebind_new(g);
     bool news = edit_run(g, visit, &f);
-    if (f.rebind.to.n || (news && g->blk.n > 2)) graph_refine(g, &f.rebind);
+    if (f.rebind.to.n || (news && g->region.n > 2)) graph_refine(g, &f.rebind);
   } while (f.rebind.to.n);
 }

@@ -130,14 +130,14 @@ static void find_hot(Fuse *f, const Node *n) {
 static void count_users(Fuse *f) {
   Graph *g = f->g;
   graph_use_counts(g, f->uses);
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      NodeId id = g->blk.at[b].node.at[i];
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      NodeId id = g->region.at[b].node.at[i];
       f->region[id] = b;
       find_hot(f, graph_node(g, id));
     }
-  for (RegionId b = 1; b < g->blk.n; b++) {
-    const GraphRegion *k = &g->blk.at[b];
+  for (RegionId b = 1; b < g->region.n; b++) {
+    const GraphRegion *k = &g->region.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *n = graph_node(g, k->node.at[i]);
       for (u32 j = 0; j < n->nin; j++) {
@@ -161,7 +161,7 @@ static void count_users(Fuse *f) {
  * elementwise, have its shape and share one sink. */
 static void find_sinks(Fuse *f, RegionId b) {
   Graph *g = f->g;
-  const GraphRegion *k = &g->blk.at[b];
+  const GraphRegion *k = &g->region.at[b];
   for (u32 i = k->node.n; i--;) {
     const Node *n = graph_node(g, k->node.at[i]);
     for (u32 j = 0; j < n->nout; j++) {
@@ -183,7 +183,7 @@ static void find_sinks(Fuse *f, RegionId b) {
  * operand stays in memory. */
 static void find_bytes(Fuse *f, RegionId b) {
   Graph *g = f->g;
-  const GraphRegion *k = &g->blk.at[b];
+  const GraphRegion *k = &g->region.at[b];
   for (u32 i = 0; i < k->node.n; i++) {
     const Node *n = graph_node(g, k->node.at[i]);
     if (!op_is_elementwise(n->op)) continue;
@@ -238,7 +238,7 @@ static Val root_of(const Fuse *f, Val v) {
  * scattered, so that the next round stores them. */
 static bool find_scattered(Fuse *f, RegionId b) {
   Graph *g = f->g;
-  const GraphRegion *k = &g->blk.at[b];
+  const GraphRegion *k = &g->region.at[b];
   bool any = false;
   f->round++;
   for (u32 i = 0; i < k->node.n; i++) {
@@ -322,8 +322,8 @@ static void explain(const Fuse *f, StrBuf *why, const Node *n, const char *why_n
   Val v = n->out[0];
   u32 found = 0;
   put_node(f, why, n);
-  for (RegionId b = 1; b < g->blk.n; b++) {
-    const GraphRegion *k = &g->blk.at[b];
+  for (RegionId b = 1; b < g->region.n; b++) {
+    const GraphRegion *k = &g->region.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *u = graph_node(g, k->node.at[i]);
       if (!reads_value(u, v) || found++ >= SHOWN) continue;
@@ -366,7 +366,7 @@ static void visit(Fuse *f, NodeId id, StrBuf *why) {
   settle_operands(f, n, v, why);
   f->weight[v] = weight_of(f, n);
   const char *why_not = f->epilogue[v] ? not_inline_epilogue(f, v, n) : not_inline(f, v, n);
-  Home home = why_not ? HOME_buffer : HOME_inline;
+  ValuePlacement home = why_not ? HOME_buffer : HOME_inline;
   if (why_not && is_reduction(n)) {
     why_not = not_epilogue(f, v, n);
     if (!why_not) home = HOME_epilogue;
@@ -384,8 +384,8 @@ static void visit(Fuse *f, NodeId id, StrBuf *why) {
 static void decide(Fuse *f, StrBuf *why) {
   Graph *g = f->g;
   for (Val v = 1; v < g->val.n && !f->check; v++) graph_val(g, v)->home = HOME_buffer;
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) visit(f, g->blk.at[b].node.at[i], why);
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) visit(f, g->region.at[b].node.at[i], why);
 }
 
 static void run(Graph *g, StrBuf *why, bool check) {
@@ -406,13 +406,13 @@ static void run(Graph *g, StrBuf *why, bool check) {
   f.root = NEWS(a, Val, g->val.n);
   f.seen = NEWS(a, u32, g->val.n);
   count_users(&f);
-  for (RegionId b = 1; b < g->blk.n; b++) find_bytes(&f, b);
-  for (RegionId b = 1; b < g->blk.n; b++) find_sinks(&f, b);
+  for (RegionId b = 1; b < g->region.n; b++) find_bytes(&f, b);
+  for (RegionId b = 1; b < g->region.n; b++) find_sinks(&f, b);
   for (bool again = true; again;) { /* each round adds a scattered value, so this ends */
     StrBuf lines = why ? sb_new(a) : (StrBuf){0};
     decide(&f, why ? &lines : NULL);
     again = false;
-    for (RegionId b = 1; b < g->blk.n; b++) again = find_scattered(&f, b) || again;
+    for (RegionId b = 1; b < g->region.n; b++) again = find_scattered(&f, b) || again;
     if (again && check)
       fail(g->c, ERR_input, LOC_NONE,
            "a value without a buffer is used in two groups, expected one");

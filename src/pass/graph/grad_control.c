@@ -24,12 +24,12 @@ typedef VEC(Val) Vals;
 
 /* Marks the values defined in a region and those inside it. */
 static void mark_inside(Graph *g, RegionId b, bool *inside) {
-  const GraphRegion *k = &g->blk.at[b];
+  const GraphRegion *k = &g->region.at[b];
   for (u32 i = 0; i < k->param.n; i++) inside[k->param.at[i]] = true;
   for (u32 i = 0; i < k->node.n; i++) {
     const Node *n = graph_node(g, k->node.at[i]);
     for (u32 j = 0; j < n->nout; j++) inside[n->out[j]] = true;
-    for (u32 j = 0; j < n->nblk; j++) mark_inside(g, n->blk[j], inside);
+    for (u32 j = 0; j < n->nregion; j++) mark_inside(g, n->region[j], inside);
   }
 }
 
@@ -37,13 +37,13 @@ typedef void UseFn(void *user, Val *use);
 
 /* Visits every use of a value in a region, including results. */
 static void each_use(Graph *g, RegionId b, UseFn *fn, void *user) {
-  for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-    Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+    Node *n = graph_node(g, g->region.at[b].node.at[i]);
     for (u32 j = 0; j < n->nin; j++)
       if (n->in[j]) fn(user, &n->in[j]);
-    for (u32 j = 0; j < n->nblk; j++) each_use(g, n->blk[j], fn, user);
+    for (u32 j = 0; j < n->nregion; j++) each_use(g, n->region[j], fn, user);
   }
-  for (u32 i = 0; i < g->blk.at[b].ret.n; i++) fn(user, &g->blk.at[b].ret.at[i]);
+  for (u32 i = 0; i < g->region.at[b].ret.n; i++) fn(user, &g->region.at[b].ret.at[i]);
 }
 
 typedef struct Captures {
@@ -62,8 +62,8 @@ static void add_capture(void *user, Val *use) {
 /* Values from outside that the regions of n read and that need gradients. */
 static Vals captures_of(Grad *d, const Node *n) {
   Captures o = {.d = d, .seen = NEWS(&d->g->c->work, bool, d->g->val.n)};
-  for (u32 i = 0; i < n->nblk; i++) mark_inside(d->g, n->blk[i], o.seen);
-  for (u32 i = 0; i < n->nblk; i++) each_use(d->g, n->blk[i], add_capture, &o);
+  for (u32 i = 0; i < n->nregion; i++) mark_inside(d->g, n->region[i], o.seen);
+  for (u32 i = 0; i < n->nregion; i++) each_use(d->g, n->region[i], add_capture, &o);
   return o.list;
 }
 
@@ -120,7 +120,7 @@ typedef struct InsertPoint {
 } InsertPoint;
 
 static InsertPoint insert_begin(Graph *g, RegionId b, u32 mark) {
-  GraphRegion *k = &g->blk.at[b];
+  GraphRegion *k = &g->region.at[b];
   InsertPoint gap = {b, g->cur, k->node.n - mark, NULL};
   gap.node = arena_copy(&g->c->work, k->node.at + mark, gap.n * sizeof *gap.node);
   k->node.n = mark;
@@ -129,7 +129,8 @@ static InsertPoint insert_begin(Graph *g, RegionId b, u32 mark) {
 }
 
 static void insert_end(Graph *g, const InsertPoint *gap) {
-  for (u32 i = 0; i < gap->n; i++) *vec_push(&g->c->work, &g->blk.at[gap->b].node) = gap->node[i];
+  for (u32 i = 0; i < gap->n; i++)
+    *vec_push(&g->c->work, &g->region.at[gap->b].node) = gap->node[i];
   g->cur = gap->cur;
 }
 
@@ -138,19 +139,19 @@ static void copy_node(Cloner *s, const Node *n);
 static RegionId copy_block(Cloner *s, RegionId from) {
   Graph *g = s->g;
   RegionId to = graph_region(g, 0), cur = g->cur;
-  for (u32 i = 0; i < g->blk.at[from].param.n; i++) {
-    Val p = g->blk.at[from].param.at[i];
+  for (u32 i = 0; i < g->region.at[from].param.n; i++) {
+    Val p = g->region.at[from].param.at[i];
     s->by[p] = graph_param(g, to, *graph_type(g, p), graph_val(g, p)->name);
   }
   g->cur = to;
-  for (u32 i = 0; i < g->blk.at[from].node.n; i++) {
-    Node n = *graph_node(g, g->blk.at[from].node.at[i]);
+  for (u32 i = 0; i < g->region.at[from].node.n; i++) {
+    Node n = *graph_node(g, g->region.at[from].node.at[i]);
     copy_node(s, &n);
   }
-  for (u32 i = 0; i < g->blk.at[from].ret.n; i++) {
-    Val v = g->blk.at[from].ret.at[i];
+  for (u32 i = 0; i < g->region.at[from].ret.n; i++) {
+    Val v = g->region.at[from].ret.at[i];
     swap_use(s, &v);
-    *vec_push(&g->c->work, &g->blk.at[to].ret) = v;
+    *vec_push(&g->c->work, &g->region.at[to].ret) = v;
   }
   g->cur = cur;
   return to;
@@ -159,17 +160,18 @@ static RegionId copy_block(Cloner *s, RegionId from) {
 static void copy_node(Cloner *s, const Node *n) {
   Graph *g = s->g;
   Val *in = NEWS(&g->c->work, Val, n->nin + 1);
-  RegionId blk[2];
+  RegionId region[2];
   Loc loc = g->loc;
   if (n->nsym) grad_refuse(g, n, "its size depends on data, so it cannot be recomputed");
   for (u32 i = 0; i < n->nin; i++) {
     in[i] = n->in[i];
     swap_use(s, &in[i]);
   }
-  for (u32 i = 0; i < n->nblk; i++) blk[i] = copy_block(s, n->blk[i]);
+  for (u32 i = 0; i < n->nregion; i++) region[i] = copy_block(s, n->region[i]);
   g->loc = n->loc;
-  NodeId id = n->nblk ? graph_add_control(g, n->op, in, n->nin, n->attr, n->nattr, blk, n->nblk)
-                      : graph_add(g, n->op, in, n->nin, n->attr, n->nattr);
+  NodeId id = n->nregion
+                  ? graph_add_control(g, n->op, in, n->nin, n->attr, n->nattr, region, n->nregion)
+                  : graph_add(g, n->op, in, n->nin, n->attr, n->nattr);
   for (u32 i = 0; i < n->nout; i++) s->by[n->out[i]] = graph_node(g, id)->out[i];
   g->loc = loc;
 }
@@ -177,22 +179,22 @@ static void copy_node(Cloner *s, const Node *n) {
 /* Marks the operands of needed nodes of F. */
 static void need_operands(Cloner *s) {
   Graph *g = s->g;
-  const GraphRegion *f = &g->blk.at[s->from];
+  const GraphRegion *f = &g->region.at[s->from];
   for (u32 i = f->node.n; i-- > 0;) {
     const Node *n = graph_node(g, f->node.at[i]);
     bool on = false;
     for (u32 k = 0; k < n->nout; k++) on = on || s->needed[n->out[k]];
     for (u32 k = 0; on && k < n->nin; k++)
       if (n->in[k]) note_need(s, &n->in[k]);
-    for (u32 k = 0; on && k < n->nblk; k++) each_use(g, n->blk[k], note_need, s);
+    for (u32 k = 0; on && k < n->nregion; k++) each_use(g, n->region[k], note_need, s);
   }
 }
 
 /* Copies the needed nodes of F to g->cur. */
 static void copy_needed(Cloner *s) {
   Graph *g = s->g;
-  for (u32 i = 0; i < g->blk.at[s->from].node.n; i++) {
-    Node n = *graph_node(g, g->blk.at[s->from].node.at[i]);
+  for (u32 i = 0; i < g->region.at[s->from].node.n; i++) {
+    Node n = *graph_node(g, g->region.at[s->from].node.at[i]);
     bool on = false;
     for (u32 k = 0; k < n.nout; k++) on = on || s->needed[n.out[k]];
     if (on && !s->by[n.out[0]]) copy_node(s, &n);
@@ -203,16 +205,16 @@ static void copy_needed(Cloner *s) {
 
 static RegionId back_branch(Grad *d, const Node *n, u32 which, const Vals *out) {
   Graph *g = d->g;
-  RegionId from = n->blk[which], to = graph_region(g, 0), cur = g->cur;
+  RegionId from = n->region[which], to = graph_region(g, 0), cur = g->cur;
   Val *old = save_grads(d, out);
   g->cur = to;
   for (u32 i = 0; i < n->nout; i++)
     if (grad_result(d, n->out[i]))
-      grad_accumulate(d, g->blk.at[from].ret.at[i], grad_result(d, n->out[i]));
+      grad_accumulate(d, g->region.at[from].ret.at[i], grad_result(d, n->out[i]));
   grad_backward(d, from);
   for (u32 i = 0; i < out->n; i++) {
     Val v = grad_or_zeros(d, out->at[i]);
-    *vec_push(&g->c->work, &g->blk.at[to].ret) = v;
+    *vec_push(&g->c->work, &g->region.at[to].ret) = v;
   }
   restore_grads(d, out, old);
   g->cur = cur;
@@ -231,9 +233,9 @@ void back_if(Grad *d, const Node *n, Val v) {
   if (n->nsym) grad_refuse(g, n, "its branches have results of different sizes");
   Vals out = captures_of(d, n);
   if (!out.n) return;
-  RegionId blk[2];
-  for (u32 k = 0; k < 2; k++) blk[k] = back_branch(d, n, k, &out);
-  NodeId id = graph_add_control(g, OP_if, n->in, 1, NULL, 0, blk, 2);
+  RegionId region[2];
+  for (u32 k = 0; k < 2; k++) region[k] = back_branch(d, n, k, &out);
+  NodeId id = graph_add_control(g, OP_if, n->in, 1, NULL, 0, region, 2);
   for (u32 i = 0; i < out.n; i++) grad_accumulate(d, out.at[i], graph_node(g, id)->out[i]);
 }
 
@@ -246,7 +248,7 @@ typedef struct LoopGrad {
   Val count,
       i; /* number of iterations; forward iteration that a backward iteration reverses, in `to` */
   u32 mark; /* nodes of `to` before all that need values of F */
-  Vals out; /* values from outside that get sums */
+  Vals out; /* values of the enclosing region whose gradients the loop sums */
 } LoopGrad;
 
 static void unmark(void *user, Val *use) {
@@ -257,26 +259,26 @@ static void unmark(void *user, Val *use) {
 static bool *find_rows(Grad *d, RegionId from, const Vals *list) {
   Graph *g = d->g;
   bool *is = NEWS(&g->c->work, bool, g->val.n);
-  const GraphRegion *f = &g->blk.at[from];
+  const GraphRegion *f = &g->region.at[from];
   for (u32 i = 0; i < list->n; i++) is[list->at[i]] = true;
   for (u32 i = 0; i < f->node.n; i++) {
     const Node *n = graph_node(g, f->node.at[i]);
     for (u32 k = 0; k < n->nin; k++)
       if (n->in[k] && (n->op != OP_gather || k)) is[n->in[k]] = false;
-    for (u32 k = 0; k < n->nblk; k++) each_use(g, n->blk[k], unmark, is);
+    for (u32 k = 0; k < n->nregion; k++) each_use(g, n->region[k], unmark, is);
   }
   for (u32 i = 0; i < f->ret.n; i++) is[f->ret.at[i]] = false;
   return is;
 }
 
 /* Number of iterations: the trip count, or a scan if the loop may end early. */
-static Val count_trips(Graph *g, NodeId loop) {
+static Val count_iterations(Graph *g, NodeId loop) {
   Node n = *graph_node(g, loop);
   Dim trip;
   u32 one;
   if (loop_is_counted(g, &n) && graph_dim_list(g, n.in[0], &trip, 1, &one)) return n.in[0];
   if (loop_is_counted(g, &n)) return mk_map2(g, OP_max, n.in[0], mk_scalar(g, DT_i64, 0));
-  Val stack, i = g->blk.at[n.blk[0]].param.at[0];
+  Val stack, i = g->region.at[n.region[0]].param.at[0];
   graph_add_scans(g, loop, &i, 1, &stack);
   return mk_dims_as(g, DT_i64, 0, graph_type(g, stack)->dim, 1);
 }
@@ -304,15 +306,15 @@ static void clone_iteration(Grad *d, const LoopGrad *t) {
   Vals kept = {0};
   if (d->o.recompute) need_operands(&s);
   InsertPoint gap = insert_begin(g, t->to, t->mark);
-  for (u32 i = 0; i < g->blk.at[t->from].param.n; i++) {
-    Val p = g->blk.at[t->from].param.at[i];
+  for (u32 i = 0; i < g->region.at[t->from].param.n; i++) {
+    Val p = g->region.at[t->from].param.at[i];
     if (!s.needed[p]) continue;
     if (i == 0) s.by[p] = t->i;
     if (i == 1) s.by[p] = mk_scalar(g, DT_bool, 1);
     if (i > 1) *vec_push(&g->c->work, &kept) = p;
   }
-  for (u32 i = 0; !d->o.recompute && i < g->blk.at[t->from].node.n; i++) {
-    Node n = *graph_node(g, g->blk.at[t->from].node.at[i]);
+  for (u32 i = 0; !d->o.recompute && i < g->region.at[t->from].node.n; i++) {
+    Node n = *graph_node(g, g->region.at[t->from].node.at[i]);
     for (u32 k = 0; k < n.nout; k++) {
       if (!s.needed[n.out[k]]) continue;
       if (op_info[n.op].kind == OK_LEAF && !s.by[n.out[k]])
@@ -334,10 +336,10 @@ static void begin_block(Grad *d, LoopGrad *t) {
   Val j = graph_param(g, t->to, type_tensor(a, DT_i64, NULL, 0), 0);
   Val go = graph_param(g, t->to, type_tensor(a, DT_bool, NULL, 0), 0);
   Val last = mk_map2(g, OP_sub, t->count, mk_scalar(g, DT_i64, 1));
-  *vec_push(a, &g->blk.at[t->to].ret) = go;
+  *vec_push(a, &g->region.at[t->to].ret) = go;
   g->cur = t->to;
   t->i = mk_map2(g, OP_sub, last, j);
-  t->mark = g->blk.at[t->to].node.n;
+  t->mark = g->region.at[t->to].node.n;
 }
 
 /* Gradients of an iteration's results: carried back from the next iteration, and a row for
@@ -345,12 +347,12 @@ static void begin_block(Grad *d, LoopGrad *t) {
 static void seed(Grad *d, const Node *n, const LoopGrad *t) {
   Graph *g = d->g;
   for (u32 k = 0; k < t->carried; k++) {
-    Val p = g->blk.at[t->from].param.at[2 + k], r = g->blk.at[t->from].ret.at[1 + k];
+    Val p = g->region.at[t->from].param.at[2 + k], r = g->region.at[t->from].ret.at[1 + k];
     if (grad_needed(d, p)) grad_accumulate(d, r, graph_param(g, t->to, *graph_type(g, p), 0));
   }
   for (u32 k = t->carried; k < n->nout; k++) {
     Val got = grad_result(d, n->out[k]);
-    if (got) grad_accumulate(d, g->blk.at[t->from].ret.at[1 + k], row_of(g, got, t->i));
+    if (got) grad_accumulate(d, g->region.at[t->from].ret.at[1 + k], row_of(g, got, t->i));
   }
 }
 
@@ -359,19 +361,19 @@ static void end_block(Grad *d, const LoopGrad *t) {
   Graph *g = d->g;
   Arena *a = &g->c->work;
   for (u32 k = 0; k < t->carried; k++) {
-    Val p = g->blk.at[t->from].param.at[2 + k];
+    Val p = g->region.at[t->from].param.at[2 + k];
     if (!grad_needed(d, p)) continue;
     Val v = grad_or_zeros(d, p);
-    *vec_push(a, &g->blk.at[t->to].ret) = v;
+    *vec_push(a, &g->region.at[t->to].ret) = v;
   }
   for (u32 k = 0; k < t->out.n; k++) {
     Val x = t->out.at[k], sum = graph_param(g, t->to, *graph_type(g, x), 0);
     if (d->adj[x]) sum = mk_map2(g, OP_add, sum, d->adj[x]);
-    *vec_push(a, &g->blk.at[t->to].ret) = sum;
+    *vec_push(a, &g->region.at[t->to].ret) = sum;
   }
   for (u32 k = 0; k < d->rows.n; k++) {
-    *vec_push(a, &g->blk.at[t->to].ret) = d->rows.at[k].idx;
-    *vec_push(a, &g->blk.at[t->to].ret) = d->rows.at[k].got;
+    *vec_push(a, &g->region.at[t->to].ret) = d->rows.at[k].idx;
+    *vec_push(a, &g->region.at[t->to].ret) = d->rows.at[k].got;
   }
 }
 
@@ -394,7 +396,7 @@ static void add_loop(Grad *d, const Node *n, const LoopGrad *t) {
   in[0] = t->count;
   in[1] = mk_scalar(g, DT_bool, 1);
   for (u32 k = 0; k < t->carried; k++)
-    if (grad_needed(d, g->blk.at[t->from].param.at[2 + k])) {
+    if (grad_needed(d, g->region.at[t->from].param.at[2 + k])) {
       Val got = grad_result(d, n->out[k]);
       in[nin++] = got ? got : grad_zeros(g, n->out[k]);
     }
@@ -405,7 +407,7 @@ static void add_loop(Grad *d, const Node *n, const LoopGrad *t) {
   RowGrad *row = d->rows.at;
   u32 nrow = d->rows.n;
   for (u32 k = 0; k < t->carried; k++)
-    if (grad_needed(d, g->blk.at[t->from].param.at[2 + k]))
+    if (grad_needed(d, g->region.at[t->from].param.at[2 + k]))
       grad_accumulate(d, n->in[2 + k], out[at++]);
   for (u32 k = 0; k < t->out.n; k++) grad_accumulate(d, t->out.at[k], out[at++]);
   d->rows.n = 0;
@@ -415,13 +417,13 @@ static void add_loop(Grad *d, const Node *n, const LoopGrad *t) {
 void back_loop(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   (void)v;
-  LoopGrad t = {.loop = graph_val(g, n->out[0])->def, .from = n->blk[0], .carried = n->nin - 2};
+  LoopGrad t = {.loop = graph_val(g, n->out[0])->def, .from = n->region[0], .carried = n->nin - 2};
   Vals all = captures_of(d, n);
   bool *rows = find_rows(d, t.from, &all), *by_rows = d->by_rows;
   for (u32 i = 0; i < all.n; i++)
     if (!rows[all.at[i]]) *vec_push(&g->c->work, &t.out) = all.at[i];
   RegionId cur = g->cur;
-  t.count = count_trips(g, t.loop);
+  t.count = count_iterations(g, t.loop);
   t.to = graph_region(g, 0);
   Val *old = save_grads(d, &all);
   Grad outer = *d;

@@ -23,7 +23,7 @@ typedef struct MapSite {
 typedef Val Formula(MapSite *m);
 
 static void push(MapSite *m, Val v) {
-  if (m->depth == DEEPEST) bug(m->g->c, LOC_NONE, "grad.def: a formula is too deep");
+  if (m->depth == DEEPEST) internal_error(m->g->c, LOC_NONE, "grad.def: a formula is too deep");
   m->stack[m->depth++] = v;
 }
 

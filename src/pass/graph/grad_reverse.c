@@ -78,21 +78,21 @@ static void propagate(Grad *d, RegionId b);
 
 static void propagate_if(Grad *d, const Node *n) {
   for (u32 k = 0; k < 2; k++) {
-    propagate(d, n->blk[k]);
+    propagate(d, n->region[k]);
     for (u32 i = 0; i < n->nout; i++)
-      mark(d, n->out[i], d->active[d->g->blk.at[n->blk[k]].ret.at[i]]);
+      mark(d, n->out[i], d->active[d->g->region.at[n->region[k]].ret.at[i]]);
   }
 }
 
 static void propagate_loop(Grad *d, const Node *n) {
-  const GraphRegion *b = &d->g->blk.at[n->blk[0]];
+  const GraphRegion *b = &d->g->region.at[n->region[0]];
   u32 carried = n->nin - 2;
   bool before = d->changed;
   for (d->changed = true; d->changed; before = before || d->changed) {
     d->changed = false;
     for (u32 i = 0; i < carried; i++)
       mark(d, b->param.at[2 + i], d->active[n->in[2 + i]] || d->active[b->ret.at[1 + i]]);
-    propagate(d, n->blk[0]);
+    propagate(d, n->region[0]);
   }
   d->changed = before;
   for (u32 i = 0; i < n->nout; i++)
@@ -101,12 +101,12 @@ static void propagate_loop(Grad *d, const Node *n) {
 
 static void propagate(Grad *d, RegionId b) {
   Graph *g = d->g;
-  for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-    const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+    const Node *n = graph_node(g, g->region.at[b].node.at[i]);
     bool on = false;
     if (n->op == OP_if) propagate_if(d, n);
     if (n->op == OP_loop) propagate_loop(d, n);
-    if (n->nblk || rows[n->op].kind == GK_flat) continue;
+    if (n->nregion || rows[n->op].kind == GK_flat) continue;
     for (u32 k = 0; k < n->nin; k++) on = on || (n->in[k] && d->active[n->in[k]]);
     for (u32 k = 0; k < n->nout; k++) mark(d, n->out[k], on);
   }
@@ -127,8 +127,8 @@ static bool is_reached(const Grad *d, const Node *n) {
 void grad_backward(Grad *d, RegionId b) {
   Graph *g = d->g;
   Loc loc = g->loc;
-  u32 count = g->blk.at[b].node.n;
-  NodeId *list = arena_copy(&g->c->work, g->blk.at[b].node.at, count * sizeof *list);
+  u32 count = g->region.at[b].node.n;
+  NodeId *list = arena_copy(&g->c->work, g->region.at[b].node.at, count * sizeof *list);
   for (u32 i = count; i-- > 0;) {
     Node n = *graph_node(g, list[i]);
     if (!is_reached(d, &n) || rows[n.op].kind == GK_flat) continue;
@@ -140,10 +140,10 @@ void grad_backward(Grad *d, RegionId b) {
 }
 
 static RegionId parent_region(Graph *g, RegionId b) {
-  NodeId owner = g->blk.at[b].owner;
-  for (RegionId k = 1; owner && k < g->blk.n; k++)
-    for (u32 i = 0; i < g->blk.at[k].node.n; i++)
-      if (g->blk.at[k].node.at[i] == owner) return k;
+  NodeId owner = g->region.at[b].owner;
+  for (RegionId k = 1; owner && k < g->region.n; k++)
+    for (u32 i = 0; i < g->region.at[k].node.n; i++)
+      if (g->region.at[k].node.at[i] == owner) return k;
   return 0;
 }
 

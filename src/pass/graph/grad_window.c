@@ -12,6 +12,7 @@
  * instead a contraction of v with the elements that this position has read: a matmul that sums over
  * batch and image.
  */
+#include "ir/target.h"
 #include "pass/graph/grad_internal.h"
 
 #include <string.h>
@@ -287,15 +288,12 @@ static Val weights_by_window(Graph *g, const WindowGrad *s, Val x, Val v, const 
   return mk_reshape(g, mk_transpose(g, y, perm), tw->dim, tw->rank);
 }
 
-/* Vectors along so few output channels would be mostly empty. */
-enum { FEW_CHANNELS = 8 };
-
 /* One convolution if the window has several positions; a single one is a matmul. Vectors run along
  * output channels there, and along channels of x in the matmul. */
 static Val weights_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val v, const Type *tw) {
   i64 cells = 1;
   for (u32 i = 0; i < s->n; i++) cells *= s->size[i];
-  bool wide = tw->dim[0] >= FEW_CHANNELS || tw->dim[1] <= FEW_CHANNELS;
+  bool wide = tw->dim[0] >= LIMIT_grad_channels || tw->dim[1] <= LIMIT_grad_channels;
   bool window =
       group == 1 && cells > 1 && wide && all_known(graph_type(g, x)) && all_known(graph_type(g, v));
   return window ? weights_by_window(g, s, x, v, tw) : weights_by_cells(g, s, group, x, v, tw);

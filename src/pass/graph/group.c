@@ -141,9 +141,9 @@ static bool is_root(Graph *g, const Node *n) {
 }
 
 void group_list(Graph *g, StrBuf *out, const char *before) {
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->region.at[b].node.at[i]);
       if (!is_root(g, n)) continue;
       sb_fmt(out, "%sgroup %s", before, op_info[n->op].name);
       Str name = graph_val(g, n->out[0])->name;

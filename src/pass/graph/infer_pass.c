@@ -8,6 +8,6 @@
 #include "pass/pass.h"
 
 void infer(Graph *g) {
-  Rebind r = rebind_new(g);
+  SymbolRebind r = rebind_new(g);
   graph_refine(g, &r);
 }

@@ -56,7 +56,7 @@ static bool takes(const PassCtx *u, const Node *n) {
 
 /* Multiply-adds including empty lanes, for blocks of so many channels. */
 static double padded_work(const PassCtx *u, u32 block) {
-  const GraphRegion *b = &u->g->blk.at[1];
+  const GraphRegion *b = &u->g->region.at[1];
   double all = 0;
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(u->g, b->node.at[i]);
@@ -292,7 +292,7 @@ static bool makes_halves(Graph *g, const Node *n) {
   return n->op == OP_cast && dtype_is_half(graph_type(g, n->out[0])->dt);
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   LayoutCtx *w = e->user;
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
@@ -323,16 +323,16 @@ static void find_foreign(LayoutCtx *w) {
   graph_use_counts(g, w->uses);
   w->wanted = NEWS(&g->c->scratch, bool, g->val.n);
   w->bytes = NEWS(&g->c->scratch, bool, g->val.n);
-  for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
-    const Node *n = graph_node(g, g->blk.at[1].node.at[i]);
+  for (u32 i = 0; i < g->region.at[1].node.n; i++) {
+    const Node *n = graph_node(g, g->region.at[1].node.at[i]);
     if (!takes(w->u, n)) continue;
     i64 zero;
     Val q = graph_narrow(g, n->in[0], &zero);
     w->wanted[n->in[0]] = true;
     if (q && conv_plan_of(w->u, n)->row_overread < 0) w->bytes[q] = true;
   }
-  for (RegionId b = 2; b < g->blk.n; b++) {
-    const GraphRegion *k = &g->blk.at[b];
+  for (RegionId b = 2; b < g->region.n; b++) {
+    const GraphRegion *k = &g->region.at[b];
     for (u32 i = 0; i < k->node.n; i++) {
       const Node *n = graph_node(g, k->node.at[i]);
       for (u32 j = 0; j < n->nin; j++) w->foreign[n->in[j]] = true;
@@ -351,11 +351,11 @@ void layout(PassCtx *u) {
   reserve(&w, g->val.n);
   find_foreign(&w);
   edit_run(g, visit, &w);
-  for (u32 i = 0; i < g->blk.at[1].ret.n; i++) {
-    Val v = g->blk.at[1].ret.at[i];
+  for (u32 i = 0; i < g->region.at[1].ret.n; i++) {
+    Val v = g->region.at[1].ret.at[i];
     if (w.of[v]) {
       Val by = plain_of(&w, v);
-      g->blk.at[1].ret.at[i] = by;
+      g->region.at[1].ret.at[i] = by;
     }
   }
   for (Val v = 1; v < g->val.n && v < w.cap; v++) graph_val(g, v)->layout = w.of[v];
@@ -372,9 +372,9 @@ static void check_gather(Graph *g, const Node *n) {
 }
 
 void layout_check(Graph *g) {
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->region.at[b].node.at[i]);
       bool placed = false;
       for (u32 k = 0; k < n->nin; k++) placed = placed || graph_val(g, n->in[k])->layout;
       for (u32 k = 0; k < n->nout; k++) placed = placed || graph_val(g, n->out[k])->layout;

@@ -5,8 +5,8 @@
  * integers, as in quantized networks. Method: interval arithmetic (float_range.c).
  *
  * Redundant bounds are dropped: in int8(round(max(x, a)) + z), the maximum goes if values below a
- * saturate anyway. This also removes activations whose range is that of int8. Not if x may be
- * large, because then the bound is what keeps it small.
+ * saturate anyway. This also removes activations whose range is that of int8. The maximum
+ * stays if x may be large, because only the bound makes it small.
  *
  * needs: nothing; after all passes that create constants  keeps: values  breaks: nothing
  */
@@ -43,7 +43,7 @@ static Val unbounded(Graph *g, Val v, double lo, double hi) {
 }
 
 /* int8(round(max(min(x, b), a)) + z) -> int8(round(x) + z) */
-static bool drop_bounds(Edit *e, NodeId id) {
+static bool drop_bounds(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Scalar lo, hi;

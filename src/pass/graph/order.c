@@ -44,7 +44,7 @@ typedef struct Memory {
 typedef struct Order {
   Graph *g;
   Arena *a;
-  RegionId blk;
+  RegionId region;
   u32 *uses;      /* by value */
   RegionId *home; /* by node: its region */
   NodeId *setter; /* by symbol */
@@ -79,13 +79,13 @@ static void join(Order *o, const Node *n) {
   for (u32 i = 0; i < n->nin; i++) {
     Val v = n->in[i];
     NodeId def = graph_val(o->g, v)->def;
-    if (def && o->home[def] == o->blk && o->uses[v] == 1 && concat_part_fits(o->g, n, i))
+    if (def && o->home[def] == o->region && o->uses[v] == 1 && concat_part_fits(o->g, n, i))
       o->of[v] = o->of[n->out[0]];
   }
 }
 
 static void add_memories(Order *o) {
-  const GraphRegion *b = &o->g->blk.at[o->blk];
+  const GraphRegion *b = &o->g->region.at[o->region];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
@@ -102,7 +102,7 @@ static void add_memories(Order *o) {
     NodeId def = graph_val(o->g, b->ret.at[i])->def;
     if (!m || !def || !o->mem.at) continue;
     o->mem.at[m - 1].stays = true;
-    bool direct = o->blk == 1 && !op_is(graph_node(o->g, def)->op, OF_ALIAS);
+    bool direct = o->region == 1 && !op_is(graph_node(o->g, def)->op, OF_ALIAS);
     if (direct) o->mem.at[m - 1].size = 0; /* memory of the caller */
   }
 }
@@ -125,7 +125,7 @@ static void read_node(Order *o, u32 step, NodeId id);
 
 /* Adds a dependence of a unit on a node, or on what the node is computed from. */
 static void follow(Order *o, u32 step, NodeId def) {
-  if (!def || o->home[def] != o->blk || graph_node(o->g, def)->op == OP_const) return;
+  if (!def || o->home[def] != o->region || graph_node(o->g, def)->op == OP_const) return;
   u32 before = o->step_of[def];
   if (!before) {
     read_node(o, step, def);
@@ -168,15 +168,15 @@ static void read_node(Order *o, u32 step, NodeId id) {
     for (u32 k = 0; at->kind == AK_list && attr_is_dims(at->key) && k < at->n; k++)
       read_dim(o, step, at->u.list[k]);
   }
-  for (u32 k = 0; k < n->nblk; k++) { /* values that the regions read from outside */
-    const GraphRegion *b = &o->g->blk.at[n->blk[k]];
+  for (u32 k = 0; k < n->nregion; k++) { /* values that the regions read from outside */
+    const GraphRegion *b = &o->g->region.at[n->region[k]];
     for (u32 i = 0; i < b->node.n; i++) read_node(o, step, b->node.at[i]);
     for (u32 i = 0; i < b->ret.n; i++) read_value(o, step, b->ret.at[i]);
   }
 }
 
 static void add_steps(Order *o) {
-  const GraphRegion *b = &o->g->blk.at[o->blk];
+  const GraphRegion *b = &o->g->region.at[o->region];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     if (n->op == OP_const || is_inline(o->g, n)) continue;
@@ -352,7 +352,7 @@ typedef struct NewOrder {
 /* Emits a node after those of its region that it is computed from. */
 static void emit(NewOrder *e, NodeId id) {
   Order *o = e->o;
-  if (!id || o->home[id] != o->blk || o->done[id]) return;
+  if (!id || o->home[id] != o->region || o->done[id]) return;
   o->done[id] = true;
   const Node *n = graph_node(o->g, id);
   for (u32 i = 0; i < n->nin; i++)
@@ -362,7 +362,7 @@ static void emit(NewOrder *e, NodeId id) {
 
 /* Writes the nodes in the new order; inline values come right before their first user. */
 static void apply(Order *o, const u32 *order) {
-  GraphRegion *b = &o->g->blk.at[o->blk];
+  GraphRegion *b = &o->g->region.at[o->region];
   NewOrder e = {.o = o};
   for (u32 i = 0; i < b->node.n; i++)
     if (graph_node(o->g, b->node.at[i])->op == OP_const) emit(&e, b->node.at[i]);
@@ -373,7 +373,7 @@ static void apply(Order *o, const u32 *order) {
 
 /* Clears what belongs to this region. */
 static void forget(Order *o) {
-  const GraphRegion *b = &o->g->blk.at[o->blk];
+  const GraphRegion *b = &o->g->region.at[o->region];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(o->g, b->node.at[i]);
     o->step_of[b->node.at[i]] = 0;
@@ -381,10 +381,10 @@ static void forget(Order *o) {
   }
 }
 
-static void order_block(Order *all, RegionId blk) {
+static void order_block(Order *all, RegionId region) {
   Order o = *all;
   Mark m = arena_mark(o.a);
-  o.blk = blk;
+  o.region = region;
   add_memories(&o);
   add_steps(&o);
   if (o.step.n >= 3 && o.step.n <= ORDER_UNITS) {
@@ -398,20 +398,20 @@ static void order_block(Order *all, RegionId blk) {
 
 /* Records regions and symbols of the nodes of a region, and of those inside it. */
 static void survey(Order *o, RegionId b) {
-  for (u32 i = 0; i < o->g->blk.at[b].node.n; i++) {
-    NodeId id = o->g->blk.at[b].node.at[i];
+  for (u32 i = 0; i < o->g->region.at[b].node.n; i++) {
+    NodeId id = o->g->region.at[b].node.at[i];
     const Node *n = graph_node(o->g, id);
     o->home[id] = b;
     for (u32 k = 0; k < n->nsym; k++) o->setter[n->sym[k]] = id;
-    for (u32 k = 0; k < n->nblk; k++) survey(o, n->blk[k]);
+    for (u32 k = 0; k < n->nregion; k++) survey(o, n->region[k]);
   }
 }
 
 static void order_blocks(Order *o, RegionId b) {
   order_block(o, b);
-  for (u32 i = 0; i < o->g->blk.at[b].node.n; i++) {
-    const Node *n = graph_node(o->g, o->g->blk.at[b].node.at[i]);
-    for (u32 k = 0; k < n->nblk; k++) order_blocks(o, n->blk[k]);
+  for (u32 i = 0; i < o->g->region.at[b].node.n; i++) {
+    const Node *n = graph_node(o->g, o->g->region.at[b].node.at[i]);
+    for (u32 k = 0; k < n->nregion; k++) order_blocks(o, n->region[k]);
   }
 }
 

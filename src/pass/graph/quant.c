@@ -105,7 +105,8 @@ static Val against_result(Graph *g, const Node *n, u32 w, Val scale) {
   return is_one(g, scale) ? known(g, mk_reshape(g, scale, NULL, 0)) : 0;
 }
 
-/* Does i32 hold every sum, plus a bias as large? A sum has at most all weights. */
+/* Does i32 hold every sum, plus a bias of the same magnitude? The bound multiplies the products per
+ * result by the largest operand and the largest weight. */
 static bool fits(Graph *g, const Node *n, u32 k, Val w) {
   const Tensor *t = graph_const(g, w);
   i64 most = 0;
@@ -126,7 +127,7 @@ static bool fits(Graph *g, const Node *n, u32 k, Val w) {
 }
 
 /* conv(x * sx, w * sw) -> conv(x, w) * (sx sw); the same for contract */
-static bool product(Edit *e, NodeId id) {
+static bool product(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   if (graph_type(g, n.out[0])->dt != DT_f32) return false;
@@ -165,7 +166,7 @@ static Val multiples(Graph *g, Val b, Val scale) {
 }
 
 /* acc * s + b -> (acc + b / s) * s */
-static bool bias(Edit *e, NodeId id) {
+static bool bias(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   for (u32 i = 0; i < 2; i++) {
@@ -262,7 +263,7 @@ static bool one_factor(const Codes *x, Codes *one) {
 /* ---- results ---- */
 
 /* v / by without a division; 0: not possible. */
-static Val divided(Edit *e, Val v, Val by, u32 depth) {
+static Val divided(GraphEdit *e, Val v, Val by, u32 depth) {
   Graph *g = e->g;
   Scaled x;
   Val k = known(g, v);
@@ -281,7 +282,7 @@ static Val divided(Edit *e, Val v, Val by, u32 depth) {
 }
 
 /* round(v / so) -> round(v * (1 / so)), with the factor merged into the scale of v */
-static bool requantize(Edit *e, NodeId id) {
+static bool requantize(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *d = canon_one_use_def(e, n.in[0], OP_div);
@@ -300,7 +301,7 @@ static bool requantize(Edit *e, NodeId id) {
 }
 
 /* pool_max((q - z) * s) -> (pool_max(q) - z) * s */
-static bool pool(Edit *e, NodeId id) {
+static bool pool(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Scaled x;
@@ -334,7 +335,7 @@ static Val shown(Graph *g, Val v, Val q, u32 steps) {
 
 /* int8(round(..view(..float(q - z)..)..) + k) -> view(q) if there are only products and quotients,
  * and every code maps to itself */
-static bool identity_codes(Edit *e, NodeId id) {
+static bool identity_codes(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   double moved = 0;
@@ -369,7 +370,7 @@ typedef struct Quant {
   bool late; /* products and their biases are done: results may change scales */
 } Quant;
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   bool late = ((const Quant *)e->user)->late;
   switch (graph_node(e->g, id)->op) {
   case OP_conv:

@@ -7,8 +7,8 @@
  *              image axis, which the window covers in one step, in the order of summation. A result
  *              is the same sum in the same order. The copy is small compared with the products.
  *   padded     Every group is padded with channels of zeros and unused results until it fills
- *              vectors. A result is the same sum, plus zeros at the end. For groups of more than a
- *              few channels, and for transposed convolutions with few results.
+ *              vectors. A result is the same sum, plus zeros at the end. Used for groups of more
+ *              than a few channels, and for transposed convolutions with few results.
  *
  * int8 stays int8 if groups fill vectors, padded or not, because several are multiplied at a time.
  * Smaller groups that are copied channel by channel are multiplied as floats. So are single
@@ -16,8 +16,8 @@
  * stores floats. The sums are integers below 2^24, which are exact in f32 in any order. If that is
  * not certain, nothing is done.
  *
- * Groups that fill vectors are left alone. Only for targets with vectors, and not when optimizing
- * for memory.
+ * Groups that fill vectors are left alone. The pass runs for targets with vectors, unless the
+ * program is optimized for memory.
  *
  * needs: nothing; before widen_i8, which looks for int8 after a gather  keeps: values  breaks:
  * nothing (leaves equal gathers of one value to cse, reshaped weights to fold)
@@ -81,7 +81,7 @@ static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s, bool by
 
 /* Relative time of an int8 multiply-add, as int8 or stored as int16 (widen_i8.c). */
 static double bytes_time(const PassCtx *u) {
-  return u->prefer_i16 ? u->target->cost->dot2_time : figures.dot4_time;
+  return u->prefer_i16 ? u->target->cost->dot_i16x2_time : figures.dot_i8x4_time;
 }
 
 /* Are bytes that become floats moved as bytes? A gather of scattered bytes into a vector costs as
@@ -299,7 +299,7 @@ static i64 largest_magnitude(const Tensor *t) {
 
 /* y = f32(conv(bytes, w) + b) in groups -> y = conv(f32(bytes), f32(w)) + f32(b); conv(bytes, w) +
  * b -> i32(y) */
-static bool in_floats(Edit *e, NodeId id) {
+static bool in_floats(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *cast = graph_node(g, id);
   i64 zero;
@@ -334,7 +334,7 @@ static bool in_floats(Edit *e, NodeId id) {
   return !edit_swap(e, id, y);
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const PassCtx *u = e->user;
   const Node *n = graph_node(g, id);

@@ -40,7 +40,7 @@ typedef struct TilingPlan { /* best way to run the graph up to a cut */
   u64 peak;
   u64 kernels; /* additional kernels */
   u32 from;    /* previous cut */
-  u32 bands;   /* stripes of the part between; 0: unchanged */
+  u32 stripes; /* stripes of the part between; 0: unchanged */
 } TilingPlan;
 
 typedef struct RowTiling {
@@ -71,25 +71,25 @@ static void use(RowTiling *w, Val v, u32 at) {
   if (v && (!w->last[v] || w->last[v] < at)) w->last[v] = at;
 }
 
-static void use_block(RowTiling *w, RegionId blk, u32 at) {
-  const GraphRegion *b = &w->g->blk.at[blk];
+static void use_block(RowTiling *w, RegionId region, u32 at) {
+  const GraphRegion *b = &w->g->region.at[region];
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(w->g, b->node.at[i]);
-    w->home[b->node.at[i]] = blk;
+    w->home[b->node.at[i]] = region;
     for (u32 k = 0; k < n->nin; k++) use(w, n->in[k], at);
-    for (u32 k = 0; k < n->nblk; k++) use_block(w, n->blk[k], at);
+    for (u32 k = 0; k < n->nregion; k++) use_block(w, n->region[k], at);
   }
   for (u32 i = 0; i < b->ret.n; i++) use(w, b->ret.at[i], at);
 }
 
 static void find_uses(RowTiling *w) {
-  const GraphRegion *b = &w->g->blk.at[1];
+  const GraphRegion *b = &w->g->region.at[1];
   for (u32 i = 0; i < w->n; i++) {
     const Node *n = graph_node(w->g, b->node.at[i]);
     w->at[b->node.at[i]] = i;
     w->home[b->node.at[i]] = 1;
     for (u32 k = 0; k < n->nin; k++) use(w, n->in[k], i);
-    for (u32 k = 0; k < n->nblk; k++) use_block(w, n->blk[k], i);
+    for (u32 k = 0; k < n->nregion; k++) use_block(w, n->region[k], i);
   }
   for (u32 i = 0; i < b->ret.n; i++) w->last[b->ret.at[i]] = UINT32_MAX;
   for (Val v = 1; v < w->g->val.n; v++) w->until[v] = w->last[v] < w->n ? w->last[v] : w->n - 1;
@@ -135,10 +135,10 @@ static bool is_merged(const RowTiling *w, Val v) {
   if (w->u->target->lanes >= 4 || w->uses[v] != 1 || w->last[v] >= w->n || t->rank < 3)
     return false;
   NodeId def = graph_val(g, v)->def;
-  const Node *user = graph_node(g, g->blk.at[1].node.at[w->last[v]]);
+  const Node *user = graph_node(g, g->region.at[1].node.at[w->last[v]]);
   while (user->op < OP_SCALARS && graph_val(g, user->out[0])->home == HOME_inline &&
          w->uses[user->out[0]] == 1) /* int8 converted to integers */
-    user = graph_node(g, g->blk.at[1].node.at[w->last[user->out[0]]]);
+    user = graph_node(g, g->region.at[1].node.at[w->last[user->out[0]]]);
   const Node *n = def ? graph_node(g, def) : NULL;
   while (n && n->op < OP_SCALARS) { /* down to the reduction of its group */
     def = 0;
@@ -160,7 +160,7 @@ static bool joins(const RowTiling *w, const Node *concat, u32 k) {
 
 static void find_value_mem(RowTiling *w) {
   Graph *g = w->g;
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   for (u32 i = 0; i < w->n; i++) {
     const Node *n = graph_node(g, b->node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
@@ -218,7 +218,7 @@ static void find_cuts(RowTiling *w) {
   u32 reach = 0; /* inline values are used before it */
   w->cut = NEWS(w->a, u32, w->n + 2);
   for (u32 i = 0; i < w->n; i++) {
-    const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
+    const Node *n = graph_node(w->g, w->g->region.at[1].node.at[i]);
     if (i >= reach) w->cut[w->ncut++] = i;
     bool none = !is_stored(w, n);
     if (none && !is_free(w->g, n) && w->last[n->out[0]] < w->n && w->last[n->out[0]] >= reach)
@@ -233,7 +233,7 @@ static void find_cuts(RowTiling *w) {
 static u64 bytes_outside(const RowTiling *w, const StripeGroup *r) {
   u64 all = w->across[r->from];
   for (u32 i = r->from; i < r->to; i++) {
-    const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
+    const Node *n = graph_node(w->g, w->g->region.at[1].node.at[i]);
     for (u32 k = 0; k < n->nout; k++) {
       Val v = w->in[n->out[k]];
       if (v && w->room[v].first == i && w->room[v].last >= r->to) all += w->room[v].size;
@@ -270,14 +270,14 @@ static u64 bytes_inside(const StripeGroup *r, const RowTilingCost *need, Arena *
   u32 count = r->to - r->from;
   u64 most = 0;
   i64 *step = NEWS(a, i64, count + 1);
-  for (u32 row_tiling = 1; row_tiling <= r->bands; row_tiling++) {
+  for (u32 stripe = 1; stripe <= r->stripes; stripe++) {
     i64 live = 0;
     memset(step, 0, (count + 1) * sizeof *step);
     for (u32 i = 0; i < count; i++) {
       const StripeNode *b = &r->node[i];
       if (!b->id || !need[i].row) continue;
-      RowRange out = stripe_new_rows(b, row_tiling), before = stripe_kept_rows(b, row_tiling - 1),
-               after = stripe_kept_rows(b, row_tiling);
+      RowRange out = stripe_new_rows(b, stripe), before = stripe_kept_rows(b, stripe - 1),
+               after = stripe_kept_rows(b, stripe);
       i64 row = (i64)need[i].row, old = (before.to - before.from) * row;
       i64 held = old + (out.to - out.from) * row, kept = (after.to - after.from) * row;
       live += old;
@@ -313,13 +313,13 @@ static TilingPlan best_stripes(const RowTiling *w, StripeGroup *r, u64 want, Are
   u32 parts, rows = fewest_rows(r, &parts);
   const RowTilingCost *need = find_needs(w, r, a);
   for (u32 i = 0; i < sizeof ladder / sizeof *ladder && best.peak > want; i++) {
-    u32 bands = ladder[i];
-    if (bands > rows || (u64)bands * (r->to - r->from) > TILING_NODES) break;
+    u32 stripes = ladder[i];
+    if (stripes > rows || (u64)stripes * (r->to - r->from) > TILING_NODES) break;
     Mark m = arena_mark(a);
-    bool ok = stripe_group_rows(r, bands, a);
+    bool ok = stripe_group_rows(r, stripes, a);
     u64 peak = ok ? fixed + bytes_inside(r, need, a) : UINT64_MAX;
     arena_rewind(a, m);
-    if (peak < best.peak) best = (TilingPlan){peak, (u64)(bands - 1) * parts, 0, bands};
+    if (peak < best.peak) best = (TilingPlan){peak, (u64)(stripes - 1) * parts, 0, stripes};
   }
   return best;
 }
@@ -330,7 +330,7 @@ static u64 peak_between(const RowTiling *w, u32 from, u32 to) {
   Mark m = arena_mark(w->a);
   u64 *less = NEWS(w->a, u64, to - from + 1);
   for (u32 i = from; i < to; i++) {
-    const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
+    const Node *n = graph_node(w->g, w->g->region.at[1].node.at[i]);
     Val v = n->nout == 1 ? n->out[0] : 0;
     if (!v || !w->saved[v] || w->in[v] != v || w->room[v].last >= to) continue;
     for (u32 k = w->room[v].first; k <= w->room[v].last; k++)
@@ -356,7 +356,7 @@ static StripeGroup group_between(const RowTiling *w, u32 from, u32 to) {
 /* True if no group can contain the step after this cut. */
 static bool is_wall(const RowTiling *w, u32 from) {
   for (u32 i = w->cut[from]; i < w->cut[from + 1]; i++) {
-    const Node *n = graph_node(w->g, w->g->blk.at[1].node.at[i]);
+    const Node *n = graph_node(w->g, w->g->region.at[1].node.at[i]);
     if (op_info[n->op].kind != OK_LEAF && !node_is_view(n) && !stripe_can_tile(w->g, n))
       return true;
   }
@@ -365,7 +365,7 @@ static bool is_wall(const RowTiling *w, u32 from) {
 
 static void offer(TilingPlan *to, const TilingPlan *before, u32 from, TilingPlan step, u64 want) {
   TilingPlan x = {step.peak > before->peak ? step.peak : before->peak,
-                  before->kernels + step.kernels, from, step.bands};
+                  before->kernels + step.kernels, from, step.stripes};
   if (x.peak < want) x.peak = want;
   if (x.peak != to->peak ? x.peak < to->peak : x.kernels < to->kernels) *to = x;
 }
@@ -376,7 +376,7 @@ static void offer_stripes(const RowTiling *w, TilingPlan *way, u32 from, u32 to,
   StripeGroup r = group_between(w, from, to);
   if (stripe_group_open(&r, w->a)) {
     TilingPlan step = best_stripes(w, &r, want, w->a);
-    if (step.bands) offer(&way[to], &way[from], from, step, want);
+    if (step.stripes) offer(&way[to], &way[from], from, step, want);
   }
   arena_rewind(w->a, m);
 }
@@ -404,7 +404,7 @@ static void choose(const RowTiling *w, u64 want, TilingPlan *way) {
 static RowTiling survey(PassCtx *u) {
   Graph *g = u->g;
   Arena *a = &u->c->scratch;
-  RowTiling w = {.g = g, .a = a, .u = u, .n = g->blk.at[1].node.n};
+  RowTiling w = {.g = g, .a = a, .u = u, .n = g->region.at[1].node.n};
   w.at = NEWS(a, u32, g->node.n);
   w.home = NEWS(a, RegionId, g->node.n);
   w.last = NEWS(a, u32, g->val.n);
@@ -442,11 +442,11 @@ static void describe(Graph *g, const StripeGroup *r, StrBuf *t) {
     else
       sb_puts(t, op_info[graph_node(g, ends[i])->op].name);
   }
-  sb_fmt(t, " in %u", r->bands);
+  sb_fmt(t, " in %u", r->stripes);
 }
 
 void row_tiling(PassCtx *u) {
-  if (!u->ram || !u->g->blk.at[1].node.n) return;
+  if (!u->ram || !u->g->region.at[1].node.n) return;
   RowTiling w = survey(u);
   TilingPlan *way = NEWS(w.a, TilingPlan, w.ncut + 1);
   choose(&w, u->ram, way);
@@ -455,16 +455,16 @@ void row_tiling(PassCtx *u) {
   StripeGroup *region = NEWS(w.a, StripeGroup, w.ncut + 1);
   u32 count = 0, k = w.ncut + 1;
   for (u32 to = w.ncut; to; to = way[to].from) {
-    if (!way[to].bands) continue;
+    if (!way[to].stripes) continue;
     region[--k] = group_between(&w, way[to].from, to);
     count++;
     stripe_group_open(&region[k], w.a);
-    stripe_group_rows(&region[k], way[to].bands, w.a);
+    stripe_group_rows(&region[k], way[to].stripes, w.a);
   }
   StrBuf text = sb_new(&u->c->keep);
   for (u32 i = 0; i < count && i < TILING_SHOWN; i++) describe(u->g, &region[k + i], &text);
   if (count > TILING_SHOWN) sb_fmt(&text, " and %u more", count - TILING_SHOWN);
-  if (count) u->bands = sb_cstr(&text);
+  if (count) u->tiled = sb_cstr(&text);
   stripe_split(u->g, region + k, count);
   if (count) u->g->left = LEFT_dead;
   for (Val v = 1; v < u->g->val.n; v++)

@@ -17,7 +17,7 @@ typedef struct RowRange {
   i64 from, to; /* rows from..to-1 */
 } RowRange;
 
-/* Stripes are counted from 1; entry 0 is before the first, entry bands + 1 after the last. */
+/* Stripes are counted from 1; entry 0 is before the first, entry stripes + 1 after the last. */
 typedef struct StripeNode {
   NodeId id;    /* 0: not part of the group: a constant, or a view of a value from outside */
   i64 rows;     /* rows of its result */
@@ -34,7 +34,7 @@ typedef struct StripeGroup {
   Graph *g;
   u32 from, to; /* positions in region 1 */
   u32 end;      /* position of its last node */
-  u32 bands;
+  u32 stripes;
   bool
       resumes; /* reductions continue element by element; otherwise sums of the stripes are added */
   u32 limit;   /* number of nodes when the group was found */
@@ -55,9 +55,10 @@ StripeNode *stripe_node_of(const StripeGroup *r, Val v); /* node that computes v
 /* Fills `node` for positions from..to; false: not a valid group. */
 bool stripe_group_open(StripeGroup *r, Arena *a);
 /* Computes the rows of each stripe, given their number; false: some stripe would be empty. */
-bool stripe_group_rows(StripeGroup *r, u32 bands, Arena *a);
-RowRange stripe_new_rows(const StripeNode *b, u32 band);  /* rows computed in the stripe */
-RowRange stripe_kept_rows(const StripeNode *b, u32 band); /* rows that are kept after the stripe */
+bool stripe_group_rows(StripeGroup *r, u32 stripes, Arena *a);
+RowRange stripe_new_rows(const StripeNode *b, u32 stripe); /* rows computed in the stripe */
+RowRange stripe_kept_rows(const StripeNode *b,
+                          u32 stripe); /* rows that are kept after the stripe */
 
 /* row_tiling_split.c */
 void stripe_split(Graph *g, const StripeGroup *region, u32 count);

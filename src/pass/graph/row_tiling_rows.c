@@ -43,15 +43,15 @@ bool stripe_reduces(Graph *g, const Node *n) {
 }
 
 bool stripe_can_tile(Graph *g, const Node *n) {
-  if (n->nout != 1 || n->nblk || n->nsym) return false;
-  bool folds = stripe_reduces(g, n);
-  const Type *t = graph_type(g, folds ? n->in[0] : n->out[0]);
+  if (n->nout != 1 || n->nregion || n->nsym) return false;
+  bool reduced = stripe_reduces(g, n);
+  const Type *t = graph_type(g, reduced ? n->in[0] : n->out[0]);
   if (t->kind != TY_tensor || t->rank <= ROW_AXIS || t->rank > 5) return false;
   for (u32 i = 0; i < t->rank; i++)
     if (!dim_is_const(t->dim[i]) || t->dim[i] < 1) return false;
   if (op_is_elementwise(n->op)) return true;
   if (n->op == OP_concat) return node_int(n, AT_axis, 0) != ROW_AXIS;
-  return folds || is_window(g, n) || is_part(g, n);
+  return reduced || is_window(g, n) || is_part(g, n);
 }
 
 u32 stripe_axis(Graph *g, const Node *n, u32 k) {
@@ -112,15 +112,15 @@ bool stripe_group_open(StripeGroup *r, Arena *a) {
   Graph *g = r->g;
   r->node = NEWS(a, StripeNode, r->to - r->from + 1);
   for (u32 p = r->from; p < r->to; p++) {
-    NodeId id = g->blk.at[1].node.at[p];
+    NodeId id = g->region.at[1].node.at[p];
     const Node *n = graph_node(g, id);
     StripeNode *b = &r->node[p - r->from];
     if (is_elsewhere(r, n)) continue;
     if (!fits(r, n)) return false;
-    bool folds = stripe_reduces(g, n);
-    const Type *t = graph_type(g, folds ? n->in[0] : n->out[0]);
-    *b = (StripeNode){.id = id, .rows = t->dim[ROW_AXIS], .reduces = folds};
-    b->again = !folds && graph_val(g, n->out[0])->home != HOME_buffer;
+    bool reduced = stripe_reduces(g, n);
+    const Type *t = graph_type(g, reduced ? n->in[0] : n->out[0]);
+    *b = (StripeNode){.id = id, .rows = t->dim[ROW_AXIS], .reduces = reduced};
+    b->again = !reduced && graph_val(g, n->out[0])->home != HOME_buffer;
     b->result = r->last[n->out[0]] >= r->to;
     if (b->again && b->result) return false;
     r->end = p;
@@ -128,25 +128,25 @@ bool stripe_group_open(StripeGroup *r, Arena *a) {
   return true;
 }
 
-RowRange stripe_new_rows(const StripeNode *b, u32 band) {
-  i64 from = b->again ? b->first[band] : b->done[band - 1];
-  return (RowRange){from < b->done[band] ? from : b->done[band], b->done[band]};
+RowRange stripe_new_rows(const StripeNode *b, u32 stripe) {
+  i64 from = b->again ? b->first[stripe] : b->done[stripe - 1];
+  return (RowRange){from < b->done[stripe] ? from : b->done[stripe], b->done[stripe]};
 }
 
-RowRange stripe_kept_rows(const StripeNode *b, u32 band) {
-  i64 from = b->again ? b->done[band] : b->first[band + 1];
-  return (RowRange){from < b->done[band] ? from : b->done[band], b->done[band]};
+RowRange stripe_kept_rows(const StripeNode *b, u32 stripe) {
+  i64 from = b->again ? b->done[stripe] : b->first[stripe + 1];
+  return (RowRange){from < b->done[stripe] ? from : b->done[stripe], b->done[stripe]};
 }
 
 /* Called after all users of b: makes the requested rows monotonic over stripes. */
-static void finalize_rows(StripeNode *b, u32 bands) {
-  for (u32 i = 1; i <= bands; i++) {
-    i64 share = (b->rows * i + bands - 1) / bands;
+static void finalize_rows(StripeNode *b, u32 stripes) {
+  for (u32 i = 1; i <= stripes; i++) {
+    i64 share = (b->rows * i + stripes - 1) / stripes;
     if (!b->inner) b->done[i] = share;
     if (b->done[i] < b->done[i - 1]) b->done[i] = b->done[i - 1];
   }
-  if (b->result) b->done[bands] = b->rows;
-  for (u32 i = bands; i >= 1; i--)
+  if (b->result) b->done[stripes] = b->rows;
+  for (u32 i = stripes; i >= 1; i--)
     if (b->first[i] > b->first[i + 1]) b->first[i] = b->first[i + 1];
 }
 
@@ -155,7 +155,7 @@ static bool request_rows(StripeGroup *r, const StripeNode *b) {
   const Node *n = graph_node(g, b->id);
   for (u32 k = 0; k < n->nin; k++) {
     StripeNode *of = stripe_node_of(r, n->in[k]);
-    for (u32 i = 1; i <= r->bands; i++) {
+    for (u32 i = 1; i <= r->stripes; i++) {
       RowRange out = stripe_new_rows(b, i);
       i64 pad[2];
       if (out.from == out.to || (!of && stripe_axis(g, n, k) == NO_AXIS)) continue;
@@ -168,18 +168,18 @@ static bool request_rows(StripeGroup *r, const StripeNode *b) {
   return true;
 }
 
-bool stripe_group_rows(StripeGroup *r, u32 bands, Arena *a) {
-  r->bands = bands;
+bool stripe_group_rows(StripeGroup *r, u32 stripes, Arena *a) {
+  r->stripes = stripes;
   for (u32 i = 0; i < r->to - r->from; i++) {
     StripeNode *b = &r->node[i];
-    b->done = NEWS(a, i64, bands + 2);
-    b->first = NEWS(a, i64, bands + 2);
-    for (u32 k = 0; k < bands + 2; k++) b->first[k] = INT64_MAX;
+    b->done = NEWS(a, i64, stripes + 2);
+    b->first = NEWS(a, i64, stripes + 2);
+    for (u32 k = 0; k < stripes + 2; k++) b->first[k] = INT64_MAX;
   }
   for (u32 i = r->to - r->from; i-- > 0;) {
     StripeNode *b = &r->node[i];
     if (!b->id) continue;
-    finalize_rows(b, bands);
+    finalize_rows(b, stripes);
     if (!request_rows(r, b)) return false;
   }
   return true;

@@ -1,10 +1,10 @@
 /* row_tiling_split.c: rewrites stripe groups.
  *
  * In: stripe groups, with the rows that every stripe computes. Out: the graph with the nodes of
- * each group once per stripe. Operands are slices of what the stripe holds; a window at the edge of
- * the image keeps its padding there. Rows kept for the next stripe are a slice with its own memory
- * (attribute keep), which the next stripe concatenates with the rows it computes. Results are the
- * concatenation of all stripes. Every stored element is computed once.
+ * each group once per stripe. Operands are slices of the rows that the stripe holds; a window at
+ * the edge of the image keeps its padding there. Rows kept for the next stripe are a slice with its
+ * own memory (attribute keep), which the next stripe concatenates with the rows it computes.
+ * Results are the concatenation of all stripes. Every stored element is computed once.
  */
 #include "pass/graph/row_tiling.h"
 
@@ -108,20 +108,20 @@ static void write_reduction(StripeWriter *s, const StripeGroup *r, u32 i, RowRan
   h->part[0] = before ? mk_map2(g, op_reducer(op), before, part) : part;
 }
 
-static void write_node(StripeWriter *s, const StripeGroup *r, u32 i, u32 band) {
+static void write_node(StripeWriter *s, const StripeGroup *r, u32 i, u32 stripe) {
   Graph *g = r->g;
   const StripeNode *b = &r->node[i];
   StripeValue *h = &s->held[i];
   if (b->reduces) {
-    write_reduction(s, r, i, stripe_new_rows(b, band));
+    write_reduction(s, r, i, stripe_new_rows(b, stripe));
     return;
   }
-  RowRange out = stripe_new_rows(b, band), before = stripe_kept_rows(b, band - 1),
-           after = stripe_kept_rows(b, band);
+  RowRange out = stripe_new_rows(b, stripe), before = stripe_kept_rows(b, stripe - 1),
+           after = stripe_kept_rows(b, stripe);
   if (out.from < out.to) {
     Val part = compute(s, r, b, out), both[2] = {h->rows, part};
     bool any = before.from < before.to;
-    h->part[band] = part;
+    h->part[stripe] = part;
     h->rows = any ? mk_concat(g, both, 2, ROW_AXIS) : part;
     h->from = any ? h->from : out.from;
   }
@@ -129,28 +129,28 @@ static void write_node(StripeWriter *s, const StripeGroup *r, u32 i, u32 band) {
   if (after.from < after.to) h->kept = keep(g, h->rows, after.from - h->from, after.to - h->from);
 }
 
-static void write_stripe(StripeWriter *s, const StripeGroup *r, u32 band) {
+static void write_stripe(StripeWriter *s, const StripeGroup *r, u32 stripe) {
   for (u32 i = 0; i < r->to - r->from; i++)
-    if (r->node[i].id) write_node(s, r, i, band);
+    if (r->node[i].id) write_node(s, r, i, stripe);
   for (u32 i = 0; i < r->to - r->from; i++) {
     if (!r->node[i].id || r->node[i].reduces) continue;
     s->held[i].rows = s->held[i].kept;
-    s->held[i].from = stripe_kept_rows(&r->node[i], band).from;
+    s->held[i].from = stripe_kept_rows(&r->node[i], stripe).from;
   }
 }
 
-static void write_group(StripeWriter *s, Edit *e, const StripeGroup *r) {
+static void write_group(StripeWriter *s, GraphEdit *e, const StripeGroup *r) {
   Graph *g = r->g;
   u32 count = r->to - r->from;
   s->held = NEWS(&g->c->scratch, StripeValue, count);
-  for (u32 i = 0; i < count; i++) s->held[i].part = NEWS(&g->c->scratch, Val, r->bands + 1);
-  for (u32 band = 1; band <= r->bands; band++) write_stripe(s, r, band);
+  for (u32 i = 0; i < count; i++) s->held[i].part = NEWS(&g->c->scratch, Val, r->stripes + 1);
+  for (u32 stripe = 1; stripe <= r->stripes; stripe++) write_stripe(s, r, stripe);
   for (u32 i = 0; i < count; i++) {
     const StripeNode *b = &r->node[i];
     u32 n = 0;
     Val *part = s->held[i].part;
     if (!b->id || !b->result) continue;
-    for (u32 k = 1; k <= r->bands; k++)
+    for (u32 k = 1; k <= r->stripes; k++)
       if (part[k]) part[n++] = part[k];
     g->loc = graph_node(g, b->id)->loc;
     Val all = b->reduces ? s->held[i].part[0] : mk_concat(g, part, n, ROW_AXIS);
@@ -160,7 +160,7 @@ static void write_group(StripeWriter *s, Edit *e, const StripeGroup *r) {
 
 /* All inputs of a group are defined before its last node, and no node in between reads its
  * results. */
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   StripeWriter *s = e->user;
   if (s->next == s->count || e->g->cur != 1) return true;
   const StripeGroup *r = &s->region[s->next];

@@ -23,7 +23,7 @@
 enum { ROUNDS = 64, MAX_RUN = 1 << 20 };
 
 /* Looks at node id and returns true if it has replaced its (first) output. */
-typedef bool Rule(Edit *e, NodeId id);
+typedef bool Rule(GraphEdit *e, NodeId id);
 
 static Type out_type(Graph *g, NodeId id) {
   return *graph_type(g, graph_node(g, id)->out[0]);
@@ -70,7 +70,7 @@ static const struct {
     {OP_xor, true, NE_zero},       {OP_shl, false, NE_zero}, {OP_shr, false, NE_zero},
 };
 
-static bool drop_neutral(Edit *e, NodeId id) {
+static bool drop_neutral(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (n->nin != 2) return false;
@@ -86,7 +86,7 @@ static bool drop_neutral(Edit *e, NodeId id) {
 
 /* ---- elementwise operators ---- */
 
-static bool fix_unary(Edit *e, NodeId id) {
+static bool fix_unary(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Op op = graph_node(g, id)->op;
   NodeId def = graph_val(g, graph_node(g, id)->in[0])->def;
@@ -105,7 +105,7 @@ static bool fix_unary(Edit *e, NodeId id) {
   return false;
 }
 
-static bool fix_equal_operands(Edit *e, NodeId id) {
+static bool fix_equal_operands(GraphEdit *e, NodeId id) {
   const Node *n = graph_node(e->g, id);
   Op op = n->op;
   if (n->nin != 2 || n->in[0] != n->in[1] || !op_is(op, OF_IDEM)) return false;
@@ -113,7 +113,7 @@ static bool fix_equal_operands(Edit *e, NodeId id) {
 }
 
 /* Removes a broadcast to a shape that the other operands imply. Changes the node in place. */
-static bool drop_broadcast(Edit *e, NodeId id) {
+static bool drop_broadcast(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node *n = graph_node(g, id);
   const Type *t[3], *out = graph_type(g, n->out[0]);
@@ -139,9 +139,9 @@ static bool drop_broadcast(Edit *e, NodeId id) {
   return false;
 }
 
-/* Makes the constant the second operand. Not for max and min, which return the first of two
+/* Makes the constant the second operand. Leaves max and min alone, which return the first of two
  * zeros. */
-static bool order_constant(Edit *e, NodeId id) {
+static bool order_constant(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node *n = graph_node(g, id);
   bool either = op_is(n->op, OF_COMM) && n->op != OP_max && n->op != OP_min;
@@ -154,7 +154,7 @@ static bool order_constant(Edit *e, NodeId id) {
 }
 
 /* Simpler equivalents: 1 / x, x ^ 2, x + -y, x - -y, x * -1. */
-static bool rename_op(Edit *e, NodeId id) {
+static bool rename_op(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (n->nin != 2) return false;
@@ -178,7 +178,7 @@ static bool rename_op(Edit *e, NodeId id) {
 
 /* Removes axes of a constant that broadcasting adds anyway: all elements equal, or leading axes of
  * extent 1. Changes the node in place. */
-static bool shrink_constant(Edit *e, NodeId id) {
+static bool shrink_constant(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node *n = graph_node(g, id);
   if (n->nin < 2) return false;
@@ -205,7 +205,7 @@ static bool shrink_constant(Edit *e, NodeId id) {
   return false;
 }
 
-static bool fix_select(Edit *e, NodeId id) {
+static bool fix_select(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (n->op != OP_select) return false;
@@ -248,7 +248,7 @@ static bool may_skip(DType a, DType b, DType c) {
   return aint && dtype_is_float(b) && (dtype_is_float(c) || c == DT_bool || fits(a, c));
 }
 
-static bool fix_cast(Edit *e, NodeId id) {
+static bool fix_cast(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   Op op = n->op;
@@ -266,7 +266,7 @@ static bool fix_cast(Edit *e, NodeId id) {
 
 /* ---- views ---- */
 
-static bool fix_reshape(Edit *e, NodeId id) {
+static bool fix_reshape(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (edit_swap(e, id, n->in[0])) return true;
@@ -276,7 +276,7 @@ static bool fix_reshape(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_reshape(g, x->in[0], t.dim, t.rank));
 }
 
-static bool fix_transpose(Edit *e, NodeId id) {
+static bool fix_transpose(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   Type t = out_type(g, id);
@@ -301,7 +301,7 @@ static bool fix_transpose(Edit *e, NodeId id) {
 
 /* Slices operand k of a concat directly, if the slice is within it; starts and sizes are
  * constants. */
-static bool slice_of_concat(Edit *e, NodeId id, const Node *x) {
+static bool slice_of_concat(GraphEdit *e, NodeId id, const Node *x) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 rank, axis = (u32)node_int(x, AT_axis, 0);
@@ -330,7 +330,7 @@ static bool is_whole(const Type *t, const Dim *start, const Dim *size, const Dim
   return true;
 }
 
-static bool fix_slice(Edit *e, NodeId id) {
+static bool fix_slice(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   u32 rank;
@@ -360,7 +360,7 @@ static bool fix_slice(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_slice(g, x->in[0], from, size, by));
 }
 
-static bool fix_broadcast(Edit *e, NodeId id) {
+static bool fix_broadcast(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (edit_swap(e, id, n->in[0])) return true;
@@ -374,7 +374,7 @@ static bool fix_broadcast(Edit *e, NodeId id) {
 
 /* Reductions over axes of extent 1 do nothing. A float sum starts at +0, so it would turn -0 into
  * +0. */
-static bool fix_reduce(Edit *e, NodeId id) {
+static bool fix_reduce(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (!op_is(n->op, OF_REDUCES)) return false;
@@ -412,7 +412,7 @@ static Val pieces_of(Graph *g, const Node *n, u32 axis) {
 }
 
 /* The same value repeated along an axis of extent 1 is a broadcast. */
-static bool concat_of_same(Edit *e, NodeId id) {
+static bool concat_of_same(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (n->nin < 2 || graph_type(g, n->in[0])->dim[node_int(n, AT_axis, 0)] != 1) return false;
@@ -422,7 +422,7 @@ static bool concat_of_same(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_broadcast(g, n->in[0], t.dim, t.rank));
 }
 
-static bool fix_concat(Edit *e, NodeId id) {
+static bool fix_concat(GraphEdit *e, NodeId id) {
   if (concat_of_same(e, id)) return true;
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
@@ -438,7 +438,7 @@ static bool fix_concat(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_concat(g, in, kept, axis));
 }
 
-static bool fix_pad(Edit *e, NodeId id) {
+static bool fix_pad(GraphEdit *e, NodeId id) {
   const Node *n = graph_node(e->g, id);
   u32 rank;
   const Dim *lo = node_list(n, AT_lo, &rank), *hi = node_list(n, AT_hi, &rank);
@@ -465,7 +465,7 @@ static bool place(Graph *g, Dim extent, i64 i, i64 *out) {
 }
 
 /* Constant indices a, a + s, a + 2 s ... on one axis are a slice. */
-static bool fix_gather(Edit *e, NodeId id) {
+static bool fix_gather(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   const Tensor *idx = graph_const(g, n->in[1]);
@@ -492,7 +492,7 @@ static bool fix_gather(Edit *e, NodeId id) {
   return edit_swap(e, id, mk_reshape(g, s, t.dim, t.rank));
 }
 
-static bool fix_scatter(Edit *e, NodeId id) {
+static bool fix_scatter(GraphEdit *e, NodeId id) {
   const Node *n = graph_node(e->g, id);
   const Type *u = graph_type(e->g, n->in[2]);
   for (u32 i = 0; i < u->rank; i++) {
@@ -522,7 +522,7 @@ static bool may_lose_elements(Graph *g, Val v) {
 }
 
 /* A result without elements does not depend on anything. */
-static bool fix_empty(Edit *e, NodeId id) {
+static bool fix_empty(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (n->op == OP_const || n->nout != 1) return false;
@@ -532,7 +532,7 @@ static bool fix_empty(Edit *e, NodeId id) {
 }
 
 /* f8e8m0 has no sign and no zero, so -(-x) is not x. */
-static bool fix_map(Edit *e, NodeId id) {
+static bool fix_map(GraphEdit *e, NodeId id) {
   const Node *n = graph_node(e->g, id);
   bool sign = graph_type(e->g, n->in[0])->dt != DT_f8e8m0;
   if (sign && (drop_neutral(e, id) || fix_unary(e, id) || rename_op(e, id))) return true;
@@ -541,7 +541,7 @@ static bool fix_map(Edit *e, NodeId id) {
 }
 
 /* Removes a check that always holds. */
-static bool fix_check_index(Edit *e, NodeId id) {
+static bool fix_check_index(GraphEdit *e, NodeId id) {
   const Node *n = graph_node(e->g, id);
   u32 count;
   const Dim *size = node_list(n, AT_size, &count);
@@ -558,7 +558,7 @@ static Rule *const rules[OP_COUNT] = {
     [OP_scatter_nd] = fix_scatter, [OP_check_index] = fix_check_index,
 };
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Op op = graph_node(e->g, id)->op;
   if (op_info[op].kind == OK_CONTROL || op_info[op].kind == OK_DYNAMIC) return true;
   if (fix_empty(e, id)) return false;
@@ -569,7 +569,7 @@ static bool visit(Edit *e, NodeId id) {
 /* A condition that becomes known may fix the trip count of a loop. */
 void simplify(Graph *g) {
   for (u32 i = 0; i < ROUNDS && edit_run(g, visit, NULL); i++) {
-    Rebind r = rebind_new(g);
-    if (g->blk.n > 2) graph_refine(g, &r);
+    SymbolRebind r = rebind_new(g);
+    if (g->region.n > 2) graph_refine(g, &r);
   }
 }

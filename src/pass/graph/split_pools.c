@@ -5,8 +5,8 @@
  * Of equal elements (-0 and 0) every step keeps the first, so the chain does too. Padding never
  * wins. Sums are sums of row sums, except for f16, where row sums would be rounded.
  *
- * Only for targets with vectors, and not when optimizing for memory, because row results are
- * stored.
+ * The pass runs for targets with vectors, unless the program is optimized for memory: row results
+ * are stored.
  *
  * needs: canonical graph  keeps: values bit for bit, except last bits of float sums  breaks:
  * nothing
@@ -79,8 +79,8 @@ static Val pool_along(Graph *g, Op op, Val x, const PoolWindow *w, u32 d) {
 }
 
 /* Pads x with values that never win, so that no window needs bounds checks and all outputs are
- * vectors. Not with a stride, where the copy would take longer than the pool. No dimension may more
- * than double. */
+ * vectors. Leaves x alone if the pool has a stride, because the copy would take longer than the
+ * pool, or if a dimension would more than double. */
 static Val pad_neutral(Graph *g, Val x, PoolWindow *w) {
   Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
   u32 first = graph_type(g, x)->rank - w->n;
@@ -106,7 +106,7 @@ static bool may_chain(Graph *g, const Node *n) {
   return dtype_is_full_float(graph_type(g, n->in[0])->dt);
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   if (!may_chain(g, n)) return true;

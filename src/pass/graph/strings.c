@@ -23,23 +23,23 @@ static bool is_text(Graph *g, Val v) {
 
 /* Do strings cross the boundary of a region? *any: does the graph contain strings at all? */
 static bool crosses(Graph *g, RegionId b, bool *any) {
-  const GraphRegion *blk = &g->blk.at[b];
-  for (u32 i = 0; i < blk->param.n; i++)
-    if (is_text(g, blk->param.at[i])) return true;
-  for (u32 i = 0; i < blk->ret.n; i++)
-    if (is_text(g, blk->ret.at[i])) return true;
-  for (u32 i = 0; i < blk->node.n; i++) {
-    const Node *n = graph_node(g, blk->node.at[i]);
+  const GraphRegion *region = &g->region.at[b];
+  for (u32 i = 0; i < region->param.n; i++)
+    if (is_text(g, region->param.at[i])) return true;
+  for (u32 i = 0; i < region->ret.n; i++)
+    if (is_text(g, region->ret.at[i])) return true;
+  for (u32 i = 0; i < region->node.n; i++) {
+    const Node *n = graph_node(g, region->node.at[i]);
     for (u32 k = 0; k < n->nout; k++) *any = *any || is_text(g, n->out[k]);
-    for (u32 k = 0; k < n->nblk; k++)
-      if (crosses(g, n->blk[k], any)) return true;
+    for (u32 k = 0; k < n->nregion; k++)
+      if (crosses(g, n->region[k], any)) return true;
   }
   return false;
 }
 
 /* ---- one operator ---- */
 
-static bool is_row(const Edit *e, Val v) {
+static bool is_row(const GraphEdit *e, Val v) {
   return map_get(&((const Strings *)e->user)->row, v) != NULL;
 }
 
@@ -118,8 +118,8 @@ static Val rewrite(Graph *g, const Node *n, Val *in, Dim k) {
   i64 axis = node_int(n, AT_axis, 0);
   switch (n->op) {
   case OP_const: return const_rows(g, node_attr(n, AT_value)->u.t);
-  case OP_text: return again(g, in[0]);
-  case OP_bytes: return again(g, fit(g, in[0], node_list(n, AT_k, &c)[0]));
+  case OP_str_decode: return again(g, in[0]);
+  case OP_str_encode: return again(g, fit(g, in[0], node_list(n, AT_k, &c)[0]));
   case OP_eq:
   case OP_ne: return equal_rows(g, n->op, in[0], in[1]);
   case OP_select:
@@ -152,7 +152,7 @@ static Val rewrite(Graph *g, const Node *n, Val *in, Dim k) {
   }
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Strings *s = e->user;
   Node n = *graph_node(g, id); /* building moves the nodes */
@@ -165,7 +165,7 @@ static bool visit(Edit *e, NodeId id) {
     if (room_of(g, n.in[i]) > k) k = room_of(g, n.in[i]);
   }
   if (!any) return true;
-  if (n.op == OP_text) k = room_of(g, n.in[0]);
+  if (n.op == OP_str_decode) k = room_of(g, n.in[0]);
   Val *in = NEWS(&g->c->scratch, Val, n.nin + 1);
   for (u32 i = 0; i < n.nin; i++) in[i] = is_row(e, n.in[i]) ? fit(g, n.in[i], k) : n.in[i];
   Val by = dim_is_const(k) ? rewrite(g, &n, in, k) : 0;

@@ -9,14 +9,14 @@
 Val train_add_state(Graph *g, Type t, Str name, Tensor *start) {
   Val v = graph_param(g, 1, t, name);
   StatePair *k = vec_push(&g->c->work, &g->state);
-  *k = (StatePair){.in = g->blk.at[1].param.n - 1, .start = start};
+  *k = (StatePair){.in = g->region.at[1].param.n - 1, .start = start};
   return v;
 }
 
 void train_set_next(Graph *g, Val param, Val next) {
   for (u32 i = 0; i < g->state.n; i++) {
-    if (g->blk.at[1].param.at[g->state.at[i].in] != param) continue;
-    g->state.at[i].out = g->blk.at[1].ret.n;
+    if (g->region.at[1].param.at[g->state.at[i].in] != param) continue;
+    g->state.at[i].out = g->region.at[1].ret.n;
     graph_result(g, next, str_fmt(g->c, "%s.next", str_text(g->c, graph_val(g, param)->name)));
   }
 }
@@ -53,9 +53,9 @@ static void replace_all(Graph *g, const Swaps *s) {
     for (u32 k = 0; k < n->nin; k++)
       if (by[n->in[k]]) n->in[k] = by[n->in[k]];
   }
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 k = 0; k < g->blk.at[b].ret.n; k++)
-      if (by[g->blk.at[b].ret.at[k]]) g->blk.at[b].ret.at[k] = by[g->blk.at[b].ret.at[k]];
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 k = 0; k < g->region.at[b].ret.n; k++)
+      if (by[g->region.at[b].ret.at[k]]) g->region.at[b].ret.at[k] = by[g->region.at[b].ret.at[k]];
 }
 
 /* Parameter names must not clash with those that the step adds. */
@@ -71,11 +71,11 @@ static void refuse_names(Graph *g, Val v, const char *what) {
 /* Turns named float constants into states. */
 static Swaps open_weights(Graph *g, const TrainOptions *o) {
   Swaps s = {0};
-  u32 most = g->blk.at[1].node.n + 1;
+  u32 most = g->region.at[1].node.n + 1;
   s.old = NEWS(&g->c->work, Val, most);
   s.new = NEWS(&g->c->work, Val, most);
-  for (u32 i = 0; i < g->blk.at[1].node.n; i++) {
-    Node n = *graph_node(g, g->blk.at[1].node.at[i]);
+  for (u32 i = 0; i < g->region.at[1].node.n; i++) {
+    Node n = *graph_node(g, g->region.at[1].node.at[i]);
     if (!is_weight(g, o, &n)) continue;
     Val v = n.out[0];
     if (dtype_bytes(graph_type(g, v)->dt) < 4)
@@ -158,7 +158,7 @@ static Graph *update_alone(Graph *g, const TrainOptions *o, const Swaps *w, cons
     const Value *v = graph_val(g, w->new[i]);
     Tensor *start = NULL;
     for (u32 k = 0; k < g->state.n; k++)
-      if (g->blk.at[1].param.at[g->state.at[k].in] == w->new[i]) start = g->state.at[k].start;
+      if (g->region.at[1].param.at[g->state.at[k].in] == w->new[i]) start = g->state.at[k].start;
     x[n] = train_add_state(h, v->type, v->name, start);
     graph_val(h, x[n++])->weight = true;
   }
@@ -170,7 +170,7 @@ static Graph *update_alone(Graph *g, const TrainOptions *o, const Swaps *w, cons
 }
 
 static void check(Graph *g, const TrainOptions *o) {
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   if (g->state.n)
     fail(g->c, ERR_unsupported, LOC_NONE,
          "the model has state; only models without state can be trained");
@@ -185,9 +185,9 @@ static void check(Graph *g, const TrainOptions *o) {
 }
 
 static Val add_loss(Graph *g, const TrainOptions *o) {
-  Classes seen = {0};
-  Val y = g->blk.at[1].ret.at[o->output];
-  g->blk.at[1].ret.n = g->out_name.n = 0;
+  Predictions seen = {0};
+  Val y = g->region.at[1].ret.at[o->output];
+  g->region.at[1].ret.n = g->out_name.n = 0;
   Val loss = train_loss(g, o, y, &seen);
   graph_result(g, loss, str_of(g->c, "loss"));
   if (seen.right) graph_result(g, seen.right, str_of(g->c, "right"));

@@ -10,11 +10,11 @@ void train_set_next(Graph *g, Val param, Val next);
 
 /* train_loss.c */
 /* Predictions of a batch: number of correct ones, and classes; 0: none. */
-typedef struct Classes {
+typedef struct Predictions {
   Val right, is;
-} Classes;
+} Predictions;
 /* Scalar loss of result y. Adds the parameter "label". */
-Val train_loss(Graph *g, const TrainOptions *o, Val y, Classes *seen);
+Val train_loss(Graph *g, const TrainOptions *o, Val y, Predictions *seen);
 
 /* train_update.c */
 /* Sets the next values of the weights w, which are states, from their gradients d. */

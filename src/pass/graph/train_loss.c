@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-typedef Val LossFn(Graph *g, const TrainOptions *o, Val y, Classes *seen);
+typedef Val LossFn(Graph *g, const TrainOptions *o, Val y, Predictions *seen);
 
 static Val add(Graph *g, Val a, Val b) {
   return mk_map2(g, OP_add, a, b);
@@ -78,7 +78,7 @@ static Val log_probability(Graph *g, Val y, i64 axis) {
 }
 
 /* The label is the class number, i64, in the shape of y without the axis of classes. */
-static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
+static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Predictions *seen) {
   Type t = *graph_type(g, y);
   if ((o->axis < 0 ? 1 : o->axis) >= t.rank)
     fail(g->c, ERR_unsupported, LOC_NONE,
@@ -102,13 +102,13 @@ static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Classes *seen) 
 
 /* ---- other losses; labels are floats in the shape of y ---- */
 
-static Val mse(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
+static Val mse(Graph *g, const TrainOptions *o, Val y, Predictions *seen) {
   (void)o, (void)seen;
   Val d = sub(g, y, label_like(g, y));
   return mean(g, mul(g, d, d));
 }
 
-static Val mae(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
+static Val mae(Graph *g, const TrainOptions *o, Val y, Predictions *seen) {
   (void)o, (void)seen;
   return mean(g, mk_map1(g, OP_abs, sub(g, y, label_like(g, y))));
 }
@@ -119,7 +119,7 @@ static Val above(Graph *g, Val y, double level) {
 }
 
 /* max(z, 0) - z t + log(1 + exp(-|z|)) */
-static Val bce_logits(Graph *g, const TrainOptions *o, Val z, Classes *seen) {
+static Val bce_logits(Graph *g, const TrainOptions *o, Val z, Predictions *seen) {
   (void)o;
   seen->is = above(g, z, 0);
   Val t = label_like(g, z), e = mk_map1(g, OP_exp, mk_map1(g, OP_neg, mk_map1(g, OP_abs, z)));
@@ -139,7 +139,7 @@ static Val logit_of(Graph *g, Val y) {
 }
 
 /* Logarithms are clamped to -100. */
-static Val bce(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
+static Val bce(Graph *g, const TrainOptions *o, Val y, Predictions *seen) {
   Val z = logit_of(g, y);
   if (z) return bce_logits(g, o, z, seen);
   seen->is = above(g, y, 0.5);
@@ -160,7 +160,7 @@ static const struct {
               {"bce_logits", bce_logits}};
 enum { NLOSSES = sizeof losses / sizeof *losses };
 
-Val train_loss(Graph *g, const TrainOptions *o, Val y, Classes *seen) {
+Val train_loss(Graph *g, const TrainOptions *o, Val y, Predictions *seen) {
   u32 i = row_named(g->c, "loss", o->loss, losses, NLOSSES, sizeof *losses);
   return losses[i].make(g, o, y, seen);
 }

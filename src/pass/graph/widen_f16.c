@@ -8,8 +8,8 @@
  * below, which models use to quantize. Operators that move elements keep the type they move: a
  * table of f16 is gathered as f16, and a transposed product stays f32.
  *
- * Only for targets with vectors, which have no f16 arithmetic but convert a register at a time on
- * loads and stores. On other targets f16 saves memory, which is scarce there.
+ * The pass runs for targets with vectors. They have no f16 arithmetic, but convert a register at a
+ * time on loads and stores. Targets without vectors keep f16, because memory is scarce there.
  *
  * needs: nothing  keeps: types of inputs, results and values that regions pass  breaks: nothing
  * (leaves equal and dead nodes to cse and dce)
@@ -17,14 +17,14 @@
 #include "pass/pass.h"
 
 /* The f32 value that v was cast from and that may replace it; 0: none. */
-static Val cast_from(Edit *e, Val v) {
+static Val cast_from(GraphEdit *e, Val v) {
   const PassCtx *u = e->user;
   const Node *n = graph_def(e->g, v, OP_cast);
   if (!n || u->precise || graph_type(e->g, n->in[0])->dt != DT_f32) return 0;
   return node_int(n, AT_layer, 0) ? n->in[0] : 0;
 }
 
-static Val in_f32(Edit *e, Val v) {
+static Val in_f32(GraphEdit *e, Val v) {
   Graph *g = e->g;
   if (!dtype_is_half(graph_type(g, v)->dt)) return v;
   Val from = cast_from(e, v);
@@ -48,7 +48,7 @@ static Part part_of(const Node *n) {
 }
 
 /* Rebuilds the node on f32. */
-static void rebuild(Edit *e, NodeId id) {
+static void rebuild(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   DType dt = graph_type(g, n.out[0])->dt;
@@ -62,7 +62,7 @@ static void rebuild(Edit *e, NodeId id) {
   edit_replace(e, n.out[0], out);
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
   Part part = part_of(n);

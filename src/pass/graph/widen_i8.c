@@ -1,28 +1,27 @@
 /* widen_i8.c: stores int8 that products read many times as int16.
  *
- * In: a graph with sums of int8 products. Out: the same graph, where an int8 minus a zero point, q
- * - z, that a convolution or contraction with constant weights reads, is an i16 value: i32(q) - z
- * becomes i32(i16(q) - z), and the i16 value is in memory. The producer stores it that way, and an
- * int8 value without other users is never stored. The zero point may be computed at run time
- * (DynamicQuantizeLinear). It is subtracted here, once, not from the sums.
+ * In: a graph in which a convolution or contraction with constant weights reads q - z: an int8
+ * value minus its zero point. Out: the same graph with i32(q) - z replaced by i32(i16(q) - z),
+ * where the i16 value is in memory. Its producer stores int16, and an int8 value without other
+ * users is never stored. The zero point may be computed at run time (DynamicQuantizeLinear). It is
+ * subtracted here once, not from every sum.
  *
- * For targets that multiply int16 in pairs and have no 4-way int8 dot product (target.def: pairs),
- * which would widen int8 for each product. On other vector targets only for int8 with a run-time
- * zero point, which dot_i8x4 does not support. Not if each weight is used only a few times, because
- * int8 weights load in half the time. Not if lanes of a depthwise convolution read the same value,
- * which takes int8.
+ * The pass runs for targets that multiply int16 in pairs and have no 4-way int8 dot product
+ * (target.def: pairs). They would otherwise widen int8 for each product. On other vector targets it
+ * widens only int8 with a run-time zero point, which dot_i8x4 does not support. It skips products
+ * that use each weight only a few times, because int8 weights load in half the time. It also skips
+ * depthwise convolutions whose lanes read the same value, because their kernels take int8.
  *
- * There, and on targets without vectors, a run-time zero point is subtracted after a matmul: sum((q
- * - z) * w) = sum(q * w) - z * sum(w), where sum(w) is constant. Otherwise weights would be widened
- * to 32 bits. Without vectors this also shows the C compiler that products fit in 16 bits.
+ * For the skipped products, and on targets without vectors, a run-time zero point is subtracted
+ * after the matmul: sum((q - z) * w) = sum(q * w) - z * sum(w), where sum(w) is constant. Otherwise
+ * the weights would be widened to 32 bits. Without vectors this form also shows the C compiler that
+ * the products fit in 16 bits.
  *
  * needs: nothing; after quant and canon  keeps: values  breaks: nothing
  */
 #include "pass/pass.h"
 
 #include <string.h>
-
-enum { MIN_ROWS = 4 }; /* minimum uses of each weight for which int16 weights pay off */
 
 typedef enum Want { WANT_nothing, WANT_pairs, WANT_bytes } Want;
 
@@ -41,10 +40,10 @@ static double rows_of(Graph *g, const Node *n, u32 k) {
   for (u32 i = 0; spec && i < x->rank; i++) {
     const char *letters = k ? strchr(spec, ',') + 1 : spec;
     if (!strchr(strstr(spec, "->"), letters[i])) continue;
-    rows *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : MIN_ROWS;
+    rows *= dim_is_const(x->dim[i]) ? (double)x->dim[i] : LIMIT_widen_i8_rows;
   }
   for (u32 i = 0; !spec && i < o->rank; i++)
-    if (i != 1) rows *= dim_is_const(o->dim[i]) ? (double)o->dim[i] : MIN_ROWS;
+    if (i != 1) rows *= dim_is_const(o->dim[i]) ? (double)o->dim[i] : LIMIT_widen_i8_rows;
   return rows;
 }
 
@@ -54,7 +53,7 @@ static Want want_of(Graph *g, const WidenCtx *p, const Node *n, u32 k) {
   if (!w || graph_type(g, n->out[0])->dt != DT_i32) return WANT_nothing;
   if (n->op == OP_conv && k) return WANT_nothing;
   if (group > 1 && w->dim[1] == 1) return WANT_bytes;
-  return p->bytes || rows_of(g, n, k) < MIN_ROWS ? WANT_bytes : WANT_pairs;
+  return p->bytes || rows_of(g, n, k) < LIMIT_widen_i8_rows ? WANT_bytes : WANT_pairs;
 }
 
 /* A zero point, i32, as i16. */
@@ -91,7 +90,7 @@ static Val weight_sums(Graph *g, const Node *n, u32 k) {
 
 /* Subtracts the zero point after a matmul of int8: if it is computed at run time, or on targets
  * without vectors. */
-static bool subtract_zero_point(Edit *e, NodeId id) {
+static bool subtract_zero_point(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const WidenCtx *p = e->user;
   const Node *n = graph_node(g, id);
@@ -115,7 +114,7 @@ static bool subtract_zero_point(Edit *e, NodeId id) {
   return true;
 }
 
-static bool visit(Edit *e, NodeId id) {
+static bool visit(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   WidenCtx *p = e->user;
   const Node *n = graph_node(g, id);
@@ -146,8 +145,8 @@ void widen_i8(PassCtx *u) {
                 .moved = u->target->lanes == 1 || !u->prefer_i16,
                 .bytes = u->target->lanes == 1};
   if (u->target->lanes > 1 && u->aim != AIM_time) return;
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++)
-      note_wants(g, &p, graph_node(g, g->blk.at[b].node.at[i]));
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++)
+      note_wants(g, &p, graph_node(g, g->region.at[b].node.at[i]));
   if (edit_run(g, visit, &p)) g->left = LEFT_known | LEFT_equal; /* zero points, casts of int8 */
 }

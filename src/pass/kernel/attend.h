@@ -98,7 +98,7 @@ static inline ExprId exp_of(const Attend *x, ExprId e) {
 
 static inline ExprId fma_or_mul_add(const Attend *x, ExprId a, ExprId b, ExprId sum) {
   Prog *p = x->p;
-  if (x->l->unit->target->fma) return ex_op3(p, OP_fma, a, b, sum);
+  if (x->l->pass->target->fma) return ex_op3(p, OP_fma, a, b, sum);
   return plus(p, sum, ex_op2(p, OP_mul, a, b));
 }
 

@@ -101,10 +101,10 @@ static u32 place_of(Attend *x, ExprId first, u32 lanes, BufId *out, ExprId *idx)
   Prog *p = x->p;
   x->val_y[x->width] = lanes > 1 ? plus(p, first, ex_var(p, x->lane)) : first;
   Nest n = attend_nest(x, &x->y, x->val_y);
-  Widen w = {.p = p, .lane = x->lane, .lanes = lanes, .once = &x->l->once};
+  Vectorizer w = {.p = p, .lane = x->lane, .lanes = lanes, .once = &x->l->once};
   u32 rank = nest_address(&n, &x->y.out, out, idx);
   if (lanes > 1 && !widen_place(&w, out, idx, &rank))
-    bug(p->c, LOC_NONE, "the result of an attention is not contiguous");
+    internal_error(p->c, LOC_NONE, "the result of an attention is not contiguous");
   return rank;
 }
 

@@ -17,7 +17,7 @@ Nest attend_nest(const Attend *x, const Form *f, const ExprId *val) {
 }
 
 ExprId attend_vector(const Attend *x, const Form *f, const ExprId *val, u32 k) {
-  Widen w = {.p = x->p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
+  Vectorizer w = {.p = x->p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
   Nest n = attend_nest(x, f, val);
   ExprId e = ex_cast(x->p, DT_f32, nest_load(&n, k), false);
   return ex_mentions(x->p, e, x->lane) ? widen(&w, e) : 0;
@@ -95,13 +95,13 @@ static void some_scores(Attend *x, const AttendTile *t, Cursor *at, ExprId first
 }
 
 /* Undoes the order of the reduction across: lane i * parts + c has key c * TILE_KEYS + i. */
-static ExprId in_order(const Attend *x, Cursor *at, VarId folded) {
+static ExprId in_order(const Attend *x, Cursor *at, VarId reduced) {
   Prog *p = x->p;
   u32 parts = x->lanes / TILE_KEYS;
-  if (parts == 1) return ex_var(p, folded);
+  if (parts == 1) return ex_var(p, reduced);
   u8 *pick = NEWS(&p->c->keep, u8, x->lanes);
   for (u32 k = 0; k < x->lanes; k++) pick[k] = (u8)(k % TILE_KEYS * parts + k / TILE_KEYS);
-  return ex_var(p, tile_let(p, at, ex_shuffle(p, ex_var(p, folded), 0, pick, x->lanes), "s"));
+  return ex_var(p, tile_let(p, at, ex_shuffle(p, ex_var(p, reduced), 0, pick, x->lanes), "s"));
 }
 
 /* Applies the maps to a vector of scores, from key `first` on. */
@@ -110,12 +110,12 @@ static ExprId finished_vector(Attend *x, const AttendTile *t, i64 r, ExprId firs
   if (x->a->seen == x->scores) return score;
   set_row(x, t, r);
   x->val_s[x->of_s[x->a->key]] = plus(p, ex_copy(p, first), ex_var(p, x->lane));
-  Widen w = {.p = p,
-             .lane = x->lane,
-             .lanes = x->lanes,
-             .once = &x->l->once,
-             .acc_var = x->acc,
-             .vec = score};
+  Vectorizer w = {.p = p,
+                  .lane = x->lane,
+                  .lanes = x->lanes,
+                  .once = &x->l->once,
+                  .acc_var = x->acc,
+                  .vec = score};
   return widen(&w, attend_finished(x, ex_var(p, x->acc)));
 }
 

@@ -15,7 +15,7 @@ typedef struct Finder {
   Graph *g;
   Attentions *all;
   u32 *uses, *left; /* by value; left: uses that limits do not replace */
-  RegionId *blk;    /* by node: its region */
+  RegionId *region; /* by node: its region */
   RegionId here;
 } Finder;
 
@@ -23,7 +23,7 @@ typedef struct Finder {
 static const Node *made_by(const Finder *f, Val v, Op op, u32 uses) {
   const Node *n = graph_producer(f->g, v);
   if (!n || n->op != op || n->nout != 1 || f->uses[v] != uses) return NULL;
-  return f->blk[graph_val(f->g, v)->def] == f->here ? n : NULL;
+  return f->region[graph_val(f->g, v)->def] == f->here ? n : NULL;
 }
 
 static bool is_number(const Finder *f, Val v, double x) {
@@ -228,18 +228,18 @@ Attentions *attention_find(Lower *l) {
   Finder f = {.l = l, .g = g, .all = NEW(t, Attentions)};
   f.all->part = NEWS(t, u32, g->node.n);
   f.all->hidden = NEWS(t, bool, g->node.n);
-  if (l->unit->target->lanes < 4 || l->unit->aim == AIM_size) return f.all;
+  if (l->pass->target->lanes < 4 || l->pass->aim == AIM_size) return f.all;
   f.uses = NEWS(t, u32, g->val.n);
   f.left = NEWS(t, u32, g->val.n);
-  f.blk = NEWS(t, RegionId, g->node.n);
+  f.region = NEWS(t, RegionId, g->node.n);
   graph_use_counts(g, f.uses);
   memcpy(f.left, f.uses, g->val.n * sizeof *f.left);
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) f.blk[g->blk.at[b].node.at[i]] = b;
-  for (f.here = 1; f.here < g->blk.n; f.here++)
-    for (u32 i = 0; i < g->blk.at[f.here].node.n; i++) {
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) f.region[g->region.at[b].node.at[i]] = b;
+  for (f.here = 1; f.here < g->region.n; f.here++)
+    for (u32 i = 0; i < g->region.at[f.here].node.n; i++) {
       Attention a;
-      if (match(&f, g->blk.at[f.here].node.at[i], &a)) add(&f, &a);
+      if (match(&f, g->region.at[f.here].node.at[i], &a)) add(&f, &a);
     }
   return f.all;
 }

@@ -74,9 +74,9 @@ void conv_plans(PassCtx *u) {
   Graph *g = u->g;
   if (u->conv_plan || u->target->lanes < 4) return;
   u->conv_plan = NEWS(&u->c->keep, ConvPlan, g->node.n);
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      NodeId id = g->blk.at[b].node.at[i];
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      NodeId id = g->region.at[b].node.at[i];
       if (graph_node(g, id)->op == OP_conv) u->conv_plan[id] = plan_conv(u, graph_node(g, id));
     }
   winograd_plan(u, u->conv_plan);

@@ -96,8 +96,8 @@ static bool choose_whole(Lower *l, const Form *f, KernelChoice *r) {
   else {
     Tile *t = &r->t;
     if (run == LR_result) t->table = tile_lut(t);
-    if (t->table && t->lanes > l->unit->target->lanes)
-      t->lanes = l->unit->target->lanes; /* entries are loaded one by one */
+    if (t->table && t->lanes > l->pass->target->lanes)
+      t->lanes = l->pass->target->lanes; /* entries are loaded one by one */
     r->family = tile_family(t, run);
   }
   describe_tiles(r);
@@ -128,12 +128,10 @@ static bool choose_inside(Lower *l, const Form *f, KernelChoice *r) {
   return true;
 }
 
-enum { FEW_PLACES = 6 };
-
 /* Results at the edge, one by one. If they are few, each has constant window bounds. */
 static void write_places(Lower *l, Cursor at, const Form *f, u32 axis, i64 from, i64 to) {
   Form part = *f;
-  bool few = to - from <= FEW_PLACES && l->unit->aim == AIM_time;
+  bool few = to - from <= LIMIT_edge_places && l->pass->aim == AIM_time;
   while (few && from < to && form_place(l->p, f, from, &part)) {
     lower_plain(l, at, &part);
     from++;
@@ -158,7 +156,7 @@ static void write_inside(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
     part = form_interior(f, axis, in.hi - r->t.lanes, in.hi);
   }
   if (!lower_tiles(l, at, &part) || !done)
-    bug(l->c, LOC_NONE, "the interior of a pool has no tile");
+    internal_error(l->c, LOC_NONE, "the interior of a pool has no tile");
   write_places(l, at, f, axis, 0, in.lo);
   write_places(l, at, f, axis, in.hi, n);
 }
@@ -187,13 +185,13 @@ static bool choose_segments(Lower *l, const Form *f, KernelChoice *r) {
   r->family = FA_segments;
   r->reason =
       str_fmt(l->c, "%.0f%% read an element, fewer than %.0f%%",
-              100 * windows_hit_ratio(r->slide, r->nslide), 100 * l->unit->target->cost->sparse);
+              100 * windows_hit_ratio(r->slide, r->nslide), 100 * l->pass->target->cost->sparse);
   return true;
 }
 
 static void write_segments(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   if (!each_segment(l, at, f, r, false))
-    bug(l->c, l->n->loc, "a segment of a convolution has no tile");
+    internal_error(l->c, l->n->loc, "a segment of a convolution has no tile");
 }
 
 /* ---- scalar loops ---- */
@@ -242,10 +240,10 @@ static u32 choose_row(Prog *p, const Form *f, bool sliced, double *sum, double *
 
 static void choose_loops(Lower *l, const Form *f, KernelChoice *r) {
   double sum = 0, row = INFINITY;
-  r->axis = f->reduce ? choose_row(l->p, f, l->unit->aim == AIM_ram, &sum, &row) : FORM_AXES;
+  r->axis = f->reduce ? choose_row(l->p, f, l->pass->aim == AIM_ram, &sum, &row) : FORM_AXES;
   r->family = r->axis == FORM_AXES ? FA_plain : FA_row_acc;
   StrBuf t = sb_new(&l->c->scratch);
-  sb_puts(&t, l->unit->target->lanes < 4 ? "the target has no vectors" : r->why_not);
+  sb_puts(&t, l->pass->target->lanes < 4 ? "the target has no vectors" : r->why_not);
   if (isfinite(row))
     sb_fmt(&t, "; a step costs %.1f along the reduction, %.1f along a row", sum, row);
   r->reason = str_intern(l->c, t.at, t.n);
@@ -275,9 +273,9 @@ static WriteFn *const writers[FA_COUNT] = {
 /* A form with an epilogue is that of the reduction before it. */
 void kernel_choose(Lower *l, const Form *f, KernelChoice *r) {
   *r = (KernelChoice){.axis = FORM_AXES, .why_not = "the reduction continues an earlier one"};
-  r->conv = conv_plan_of(l->unit, f->epilogue ? graph_producer(l->g, f->epilogue) : l->n);
+  r->conv = conv_plan_of(l->pass, f->epilogue ? graph_producer(l->g, f->epilogue) : l->n);
   bool vectors =
-      l->unit->target->lanes >= 4 && !f->from.buf; /* vector accumulators start with a constant */
+      l->pass->target->lanes >= 4 && !f->from.buf; /* vector accumulators start with a constant */
   if (vectors && (winograd_choose(l, f, r) || choose_segments(l, f, r) || choose_inside(l, f, r) ||
                   choose_whole(l, f, r) || transpose_choose(l, f, r)))
     return;

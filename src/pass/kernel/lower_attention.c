@@ -92,7 +92,7 @@ static bool find_rows(Attend *x) {
   }
   bool few = x->tile < MAX_RANK && dim_is_const(extent(x, x->tile)) && extent(x, x->tile) <= rows;
   if (!few) x->tile = x->block;
-  Cover c = {most, 0, 0};
+  RowSplit c = {most, 0, 0};
   if (few) c = tile_cover(extent(x, x->tile), most);
   x->rows = c.size;
   x->each = few ? rows / extent(x, x->tile) : rows / most * most;
@@ -126,7 +126,7 @@ static bool is_wide(Attend *x) {
             attend_vector(x, &x->s, x->val_s, x->query) &&
             attend_vector(x, &x->y, x->val_y, x->values);
   Nest n = attend_nest(x, &x->y, x->val_y);
-  Widen w = {.p = p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
+  Vectorizer w = {.p = p, .lane = x->lane, .lanes = x->lanes, .once = &x->l->once};
   ExprId idx[MAX_RANK + 1];
   BufId out;
   u32 rank = nest_address(&n, &x->y.out, &out, idx);
@@ -153,8 +153,8 @@ static bool is_wide(Attend *x) {
 static bool choose(Lower *l, const Attention *a, Attend *x) {
   Prog *p = l->p;
   const Node *root = graph_node(l->g, a->root), *last = graph_producer(l->g, a->masked);
-  *x = (Attend){.l = l, .p = p, .a = a, .lanes = l->unit->target->lanes, .values = 1 - a->weights};
-  x->budget = (i64)l->unit->target->cost->sums;
+  *x = (Attend){.l = l, .p = p, .a = a, .lanes = l->pass->target->lanes, .values = 1 - a->weights};
+  x->budget = (i64)l->pass->target->cost->sums;
   x->packed = dim_is_const(graph_type(l->g, a->masked)->dim[a->key]);
   if (x->packed)
     x->budget -= x->budget / 3; /* one loop with softmax, whose constants need registers */
@@ -419,7 +419,7 @@ static void all_tiles(Attend *x, Cursor at, VarId l0, VarId count, VarId from, V
     i64 n = extent(x, x->tile);
     VarId i = prog_for(p, &at, ex_int(p, 0), ex_var(p, count), "i");
     set_axis(x, x->block, plus(p, ex_var(p, l0), ex_var(p, i)));
-    Cover c = tile_cover(n, x->rows);
+    RowSplit c = tile_cover(n, x->rows);
     for (i64 k = 0, done = 0; k < c.big + c.small; k++) {
       ExprId row = times(p, ex_var(p, i), n);
       AttendTile t = {.rows = c.size - (k >= c.big), .first = ex_int(p, done)};

@@ -60,7 +60,7 @@ static Cursor open_reduction(Tile *t, Cursor at) {
 /* Writes `count` results of tile number `tile`. */
 static void one_tile(const KernelChoice *r, Cursor at, ExprId tile, i64 count) {
   const Tile *t = &r->t;
-  Tile fold = *t, out = r->out;
+  Tile partial = *t, out = r->out;
   Prog *p = t->p;
   BufId acc = tile_registers(p, t->f.acc, t->lanes, count, 1, "acc");
   BufId all = tile_registers(p, t->f.acc, t->lanes, 1, 1, "all");
@@ -68,8 +68,8 @@ static void one_tile(const KernelChoice *r, Cursor at, ExprId tile, i64 count) {
   Cursor in = at;
   ExprId i = tile_unrolled(p, &in, count, "p", RO_row);
   reg_store(p, &in, acc, i, zero, init);
-  in = open_reduction(&fold, at);
-  step(&fold, in, acc, ex_op2(p, OP_mul, ex_copy(p, tile), ex_int(p, t->lanes)), count);
+  in = open_reduction(&partial, at);
+  step(&partial, in, acc, ex_op2(p, OP_mul, ex_copy(p, tile), ex_int(p, t->lanes)), count);
   reg_store(p, &at, all, zero, zero, reduce_across(r, &at, acc, count));
   memcpy(out.at.val, t->at.val, sizeof out.at.val);
   tile_store(&out, at, all, (TileSize){1, 1}, 0, tile, count);

@@ -15,20 +15,15 @@
  *
  * Rows are points of the result that share the constant factor. Columns share the other one.
  *
- * Only for generated C: engines that run loops element by element are faster along a row of
- * results. Small kernels are left alone, because rows need memory, which is scarce where models are
- * small.
+ * The family is used for generated C only: engines that run loops element by element are faster
+ * along a row of results. Small kernels are left alone, because rows need memory, which is scarce
+ * where models are small.
  */
 #include "pass/kernel/tile.h"
 
 enum {
   SUM_STEP = 16, /* lengths are a multiple of this, so that vectorized loops have no remainder */
-  MIN_PRODUCTS = 1 << 14,
-  MIN_COLUMNS = 8, /* minimum that pays for storing the rows */
-  MIN_SUM = 8,
-  MAX_ADDED = 1 << 12,  /* bytes of zero padding at the ends of columns, or a third of all bytes */
-  BLOCK = 16,           /* contiguous results: a vector of int8 */
-  ROW_BYTES = 16 << 10, /* all rows of a block: fits in L1 */
+  BLOCK = 16,    /* contiguous results: a vector of int8 */
 };
 
 /* A form as rows and columns. */
@@ -132,13 +127,14 @@ static void find_blocks(const Lower *l, const Form *f, I16Plan *s) {
   s->padded = (s->sum + SUM_STEP - 1) / SUM_STEP * SUM_STEP;
   s->by_rows = lies_along(l, f, s->row);
   s->block_rows = s->by_rows ? BLOCK : 4;
-  while (s->block_rows > 4 && s->block_rows * s->padded * 2 > ROW_BYTES) s->block_rows /= 2;
+  while (s->block_rows > 4 && s->block_rows * s->padded * 2 > LIMIT_i16_row_bytes)
+    s->block_rows /= 2;
   if (s->block_rows > s->rows) s->block_rows = s->rows;
   s->block_cols = s->by_rows ? part(s->cols, 2) : s->cols < BLOCK ? s->cols : BLOCK;
 }
 
 static bool choose(const Lower *l, const Form *f, I16Plan *s) {
-  const PassCtx *u = l->unit;
+  const PassCtx *u = l->pass;
   if (u->target->lanes >= 4 || !u->for_c || u->aim != AIM_time || !f->reduce) return false;
   if (f->nin != 2 || f->body != FB_op || f->op != OP_mul || f->with != OP_add || f->acc != DT_i32 ||
       f->init.i || f->from.buf)
@@ -151,9 +147,9 @@ static bool choose(const Lower *l, const Form *f, I16Plan *s) {
     for (u32 i = 0; i < f->naxes; i++)
       if (!f->axis[i].reduce && !is_open(f, i) && i != s->row && i != s->col)
         around *= extent(f, i);
-    if (s->cols < MIN_COLUMNS || s->sum < MIN_SUM) continue;
-    if (s->sum * s->cols * s->rows < MIN_PRODUCTS / around) continue;
-    if (added > s->sum / 3 && added * s->cols > MAX_ADDED) continue;
+    if (s->cols < LIMIT_i16_columns || s->sum < LIMIT_i16_sum) continue;
+    if (s->sum * s->cols * s->rows < LIMIT_i16_products / around) continue;
+    if (added > s->sum / 3 && added * s->cols > LIMIT_i16_padding) continue;
     return true;
   }
   return false;
@@ -225,7 +221,7 @@ typedef struct I16Writer {
   const Form *f;
   const I16Plan *s;
   Nest outer; /* loops outside of blocks */
-  BufId words, sums, matrix;
+  BufId i16, sums, matrix;
   i64 rows, cols;           /* size of a block in this part */
   i64 tile_rows, tile_cols; /* size of tiles in it */
   i64 first_col;            /* first column of the part */
@@ -270,7 +266,7 @@ static void fill_rows(I16Writer *w, Cursor at) {
   if (from < s->padded) {
     Cursor zero = x.at;
     VarId k = prog_for(p, &zero, ex_int(p, from), ex_int(p, s->padded), "k");
-    prog_store(p, &zero, w->words, (ExprId[]){ex_copy(p, in_block), ex_var(p, k)}, 2,
+    prog_store(p, &zero, w->i16, (ExprId[]){ex_copy(p, in_block), ex_var(p, k)}, 2,
                ex_const(p, DT_i16, (Scalar){0}));
   }
   nest_loops(&x, true, FORM_AXES);
@@ -281,7 +277,7 @@ static void fill_rows(I16Writer *w, Cursor at) {
     if (k) k = ex_op2(p, OP_mul, k, ex_int(p, w->f->axis[i].hi));
     k = k ? ex_op2(p, OP_add, k, v) : v;
   }
-  prog_store(p, &x.at, w->words, (ExprId[]){in_block, k}, 2,
+  prog_store(p, &x.at, w->i16, (ExprId[]){in_block, k}, 2,
              ex_cast(p, DT_i16, nest_load(&x, s->x), false));
 }
 
@@ -330,7 +326,7 @@ static void write_tile(I16Writer *w, Cursor at, VarId row_tile, VarId col_tile) 
   for (i64 i = 0; i < rows * cols; i++) {
     ExprId row = at_block(p, row_tile, rows, ex_int(p, i / cols)),
            col = matrix_row(w, col_tile, i % cols);
-    ExprId word = ex_load(p, w->words, (ExprId[]){row, ex_var(p, k)}, 2),
+    ExprId word = ex_load(p, w->i16, (ExprId[]){row, ex_var(p, k)}, 2),
            byte = ex_load(p, w->matrix, (ExprId[]){col, ex_var(p, k)}, 2);
     i16_dot_add(p, &in, acc[i], word, byte);
   }
@@ -393,13 +389,13 @@ void i16_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   Prog *p = l->p;
   I16Plan s;
   (void)r;
-  if (!choose(l, f, &s)) bug(l->c, LOC_NONE, "the form does not fit the family i16");
+  if (!choose(l, f, &s)) internal_error(l->c, LOC_NONE, "the form does not fit the family i16");
   I16Writer w = {.l = l, .p = p, .f = f, .s = &s, .outer = {.l = l, .p = p, .f = f, .at = at}};
   for (u32 i = 0; i < f->naxes; i++)
     if (!f->axis[i].reduce && i != s.row && i != s.col) nest_loop(&w.outer, i);
   Dim wd[2] = {s.block_rows, s.padded};
   Dim sd[2] = {s.by_rows ? s.block_cols : s.block_rows, s.by_rows ? s.block_rows : s.block_cols};
-  w.words = prog_add_buf(p, BS_local, DT_i16, wd, 2, str_of(p->c, "words"));
+  w.i16 = prog_add_buf(p, BS_local, DT_i16, wd, 2, str_of(p->c, "i16"));
   w.sums = prog_add_buf(p, BS_local, DT_i32, sd, 2, str_of(p->c, "sums"));
   w.matrix = transposed_weights(l, f, &s);
   i64 whole = s.rows / s.block_rows, rest = s.rows % s.block_rows;

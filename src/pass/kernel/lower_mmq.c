@@ -64,7 +64,7 @@ static ExprId x_pair(const MmqTile *b, ExprId row, ExprId at) {
 }
 
 static ExprId madd(const MmqTile *b, ExprId x, ExprId y, ExprId sum) {
-  if (b->t.l->unit->target->fma) return ex_op3(b->p, OP_fma, x, y, sum);
+  if (b->t.l->pass->target->fma) return ex_op3(b->p, OP_fma, x, y, sum);
   return ex_op2(b->p, OP_add, sum, ex_op2(b->p, OP_mul, x, y));
 }
 
@@ -121,8 +121,8 @@ void mmq_unpack_units(const MmqTile *b, Cursor *in, MmqAt *at) {
 }
 
 u32 mmq_unpacked_words(const MmqTile *b) {
-  bool pairs = b->t.l->unit->pairs;
-  u32 scales = qblock_is_scaled(b->q.kind) ? (pairs ? UNPACKED_SCALES : 1) : 0;
+  bool maddubs = b->t.l->pass->maddubs;
+  u32 scales = qblock_is_scaled(b->q.kind) ? (maddubs ? UNPACKED_SCALES : 1) : 0;
   if (b->crossed) return CROSSED;
   return UNPACKED_WORDS + scales + b->is_shifted;
 }
@@ -151,9 +151,9 @@ static BufId load_word(const MmqTile *b, const MmqAt *at, Cursor in, u32 j) {
   ExprId e = b->unpacked ? mmq_unpacked_load(b, at, j, v)
                          : mmq_panel_load(b, at, b->q.quant, v, ex_copy(p, at->unit), j);
   reg_store(p, &in, w, ex_int(p, 0), v, e);
-  if (b->ahead && at->size.rows == 1) {
+  if (b->prefetch_bytes && at->size.rows == 1) {
     prog_stmt(p, in.last)->flags |= SF_prefetch;
-    prog_stmt(p, in.last)->step = b->ahead;
+    prog_stmt(p, in.last)->step = b->prefetch_bytes;
   }
   return w;
 }
@@ -315,7 +315,7 @@ static void group_of_pairs(const MmqTile *b, const MmqAt *at, Cursor in, BufId s
 
 static void add_group(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId *w, u32 first,
                       u32 end) {
-  if (b->t.l->unit->pairs && !b->q.is_signed) {
+  if (b->t.l->pass->maddubs && !b->q.is_signed) {
     group_of_pairs(b, at, in, sums, w, first, end);
     return;
   }
@@ -475,7 +475,7 @@ static void begin_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId sum
  * from borrowing from the upper one. One multiplication applies both scales. */
 static void unit_of_joined(const MmqTile *b, const MmqAt *at, Cursor in, BufId total) {
   Prog *p = b->p;
-  if (!b->off || !b->unpacked) bug(p->c, LOC_NONE, "joined sums have no initial value");
+  if (!b->off || !b->unpacked) internal_error(p->c, LOC_NONE, "joined sums have no initial value");
   BufId w[8] = {0}, sums = zeros(b, at, in);
   u32 fours = b->q.group / 4;
   add_group(b, at, in, sums, w, fours, 2 * fours);
@@ -591,9 +591,9 @@ static void one_tile(MmqTile *b, Cursor at, TileSize s, ExprId row, ExprId group
   if (b->crossed && s.rows > 1)
     mmq_unit_of_crossed(b, &here, in, acc);
   else if (scaled)
-    (b->t.l->unit->pairs ? unit_of_scaled_pairs
-     : b->unpacked       ? unit_of_joined
-                         : unit_of_scaled)(b, &here, in, total);
+    (b->t.l->pass->maddubs ? unit_of_scaled_pairs
+     : b->unpacked         ? unit_of_joined
+                           : unit_of_scaled)(b, &here, in, total);
   else if (b->by)
     unit_of_ints(b, &here, in, acc);
   else
@@ -747,14 +747,15 @@ void lower_mmq(Lower *l, Cursor at, const Form *f) {
   if (prog_buf(l->p, prog_root(l->p, w))->space != BS_const)
     fail(l->c, ERR_unsupported, n->loc,
          "matmul_quant: the weights are not constant, expected a constant");
-  if (l->unit->target->lanes < 4 && mmq_loops(l, at, f, n, kind)) return;
+  if (l->pass->target->lanes < 4 && mmq_loops(l, at, f, n, kind)) return;
   if (n->nin > 2) {
     b.by = l->buf[n->in[2]];
     if (n->nin > 3) b.sum = l->buf[n->in[3]];
   }
-  b.q = mmq_pack(l, kind, w, l->unit->target->lanes, b.by && (!b.sum || l->unit->pairs));
+  b.q = mmq_pack(l, kind, w, l->pass->target->lanes, b.by && (!b.sum || l->pass->maddubs));
   if (b.q.lanes > 4)
-    b.ahead = (i64)(l->unit->pairs ? figures.prefetch_bytes : figures.prefetch_dot4_bytes);
+    b.prefetch_bytes =
+        (i64)(l->pass->maddubs ? figures.prefetch_bytes : figures.prefetch_dot_i8x4_bytes);
   b.t.axis.lane = 1;
   b.t.axis.row = 0;
   b.t.lanes = b.q.lanes;

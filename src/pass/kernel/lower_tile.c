@@ -99,20 +99,20 @@ ExprId tile_operand(const Tile *t, u32 k) {
   ExprId e = nest_load(&x, k);
   if (k == t->bytes.operand) e = bytes_load(t, e);
   if (t->lanes == 1) return e;
-  Widen w = tile_widen(t, 0);
+  Vectorizer w = tile_widen(t, 0);
   ExprId v = widen(&w, e);
-  if (!v) bug(p->c, t->l->n->loc, "an operand is not contiguous along the lanes");
+  if (!v) internal_error(p->c, t->l->n->loc, "an operand is not contiguous along the lanes");
   return v;
 }
 
-Widen tile_widen(const Tile *t, ExprId held) {
-  return (Widen){.p = t->p,
-                 .lane = t->lane_var,
-                 .lanes = t->lanes,
-                 .acc_var = held ? t->acc_var : 0,
-                 .vec = held,
-                 .once = &t->l->once,
-                 .strided = t->f.reduce && t->f.nin == 1};
+Vectorizer tile_widen(const Tile *t, ExprId held) {
+  return (Vectorizer){.p = t->p,
+                      .lane = t->lane_var,
+                      .lanes = t->lanes,
+                      .acc_var = held ? t->acc_var : 0,
+                      .vec = held,
+                      .once = &t->l->once,
+                      .strided = t->f.reduce && t->f.nin == 1};
 }
 
 /* ---- one tile ---- */
@@ -122,20 +122,21 @@ static VarId epilogue_scattered(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   Prog *p = t->p;
   t->at.val[t->axis.lane] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, t->lane_var));
   Nest x = tile_nest(t, *at);
-  Widen w = tile_widen(t, vec);
+  Vectorizer w = tile_widen(t, vec);
   ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
   if (!value)
-    bug(p->c, t->l->n->loc, "the epilogue of a reduction is not contiguous along the lanes");
+    internal_error(p->c, t->l->n->loc,
+                   "the epilogue of a reduction is not contiguous along the lanes");
   return tile_let(p, at, value, "done");
 }
 
-void store_wide(Nest *x, const Widen *w, ExprId value) {
+void store_wide(Nest *x, const Vectorizer *w, ExprId value) {
   ExprId idx[MAX_RANK + 1];
   BufId out;
   u32 n = nest_address(x, &x->f->out, &out, idx);
   value = widen(w, value);
   if (!value || !widen_place(w, &out, idx, &n))
-    bug(x->p->c, x->l->n->loc, "a result is not contiguous along the lanes");
+    internal_error(x->p->c, x->l->n->loc, "a result is not contiguous along the lanes");
   prog_store(x->p, &x->at, out, idx, n, value);
 }
 
@@ -159,7 +160,7 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
     if (t->bytes.sum_in_f32) vec = bytes_sum(t, vec);
     Nest x = tile_nest(t, at);
     if (whole && t->lanes > 1) {
-      Widen w = tile_widen(t, vec);
+      Vectorizer w = tile_widen(t, vec);
       store_wide(&x, &w, nest_finish(&x, ex_var(p, t->acc_var)));
       continue;
     }
@@ -177,7 +178,7 @@ ExprId tile_accumulate(const Tile *t, ExprId acc, const ExprId *arg) {
     return ex_op3(p, t->axis.each == 2 ? OP_dot_i16x2 : OP_dot_i8x4, arg[t->bytes.operand],
                   arg[1 - t->bytes.operand], acc);
   if (f->op == OP_mul && f->with == OP_add && dtype_is_full_float(f->acc) &&
-      t->l->unit->target->fma)
+      t->l->pass->target->fma)
     return ex_op3(p, OP_fma, arg[0], arg[1], acc);
   return ex_op2(p, f->with, acc, ex_op(p, f->op, arg, f->nin));
 }
@@ -229,13 +230,10 @@ ExprId tile_lane(const Tile *t) {
   return t->lanes == 1 ? first : ex_op2(p, OP_add, first, ex_var(p, t->lane_var));
 }
 
-/* Unrolling factor of dot_i16x2: the loop overhead equals the cost of one multiply-add. */
-enum { PAIR_STEPS = 4 };
-
 /* Opens the loop over the groups of an axis and returns its counter. */
 static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   Prog *p = t->p;
-  i64 steps = t->axis.each == 2 && n % PAIR_STEPS == 0 ? PAIR_STEPS : 1;
+  i64 steps = t->axis.each == 2 && n % LIMIT_dot_i16x2_steps == 0 ? LIMIT_dot_i16x2_steps : 1;
   ExprId q = ex_int(p, 0);
   if (n > steps) q = ex_var(p, for_role(p, at, q, ex_int(p, n / steps), "q", RO_reduce));
   if (n > steps && steps > 1) prefetch_lines(t, at, q);
@@ -279,7 +277,7 @@ static void open_reduction(Tile *t, Cursor *at) {
   if (n % within) end = ex_op2(p, OP_min, end, ex_op2(p, OP_sub, ex_int(p, n), ex_copy(p, base)));
   prefetch_lines(t, at, ex_at(p, block));
   VarId c = for_role(p, at, ex_int(p, 0), end, "c", RO_reduce);
-  if (each == 2 && n % within == 0 && within <= PAIR_STEPS)
+  if (each == 2 && n % within == 0 && within <= LIMIT_dot_i16x2_steps)
     prog_stmt(p, at->owner)->flags |= LF_unroll;
   t->at.inner.at[t->at.inner.n++] = (InnerVar){c, within};
   t->at.split_block = block;
@@ -314,14 +312,13 @@ static void one_tile(Tile *t, Cursor at, TileSize s, ExprId row, ExprId panel, i
 
 /* ---- loops around tiles ---- */
 
-enum { REST_ROWS = 4 };
-
 /* Tiles of an unknown number of rows: full tiles, then smaller ones, then single rows. */
 static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   Prog *p = t->p;
   Dim n = t->f.axis[t->axis.row].hi;
   ExprId done = ex_int(p, 0);
-  for (i64 rows = tile_rows(t, panels); rows > 1; rows = rows > REST_ROWS ? REST_ROWS : 1) {
+  for (i64 rows = tile_rows(t, panels); rows > 1;
+       rows = rows > LIMIT_rest_rows ? LIMIT_rest_rows : 1) {
     ExprId left = ex_op2(p, OP_sub, ex_dim(p, n), ex_copy(p, done));
     ExprId count = ex_op2(p, OP_div, left, ex_int(p, rows));
     Cursor in = at;
@@ -336,30 +333,30 @@ static void open_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   one_tile(t, at, (TileSize){1, panels}, ex_var(p, r), panel, valid);
 }
 
-/* Do the loops between panels and rows run in order, so that later lines can read what the first
- * one stored? */
-static bool keeps_lines(const Tile *t) {
+/* Do the loops between panels and rows run in order, so that later outer iterations can read what
+ * the first one stored? */
+static bool keeps_outer(const Tile *t) {
   return t->p->threads < 2;
 }
 
-/* Do the tiles of a line read an f16 panel often enough to convert it to f32 once? */
+/* Do the tiles of an outer iteration read an f16 panel often enough to convert it to f32 once? */
 static bool widens_once(const Tile *t, i64 tiles) {
-  double enough = t->l->unit->target->cost->widen_tiles;
-  if (t->at.lines && keeps_lines(t)) tiles *= t->at.lines;
+  double enough = t->l->pass->target->cost->widen_tiles;
+  if (t->at.outer_count && keeps_outer(t)) tiles *= t->at.outer_count;
   return enough > 0 && (double)tiles >= enough;
 }
 
-/* Opens the loop over the tiles that follow the one that widened the panels, and returns its
- * counter. Only the first line has such a tile. */
+/* Opens the loop over tiles and returns its counter. On the first line it leaves out the tile that
+ * widened the panels. */
 static ExprId open_other_tiles(const Tile *t, Cursor *at, i64 count, bool first_line) {
   Prog *p = t->p;
-  if (!first_line)
+  if (!first_outer)
     return ex_op2(p, OP_add, count_role(p, at, count - 1, "r", RO_row), ex_int(p, 1));
   if (count == 1) {
-    prog_if(p, at, ex_op2(p, OP_lt, ex_int(p, 0), ex_copy(p, t->at.line)));
+    prog_if(p, at, ex_op2(p, OP_lt, ex_int(p, 0), ex_copy(p, t->at.outer)));
     return ex_int(p, 0);
   }
-  ExprId done = ex_op2(p, OP_min, ex_copy(p, t->at.line), ex_int(p, 1));
+  ExprId done = ex_op2(p, OP_min, ex_copy(p, t->at.outer), ex_int(p, 1));
   ExprId from = ex_op2(p, OP_sub, ex_int(p, 1), done);
   return ex_var(p, for_role(p, at, from, ex_int(p, count), "r", RO_row));
 }
@@ -379,27 +376,27 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
   const CacheTile *b = &t->at.block;
   bool in_block = b->each && b->axis == t->axis.row;
   i64 lo = in_block ? 0 : t->f.axis[t->axis.row].lo;
-  Cover c = tile_cover(in_block ? b->each : n - lo, most);
-  i64 lines = t->at.lines ? t->at.lines : 1;
+  RowSplit c = tile_cover(in_block ? b->each : n - lo, most);
+  i64 lines = t->at.outer_count ? t->at.outer_count : 1;
   t->widens = widens_once(t, c.big + c.small) && pack_widen(t, panels);
-  bool first_line = t->widens && lines > 1 && keeps_lines(t);
+  bool first_outer = t->widens && lines > 1 && keeps_outer(t);
   prefetch_choose(t, panels, lines * (c.big + c.small));
   for (u32 part = 0; part < 2; part++) {
     i64 count = part ? c.small : c.big, first = part ? c.big * c.size : 0, rows = c.size - part;
     if (!count || !rows) continue;
     Cursor in = at;
     ExprId tile = ex_int(p, part ? c.big : 0), turn = 0;
-    if (t->at.lines) tile = times_plus(p, ex_copy(p, t->at.line), c.big + c.small, tile);
+    if (t->at.outer_count) tile = times_plus(p, ex_copy(p, t->at.outer), c.big + c.small, tile);
     t->at.fetch.tile = tile;
     if (t->widens) {
       Cursor begin = in;
-      if (first_line) prog_if(p, &begin, ex_op2(p, OP_lt, ex_copy(p, t->at.line), ex_int(p, 1)));
+      if (first_outer) prog_if(p, &begin, ex_op2(p, OP_lt, ex_copy(p, t->at.outer), ex_int(p, 1)));
       ExprId first_row = ex_int(p, lo + first);
       if (in_block) first_row = ex_op2(p, OP_add, ex_copy(p, b->first), first_row);
       one_tile(t, begin, (TileSize){rows, panels}, first_row, panel, valid);
       t->widens = false;
-      if (count == 1 && !first_line) continue;
-      turn = open_other_tiles(t, &in, count, first_line);
+      if (count == 1 && !first_outer) continue;
+      turn = open_other_tiles(t, &in, count, first_outer);
     } else {
       turn = count_role(p, &in, count, "r", RO_row);
     }
@@ -451,8 +448,8 @@ static void count_lines(Tile *t) {
     ExprId v =
         ex_op2(p, OP_sub, ex_copy(p, t->at.val[i]), cut ? ex_copy(p, b->first) : ex_int(p, a->lo));
     i64 n = cut ? b->each : a->hi - a->lo;
-    t->at.line = t->at.lines ? times_plus(p, t->at.line, n, v) : v;
-    t->at.lines = (t->at.lines ? t->at.lines : 1) * n;
+    t->at.outer = t->at.outer_count ? times_plus(p, t->at.outer, n, v) : v;
+    t->at.outer_count = (t->at.outer_count ? t->at.outer_count : 1) * n;
   }
 }
 
@@ -524,8 +521,6 @@ static void lower_reduction(Tile *t, Cursor at) {
 }
 
 /* ---- horizontal reductions ---- */
-
-enum { HORIZONTAL_SUMS = 4 }; /* independent accumulators, to hide the latency of additions */
 
 /* One reduction step into acc[j], for lanes from point `first` of the lane axis on. The first `but`
  * lanes were already reduced. */
@@ -622,7 +617,7 @@ static void lower_horizontal(Tile *t, Cursor at) {
   Prog *p = t->p;
   const Form *f = &t->f;
   Dim extent = f->axis[t->axis.lane].hi;
-  i64 lanes = t->lanes, each = HORIZONTAL_SUMS;
+  i64 lanes = t->lanes, each = LIMIT_horizontal_sums;
   bool known = dim_is_const(extent);
   if (known && extent / lanes < each) each = extent / lanes;
   known = known && (extent % lanes == 0 || tile_horizontal_fits(t, extent - lanes));
@@ -663,7 +658,7 @@ static void store_map(Tile *t, Cursor at) {
     return;
   }
   Nest x = tile_nest(t, at);
-  Widen w = tile_widen(t, 0);
+  Vectorizer w = tile_widen(t, 0);
   if (t->lanes > 1)
     store_wide(&x, &w, nest_value(&x));
   else
@@ -681,25 +676,23 @@ static void map_lanes(Tile t, Cursor at, i64 from, i64 count) {
   store_map(&t, at);
 }
 
-enum { MIN_LANES = 4 };
-
 /* A remainder that fills no vector is computed in vectors of half as many lanes, and so on. The
  * last few elements come from a vector that overlaps the previous one, or one by one. */
 static void lower_map(Tile *t, Cursor at) {
-  i64 n = t->f.axis[t->axis.lane].hi, few = n % MIN_LANES;
-  bool again = few > 1 && n >= MIN_LANES && tile_map_repeats(t) &&
-               (t->table || tile_map_fits(t, n - MIN_LANES, MIN_LANES));
+  i64 n = t->f.axis[t->axis.lane].hi, few = n % LIMIT_least_lanes;
+  bool again = few > 1 && n >= LIMIT_least_lanes && tile_map_repeats(t) &&
+               (t->table || tile_map_fits(t, n - LIMIT_least_lanes, LIMIT_least_lanes));
   for (u32 i = 0; i < t->axis.lane; i++) tile_loop(t, &at, i);
   if (t->store.pads) {
     map_lanes(*t, at, 0, (n + t->lanes - 1) / t->lanes);
     return;
   }
-  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= MIN_LANES ? t->lanes / 2 : 1) {
+  for (i64 done = 0; done < n; t->lanes = t->lanes / 2 >= LIMIT_least_lanes ? t->lanes / 2 : 1) {
     i64 count = (n - done) / t->lanes;
     map_lanes(*t, at, done, count);
     done += count * t->lanes;
-    if (!again || t->lanes > MIN_LANES || done + few != n) continue;
-    map_lanes(*t, at, n - MIN_LANES, 1);
+    if (!again || t->lanes > LIMIT_least_lanes || done + few != n) continue;
+    map_lanes(*t, at, n - LIMIT_least_lanes, 1);
     return;
   }
 }

@@ -28,7 +28,7 @@ struct TransposePlan {
 static DType transpose_dtype(const Lower *l, DType dt) {
   if (dt == DT_f32 || dtype_is_half(dt)) return DT_f32;
   if (dt == DT_i32) return DT_i32;
-  return dtype_is_narrow_int(dt) && l->unit->target->lanes >= 8 ? DT_i16 : DT_COUNT;
+  return dtype_is_narrow_int(dt) && l->pass->target->lanes >= 8 ? DT_i16 : DT_COUNT;
 }
 
 static ExprId stored_as(Prog *p, BufId out, ExprId value) {
@@ -47,7 +47,7 @@ static bool try_axis(TransposePlan *x, u32 axis) {
   bool blocked = false;
   const Layout *to = layout_of(l, t->f.out.buf);
   t->axis.lane = axis;
-  t->lanes = l->unit->target->lanes;
+  t->lanes = l->pass->target->lanes;
   if (to && to->block && to->block < t->lanes) t->lanes = to->block;
   for (u32 k = 0; k < t->f.nin; k++) {
     const Layout *y = layout_of(l, t->f.in[k].buf);
@@ -97,9 +97,9 @@ static ExprId vector_at(TransposePlan *x, ExprId block, ExprId first, ExprId e) 
   t->at.val[t->axis.lane] = tile_lane(t);
   t->at.val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), e);
   Nest nest = tile_nest(t, prog_end());
-  Widen w = tile_widen(t, 0);
+  Vectorizer w = tile_widen(t, 0);
   ExprId value = widen(&w, nest_value(&nest));
-  if (!value) bug(p->c, t->l->n->loc, "a map is not contiguous along the lanes");
+  if (!value) internal_error(p->c, t->l->n->loc, "a map is not contiguous along the lanes");
   const Expr *v = prog_expr(p, value);
   if (v->dt == x->as) return value;
   bool rounds = x->as == DT_f32 && v->kind == EX_op && v->op == OP_cast &&
@@ -113,7 +113,7 @@ static bool place_of(TransposePlan *x, ExprId lane, ExprId first, BufId *out, Ex
   Tile *t = &x->t;
   Prog *p = t->p;
   Lower *l = t->l;
-  Widen w = {.p = p, .lane = x->to, .lanes = t->lanes, .once = &l->once};
+  Vectorizer w = {.p = p, .lane = x->to, .lanes = t->lanes, .once = &l->once};
   t->at.val[t->axis.lane] = lane;
   t->at.val[x->out] = ex_op2(p, OP_add, ex_copy(p, first), ex_var(p, x->to));
   Nest nest = tile_nest(t, prog_end());
@@ -142,7 +142,7 @@ static void transposed_tile(TransposePlan *x, Cursor at, ExprId block, ExprId fi
     BufId out;
     ExprId idx[MAX_RANK + 1], lane = ex_op2(p, OP_add, first_lane(x, block), ex_int(p, i));
     if (!place_of(x, lane, first, &out, idx, &rank))
-      bug(p->c, t->l->n->loc, "a result is not contiguous along the lanes");
+      internal_error(p->c, t->l->n->loc, "a result is not contiguous along the lanes");
     prog_store(p, &at, out, idx, rank, stored_as(p, out, ex_var(p, v[i])));
   }
 }
@@ -171,7 +171,7 @@ static bool can_transpose(TransposePlan *x) {
   BufId out;
   ExprId idx[MAX_RANK + 1];
   u32 rank;
-  if (t->lanes > MAX_TRANSPOSE || t->l->unit->aim == AIM_size) return false;
+  if (t->lanes > MAX_TRANSPOSE || t->l->pass->aim == AIM_size) return false;
   x->to = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
   ProgMark mark = prog_mark(p);
   ExprId first = ex_op2(p, OP_mul, ex_var(p, prog_add_var(p, DT_i64, 0)), ex_int(p, t->lanes));

@@ -13,7 +13,6 @@
 
 enum {
   WALK_NODES = 48, /* limit for the expression of one step */
-  WALK_SHORT = 8,  /* trip counts up to this run without a test for early exit */
 };
 
 typedef struct TreeWalk {
@@ -52,7 +51,7 @@ static bool moves_alone(TreeWalk *w, const Node *n) {
 static u32 operand_size(TreeWalk *w, const u32 *size, const Node *loop, const Node *n, u32 i) {
   Lower *l = w->l;
   Val v = n->in[i];
-  const GraphRegion *body = &l->g->blk.at[loop->blk[0]];
+  const GraphRegion *body = &l->g->region.at[loop->region[0]];
   bool gathered = i == 0 && op_info[n->op].kind == OK_GATHER;
   if (!v || v == body->param.at[0] || v == body->param.at[1]) return 0;
   if (v == w->carried || w->inside[v]) return gathered ? 0 : size[v];
@@ -62,7 +61,7 @@ static u32 operand_size(TreeWalk *w, const u32 *size, const Node *loop, const No
 static bool body_fits(TreeWalk *w, const Node *loop) {
   Lower *l = w->l;
   Graph *g = l->g;
-  const GraphRegion *body = &g->blk.at[loop->blk[0]];
+  const GraphRegion *body = &g->region.at[loop->region[0]];
   u32 *size = NEWS(&l->c->scratch, u32, g->val.n);
   size[w->carried] = 1;
   w->inside = NEWS(&l->c->scratch, bool, g->val.n);
@@ -99,7 +98,7 @@ static BufId start_of(Lower *l, Val v) {
 
 static bool walk_find(Lower *l, TreeWalk *w) {
   const Node *n = l->n;
-  const GraphRegion *body = &l->g->blk.at[n->blk[0]];
+  const GraphRegion *body = &l->g->region.at[n->region[0]];
   if (n->nin != 3 || n->nout != 1 || n->nsym || !is_true(l, n->in[1])) return false;
   if (body->ret.at[0] != body->param.at[1] && !is_true(l, body->ret.at[0])) return false;
   *w = (TreeWalk){.l = l, .carried = body->param.at[2], .next = body->ret.at[1], .lanes = 1};
@@ -107,7 +106,7 @@ static bool walk_find(Lower *l, TreeWalk *w) {
   if (w->type.kind != TY_tensor || !w->type.rank || !dtype_is_int(w->type.dt)) return false;
   if (layout_of(l, lower_out(l, 0)) || !body_fits(w, n)) return false;
   w->start = start_of(l, n->in[2]);
-  if (l->unit->target->lanes > 1 && l->unit->aim != AIM_size) w->lanes = (i64)figures.walks;
+  if (l->pass->target->lanes > 1 && l->pass->aim != AIM_size) w->lanes = (i64)figures.walks;
   return true;
 }
 
@@ -228,7 +227,7 @@ static void walk_lanes(TreeWalk *w, Cursor at, u32 axis, i64 lanes) {
   Prog *p = l->p;
   ExprId idx[MAX_RANK];
   i64 rounds;
-  bool is_short = ex_is_int(p, walk_rounds(w), &rounds) && rounds <= WALK_SHORT;
+  bool is_short = ex_is_int(p, walk_rounds(w), &rounds) && rounds <= LIMIT_walk_short;
   walk_begin(w, &at, axis, lanes);
   if (lanes > 1 && is_short)
     walk_all(w, at, axis, lanes);
@@ -296,7 +295,7 @@ bool lower_tree_walk(Lower *l) {
   const Node *n = l->n;
   u32 rank = w.type.rank;
   Dim from = 0, rows = rank > 1 ? w.type.dim[rank - 2] : 0;
-  body_inline(&w, &l->g->blk.at[n->blk[0]]);
+  body_inline(&w, &l->g->region.at[n->region[0]]);
   if (rows != 0 && w.lanes > 1 && filled(&w, rows) != 0) {
     Cursor at = walk_kernel(&w);
     from = filled(&w, rows);

@@ -47,7 +47,7 @@ static const double ati4[4][WINO_SIDE] = {
 static const u32 shift2[2] = {1, 1}, shift4[4] = {3, 2, 1, 1};
 #define INVERSE_9 0x38e38e39 /* modulo 2^32 */
 
-struct Wino {
+struct WinogradWriter {
   Lower *l;
   Prog *p;
   Form form; /* over the types in memory */
@@ -65,7 +65,7 @@ struct Wino {
 };
 
 /* Is dimension d a window of three with a border as wide as patches read? */
-static bool slides(const Wino *w, u32 d, i64 patches, i64 *pad) {
+static bool slides(const WinogradWriter *w, u32 d, i64 patches, i64 *pad) {
   const Index *ix = &w->f->in[0].idx[d];
   const Axis *k = &w->f->axis[ix->axis[1]];
   const Layout *x = layout_of(w->l, w->f->in[0].buf);
@@ -85,14 +85,15 @@ static Form stored_form(Lower *l, const Form *f) {
 }
 
 /* Axes are as form.c orders those of a convolution: axis 1 is the groups. */
-static bool match(Lower *l, const Form *given, const ConvPlan *c, Wino *w) {
+static bool match(Lower *l, const Form *given, const ConvPlan *c, WinogradWriter *w) {
   Form stored = stored_form(l, given);
   const Form *f = &stored;
   const Layout *y = layout_of(l, f->out.buf), *x = layout_of(l, f->in[0].buf);
   if (!y || !x || !y->block || y->block != x->block || f->out.idx[1].base % y->block) return false;
   DType in_dt = prog_buf(l->p, f->in[0].buf)->dt;
   if (in_dt != (f->dt == DT_f32 ? DT_f32 : DT_i16)) return false;
-  *w = (Wino){.l = l, .p = l->p, .form = *f, .lanes = y->block, .in_dt = in_dt, .dt = f->dt};
+  *w = (WinogradWriter){
+      .l = l, .p = l->p, .form = *f, .lanes = y->block, .in_dt = in_dt, .dt = f->dt};
   w->f = f = &w->form;
   w->m = c->patch;
   w->side = c->patch + 2;
@@ -104,7 +105,7 @@ static bool match(Lower *l, const Form *given, const ConvPlan *c, Wino *w) {
   w->nin = f->axis[w->in].hi;
   w->nout = f->axis[w->out].hi;
   if (w->nin % w->lanes || w->nout % w->lanes) return false;
-  if (c->key) tune_add_kernel(l->unit->tune, l->at.last, c->key);
+  if (c->key) tune_add_kernel(l->pass->tune, l->at.last, c->key);
   w->down = (f->axis[w->high].hi + w->m - 1) / w->m;
   w->across = (f->axis[w->wide].hi + w->m - 1) / w->m;
   return slides(w, 2, w->down, &w->pad_y) && slides(w, 3, w->across, &w->pad_x);
@@ -114,7 +115,7 @@ static bool match(Lower *l, const Form *given, const ConvPlan *c, Wino *w) {
 
 /* Transformed weights [position, output, channel] of [output, channel, 3, 3]. Computed when packed,
  * once for all convolutions that share weights and patch size. */
-static BufId weights(Wino *w) {
+static BufId weights(WinogradWriter *w) {
   Prog *p = w->p;
   BufId from = w->f->in[1].buf;
   u32 *known = map_put_bytes(&w->l->once, (i64[]){ON_winograd, from, w->m}, 3 * sizeof(i64));
@@ -154,22 +155,22 @@ const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a) {
 
 /* ---- transforms ---- */
 
-static BufId registers(Wino *w, DType dt, u32 rows, u32 columns, const char *name) {
+static BufId registers(WinogradWriter *w, DType dt, u32 rows, u32 columns, const char *name) {
   return tile_registers(w->p, dt, w->lanes, rows, columns, name);
 }
 
-static ExprId all_lanes(Wino *w, DType dt, double x) {
+static ExprId all_lanes(WinogradWriter *w, DType dt, double x) {
   Scalar s = dt == DT_f32 ? (Scalar){.f = x} : (Scalar){.i = (i64)x};
   return ex_splat(w->p, ex_const(w->p, dt, s), w->lanes);
 }
 
-static ExprId reg_at(Wino *w, BufId b, u32 i, u32 j) {
+static ExprId reg_at(WinogradWriter *w, BufId b, u32 i, u32 j) {
   ExprId idx[2] = {ex_int(w->p, i), ex_int(w->p, j)};
   return ex_load(w->p, b, idx, 2);
 }
 
 /* sum of coef[k] * b[k, j], or of b[j, k] if across */
-static ExprId combine(Wino *w, BufId b, const double *coef, u32 n, u32 j, bool across) {
+static ExprId combine(WinogradWriter *w, BufId b, const double *coef, u32 n, u32 j, bool across) {
   Prog *p = w->p;
   ExprId sum = 0;
   for (u32 pass = 0; pass < 2; pass++) /* a term with a positive sign comes first */
@@ -185,8 +186,8 @@ static ExprId combine(Wino *w, BufId b, const double *coef, u32 n, u32 j, bool a
 }
 
 /* half = coef * from, one side of a transform; `combine` across its rows is the other side. */
-static void transform(Wino *w, Cursor *at, const double (*coef)[WINO_SIDE], u32 rows, BufId from,
-                      BufId half) {
+static void transform(WinogradWriter *w, Cursor *at, const double (*coef)[WINO_SIDE], u32 rows,
+                      BufId from, BufId half) {
   Prog *p = w->p;
   for (u32 i = 0; i < rows; i++)
     for (u32 j = 0; j < w->side; j++) {
@@ -201,7 +202,7 @@ static ExprId scaled(Prog *p, ExprId e, i64 k, i64 plus) {
 }
 
 /* Row and column of a patch. */
-static void place(Wino *w, Cursor *at, ExprId patch, ExprId *y, ExprId *x) {
+static void place(WinogradWriter *w, Cursor *at, ExprId patch, ExprId *y, ExprId *x) {
   Prog *p = w->p;
   VarId row = let_new(p, at, "ty", ex_op2(p, OP_div, ex_copy(p, patch), ex_int(p, w->across)));
   VarId col = let_new(p, at, "tx", ex_op2(p, OP_mod, ex_copy(p, patch), ex_int(p, w->across)));
@@ -209,12 +210,12 @@ static void place(Wino *w, Cursor *at, ExprId patch, ExprId *y, ExprId *x) {
   *x = ex_var(p, col);
 }
 
-static ExprId image(Wino *w) {
+static ExprId image(WinogradWriter *w) {
   return w->batch < FORM_AXES ? ex_copy(w->p, w->val[w->batch]) : ex_int(w->p, 0);
 }
 
 /* Transforms `count` patches from `first` on into v. */
-static void input(Wino *w, Cursor at, ExprId first, i64 count) {
+static void input(WinogradWriter *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->in_dt, w->side, w->side, "d"),
         half = registers(w, w->in_dt, w->side, w->side, "h");
@@ -245,7 +246,7 @@ static void input(Wino *w, Cursor at, ExprId first, i64 count) {
 }
 
 /* mm[position, patch, output] = sum over channels of v * u */
-static void multiply(Wino *w, Cursor at, BufId u, i64 count) {
+static void multiply(WinogradWriter *w, Cursor at, BufId u, i64 count) {
   Lower *l = w->l;
   Form f = {.naxes = 4, .nin = 2, .body = FB_op, .op = OP_mul, .reduce = true, .with = OP_add};
   f.acc = f.dt = w->dt;
@@ -261,32 +262,32 @@ static void multiply(Wino *w, Cursor at, BufId u, i64 count) {
     o[k]->rank = 3;
     for (u32 d = 0; d < 3; d++) o[k]->idx[d] = (Index){.n = 1, .axis = {axes[k][d]}, .coef = {1}};
   }
-  if (!lower_tiles(l, at, &f)) bug(l->c, l->n->loc, "a matmul of Winograd has no tile");
+  if (!lower_tiles(l, at, &f)) internal_error(l->c, l->n->loc, "a matmul of Winograd has no tile");
 }
 
-static Nest wino_nest(const Wino *w, Cursor at) {
+static Nest wino_nest(const WinogradWriter *w, Cursor at) {
   Nest x = {.l = w->l, .p = w->p, .f = w->f, .at = at, .sub = w->val};
   x.in.inner = (InnerVars){1, {{w->lane_var, w->lanes}}};
   return x;
 }
 
 /* Widens expressions over the lanes of a channel block; vec replaces the reduction's value. */
-static Widen wino_widen(const Wino *w, ExprId vec) {
-  return (Widen){.p = w->p,
-                 .lane = w->lane_var,
-                 .lanes = w->lanes,
-                 .acc_var = w->acc_var,
-                 .vec = vec,
-                 .once = &w->l->once};
+static Vectorizer wino_widen(const WinogradWriter *w, ExprId vec) {
+  return (Vectorizer){.p = w->p,
+                      .lane = w->lane_var,
+                      .lanes = w->lanes,
+                      .acc_var = w->acc_var,
+                      .vec = vec,
+                      .once = &w->l->once};
 }
 
-static const double (*back_of(const Wino *w))[WINO_SIDE] {
+static const double (*back_of(const WinogradWriter *w))[WINO_SIDE] {
   if (w->dt == DT_f32) return w->m == 4 ? at4 : at2;
   return w->m == 4 ? ati4 : ati2;
 }
 
 /* Result (r, c) of a patch. Integer results are divided by their scale. */
-static ExprId result_of(Wino *w, BufId half, u32 r, u32 c) {
+static ExprId result_of(WinogradWriter *w, BufId half, u32 r, u32 c) {
   Prog *p = w->p;
   ExprId e = combine(w, half, back_of(w)[c], w->side, r, true);
   if (w->dt == DT_f32) return e;
@@ -295,8 +296,8 @@ static ExprId result_of(Wino *w, BufId half, u32 r, u32 c) {
   return ex_op2(p, OP_shr, e, all_lanes(w, DT_i32, shift[r] + shift[c]));
 }
 
-static void store_result(Wino *w, Cursor at, BufId half, ExprId y, ExprId x, ExprId ob, u32 r,
-                         u32 c) {
+static void store_result(WinogradWriter *w, Cursor at, BufId half, ExprId y, ExprId x, ExprId ob,
+                         u32 r, u32 c) {
   Prog *p = w->p;
   const Form *f = w->f;
   if (f->axis[w->wide].hi % w->m)
@@ -305,12 +306,12 @@ static void store_result(Wino *w, Cursor at, BufId half, ExprId y, ExprId x, Exp
   w->val[w->wide] = scaled(p, x, w->m, c);
   w->val[w->out] = ex_op2(p, OP_add, scaled(p, ob, w->lanes, 0), ex_var(p, w->lane_var));
   Nest nest = wino_nest(w, at);
-  Widen wide = wino_widen(w, result_of(w, half, r, c));
+  Vectorizer wide = wino_widen(w, result_of(w, half, r, c));
   store_wide(&nest, &wide, nest_finish(&nest, ex_var(p, w->acc_var)));
 }
 
 /* Output transform of mm, epilogue and stores. */
-static void output(Wino *w, Cursor at, ExprId first, i64 count) {
+static void output(WinogradWriter *w, Cursor at, ExprId first, i64 count) {
   Prog *p = w->p;
   BufId d = registers(w, w->dt, w->side, w->side, "d"),
         half = registers(w, w->dt, w->m, w->side, "h");
@@ -336,7 +337,7 @@ static void output(Wino *w, Cursor at, ExprId first, i64 count) {
 }
 
 /* Can the epilogue be computed in vectors? Tries it on expressions that are dropped. */
-static bool finishes(Wino *w) {
+static bool finishes(WinogradWriter *w) {
   Prog *p = w->p;
   ProgMark mark = prog_mark(p);
   for (u32 i = 0; i < w->f->naxes; i++)
@@ -344,7 +345,7 @@ static bool finishes(Wino *w) {
   ExprId block = scaled(p, w->val[w->out], w->lanes, 0);
   w->val[w->out] = ex_op2(p, OP_add, block, ex_var(p, w->lane_var));
   Nest nest = wino_nest(w, prog_end());
-  Widen wide = wino_widen(w, all_lanes(w, w->dt, 0));
+  Vectorizer wide = wino_widen(w, all_lanes(w, w->dt, 0));
   bool ok = widen(&wide, nest_finish(&nest, ex_var(p, w->acc_var))) != 0;
   memset(w->val, 0, sizeof w->val);
   prog_rewind(p, mark);
@@ -353,8 +354,8 @@ static bool finishes(Wino *w) {
 
 /* Patches of a block if threads take whole blocks: balances the threads. A tile of rows costs about
  * as much as two more patches. */
-static i64 even_blocks(const Wino *w, i64 all, i64 most) {
-  i64 best = most, least = INT64_MAX, rows = (i64)w->l->unit->target->cost->tile_rows;
+static i64 even_blocks(const WinogradWriter *w, i64 all, i64 most) {
+  i64 best = most, least = INT64_MAX, rows = (i64)w->l->pass->target->cost->tile_rows;
   for (i64 each = most; each >= rows / 2; each--) {
     i64 count = (all + each - 1) / each, turns = (count + w->p->threads - 1) / w->p->threads;
     i64 time = turns * (each + 2 * ((each + rows - 1) / rows));
@@ -365,12 +366,12 @@ static i64 even_blocks(const Wino *w, i64 all, i64 most) {
   return best;
 }
 
-static void blocks(Wino *w, Cursor at, BufId u) {
+static void blocks(WinogradWriter *w, Cursor at, BufId u) {
   Prog *p = w->p;
   i64 all = w->down * w->across,
-      each = winograd_patches(w->l->unit->target, w->m, w->nin, w->nout, all);
+      each = winograd_patches(w->l->pass->target, w->m, w->nin, w->nout, all);
   /* threads share the blocks, or the positions if there is only one block */
-  bool even = p->threads > 1 && !winograd_one_pass(w->l->unit->target, w->m, w->nin, w->nout, all);
+  bool even = p->threads > 1 && !winograd_one_pass(w->l->pass->target, w->m, w->nin, w->nout, all);
   if (even) each = even_blocks(w, all, each < all ? each : all);
   i64 count = (all + each - 1) / each;
   each = (all + count - 1) / count; /* balanced */
@@ -393,7 +394,7 @@ static void blocks(Wino *w, Cursor at, BufId u) {
 
 bool winograd_choose(Lower *l, const Form *f, KernelChoice *r) {
   if (!r->conv->patch) return false;
-  Wino *w = r->wino = NEW(&l->c->scratch, Wino);
+  WinogradWriter *w = r->wino = NEW(&l->c->scratch, WinogradWriter);
   if (!match(l, f, r->conv, w)) return false;
   Prog *p = l->p;
   w->lane_var = prog_add_var(p, DT_i64, str_of(p->c, "lane"));
@@ -406,7 +407,7 @@ bool winograd_choose(Lower *l, const Form *f, KernelChoice *r) {
 }
 
 void winograd_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
-  Wino *w = r->wino;
+  WinogradWriter *w = r->wino;
   Prog *p = l->p;
   if (w->batch < FORM_AXES)
     w->val[w->batch] =

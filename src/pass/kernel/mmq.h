@@ -100,8 +100,9 @@ typedef struct MmqTile {
   bool unpacks;    /* panels are unpacked once for tiles of many rows */
   BufId off; /* i32[rows, groups]: initial sums of tiles; 0: computed from `sum`. i32[rows, units]
                 if the sums of two groups share a register */
-  i64 rows, wide; /* rows and panels of a tile when there are many rows of x */
-  i64 ahead;      /* prefetch distance in bytes for the weights of a single row; 0: no prefetch */
+  i64 rows, wide;     /* rows and panels of a tile when there are many rows of x */
+  i64 prefetch_bytes; /* prefetch distance in bytes for the weights of a single row; 0: no prefetch
+                       */
 } MmqTile;
 
 /* Position of a tile. */

@@ -20,9 +20,7 @@
 /* Results per panel (too many for C compilers to unroll), rows of x in a tile, and bytes or
  * elements per step. Pointers to weights and the x values must fit in registers, which are few on
  * small machines. */
-enum { LANES = 32, TILE_ROWS = 4, STEP_BYTES = 2, STEP_TILE = 2, STEP_MOST = 4, X_MOST = 127 };
-enum { ALONG_ROW = 4, ALONG_TILE = 2 }; /* results of a tile with one row, and with several */
-
+enum { LANES = 32, X_MOST = 127 };
 typedef struct MmqLoops {
   Lower *l;
   Prog *p;
@@ -76,7 +74,7 @@ static VarId along_lanes(const MmqLoops *b, Cursor *at) {
 /* Initializes the sums with the correction for unsigned weights. */
 static void begin_unit(const MmqLoops *b, Cursor in, ExprId unit) {
   Prog *p = b->p;
-  VarId first[TILE_ROWS];
+  VarId first[LIMIT_mmq_rows];
   for (u32 i = 0; i < b->rows; i++) {
     ExprId e = ex_const(p, DT_i32, (Scalar){.i = -b->q.less});
     if (b->q.less)
@@ -122,9 +120,10 @@ static ExprId add_products(const MmqLoops *b, ExprId sum, const VarId *x, const 
 
 static void add_unit(const MmqLoops *b, Cursor in, ExprId unit) {
   Prog *p = b->p;
-  u32 all = unit_bytes(&b->q), n = b->rows > 1 ? STEP_TILE : STEP_BYTES * QBLOCK_X / all;
+  u32 all = unit_bytes(&b->q),
+      n = b->rows > 1 ? LIMIT_mmq_step_tile : LIMIT_mmq_step_bytes * QBLOCK_X / all;
   u32 bytes = n * all / QBLOCK_X;
-  VarId x[TILE_ROWS][STEP_MOST], byte[STEP_BYTES];
+  VarId x[LIMIT_mmq_rows][LIMIT_mmq_step_most], byte[LIMIT_mmq_step_bytes];
   ExprId first = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, all / bytes), "k"));
   first = ex_op2(p, OP_mul, first, ex_int(p, bytes));
   for (u32 i = 0; i < b->rows; i++)
@@ -146,8 +145,8 @@ static void add_unit(const MmqLoops *b, Cursor in, ExprId unit) {
 /* Dot products along the unit, for a few results at a time. */
 static void sum_along(const MmqLoops *b, Cursor at, ExprId unit) {
   Prog *p = b->p;
-  u32 cols = b->rows > 1 ? ALONG_TILE : ALONG_ROW;
-  VarId acc[TILE_ROWS * ALONG_ROW];
+  u32 cols = b->rows > 1 ? LIMIT_mmq_along_tile : LIMIT_mmq_along_row;
+  VarId acc[LIMIT_mmq_rows * LIMIT_mmq_along_row];
   Cursor in = at;
   VarId k = prog_for(p, &in, ex_int(p, 0), ex_int(p, QBLOCK_X), "k");
   for (u32 i = 0; i < b->rows; i++) {
@@ -171,7 +170,8 @@ static void sum_along(const MmqLoops *b, Cursor at, ExprId unit) {
   }
 }
 
-/* Scale or offset of a unit: a number, or that of the quant block times that of the unit. */
+/* Scale or offset of a unit: stored as one number, or as a factor of the quant block and one of the
+ * unit. */
 static ExprId scale(const MmqLoops *b, ExprId unit, ExprId block, VarId v, bool offset) {
   Prog *p = b->p;
   ExprId e = ex_cast(p, DT_f32, weight(b, b->q.s, ex_copy(p, unit), ex_int(p, offset), v), false);
@@ -183,7 +183,7 @@ static ExprId scale(const MmqLoops *b, ExprId unit, ExprId block, VarId v, bool 
 
 static void end_unit(const MmqLoops *b, Cursor in, ExprId unit, ExprId block) {
   Prog *p = b->p;
-  VarId by[TILE_ROWS], sum[TILE_ROWS], o = 0;
+  VarId by[LIMIT_mmq_rows], sum[LIMIT_mmq_rows], o = 0;
   for (u32 i = 0; i < b->rows; i++) {
     by[i] = let_new(p, &in, "by", operand(b, b->by, i, ex_copy(p, unit)));
     if (b->q.offsets) sum[i] = let_new(p, &in, "sum", operand(b, b->sum, i, ex_copy(p, unit)));
@@ -247,13 +247,13 @@ static void all_rows(MmqLoops *b, Cursor at, ExprId panel) {
   Dim n = b->f->axis[0].hi;
   ExprId done = ex_int(p, 0), row = done;
   b->panel = panel;
-  if (!dim_is_const(n) || n >= TILE_ROWS) {
-    ExprId tiles = ex_op2(p, OP_div, ex_dim(p, n), ex_int(p, TILE_ROWS));
+  if (!dim_is_const(n) || n >= LIMIT_mmq_rows) {
+    ExprId tiles = ex_op2(p, OP_div, ex_dim(p, n), ex_int(p, LIMIT_mmq_rows));
     Cursor in = at;
     ExprId r = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_copy(p, tiles), "r"));
-    one_tile(b, in, TILE_ROWS, ex_op2(p, OP_mul, r, ex_int(p, TILE_ROWS)));
-    done = ex_op2(p, OP_mul, tiles, ex_int(p, TILE_ROWS));
-    if (dim_is_const(n) && n % TILE_ROWS == 0) return;
+    one_tile(b, in, LIMIT_mmq_rows, ex_op2(p, OP_mul, r, ex_int(p, LIMIT_mmq_rows)));
+    done = ex_op2(p, OP_mul, tiles, ex_int(p, LIMIT_mmq_rows));
+    if (dim_is_const(n) && n % LIMIT_mmq_rows == 0) return;
   }
   if (n != 1) row = ex_var(p, prog_for(p, &at, done, ex_dim(p, n), "r"));
   one_tile(b, at, 1, row);
@@ -271,7 +271,7 @@ static void choose_sums(MmqLoops *b) {
  * is stored. */
 static void some_panels(MmqLoops *b, Cursor at, BufId w, QBlockKind kind, i64 first, i64 panels,
                         i64 lanes) {
-  bool along = qblock_bits(kind) == 8 && b->l->unit->for_c;
+  bool along = qblock_bits(kind) == 8 && b->l->pass->for_c;
   b->q = mmq_pack_loops(b->l, kind, w, (u32)lanes, first, panels * lanes, along);
   b->first = first;
   choose_sums(b);

@@ -34,7 +34,7 @@ static ExprId products_with_128(const MmqTile *b, const VarId *word) {
 }
 
 static ExprId unpacked_scales(const MmqTile *b, const MmqAt *at, ExprId v, u32 word) {
-  bool pairs = b->t.l->unit->pairs;
+  bool pairs = b->t.l->pass->maddubs;
   return mmq_scale_pair(b, at, v, pairs ? word : 0, pairs ? word : 1, 0);
 }
 
@@ -107,15 +107,17 @@ static bool has_few_rows(const MmqTile *b) {
 /* Unpack panels once for all rows of x, instead of in every tile? In-tile unpacking is cheap if the
  * target has dot_i8x4 and elements are not split across words. */
 static bool is_unpacked(const MmqTile *b) {
-  bool pays = b->t.l->unit->pairs || 8 % b->q.words;
+  bool pays = b->t.l->pass->maddubs || 8 % b->q.words;
   return pays && b->by && b->q.words < UNPACKED_WORDS && !has_few_rows(b);
 }
 
 static bool is_crossed(const MmqTile *b) {
-  const PassCtx *u = b->t.l->unit;
+  const PassCtx *u = b->t.l->pass;
   const Target *t = u->target;
-  bool words = !(t->has & CAP_maddubs) && t->cost->dot2_time > 0; /* only int16 multiply-adds */
-  bool pays = u->pairs ? b->q.is_signed : words && b->q.split == 1 && !qblock_is_scaled(b->q.kind);
+  bool words =
+      !(t->has & CAP_maddubs) && t->cost->dot_i16x2_time > 0; /* only int16 multiply-adds */
+  bool pays =
+      u->maddubs ? b->q.is_signed : words && b->q.split == 1 && !qblock_is_scaled(b->q.kind);
   return pays && u->aim == AIM_time && b->by && !has_few_rows(b);
 }
 
@@ -123,17 +125,17 @@ static bool is_crossed(const MmqTile *b) {
  * then each product needs its own load anyway. With two integer scales per unit, sums are finished
  * so rarely that loads dominate. */
 static bool has_two_panels(const MmqTile *b) {
-  const PassCtx *u = b->t.l->unit;
+  const PassCtx *u = b->t.l->pass;
   if (is_crossed(b)) return true;
-  if (u->pairs) return b->by && qblock_is_scaled(b->q.kind) && !has_few_rows(b);
+  if (u->maddubs) return b->by && qblock_is_scaled(b->q.kind) && !has_few_rows(b);
   bool ready = b->q.words == 8 || (qblock_is_scaled(b->q.kind) && is_unpacked(b));
   return u->target->regs > 16 && b->by && ready;
 }
 
 /* Stores x for tiles of many rows, and chooses the rows and panels of a tile. */
 void mmq_prepare_rows(MmqTile *b, Cursor at) {
-  const Target *t = b->t.l->unit->target;
-  bool pairs = b->t.l->unit->pairs;
+  const Target *t = b->t.l->pass->target;
+  bool pairs = b->t.l->pass->maddubs;
   b->rows = t->lanes < 4 ? 1 : t->regs > 16 || pairs ? FULL_ROWS : SHORT_ROWS;
   b->wide = 1;
   if (b->rows == 1) return;

@@ -43,7 +43,8 @@ static i64 together(const MmqPanels *q) {
   return q->loops ? 1 : PANELS;
 }
 
-/* Offset of word `at` of `each` in a step of the reduction; a row has n steps. */
+/* Offset of one word in the packed panels: word `at` of reduction step `step`. A step has `each`
+ * words per row, and a row has n steps. */
 static u64 place(const Packed *p, i64 row, i64 step, i64 n, i64 at, i64 each) {
   i64 lanes = p->q->lanes, panel = row / lanes, width = together(p->q);
   i64 where = panel / width * n + step;
@@ -150,7 +151,8 @@ static MmqPanels pack(Lower *l, QBlockKind kind, BufId rows, const PanelRows *x)
   DType half = b->factor == BV_half ? DT_f16 : DT_f32;
   QBlockParts part;
   if (q.offsets && scales != qblock_has(kind, BP_least))
-    bug(l->c, LOC_NONE, "%s: scales and offsets have different types, expected one type", b->name);
+    internal_error(l->c, LOC_NONE, "%s: scales and offsets have different types, expected one type",
+                   b->name);
   i64 key[] = {ON_mmq, rows, x->lanes, x->signs, x->loops, x->along, x->first};
   u32 *known = map_put_bytes(&l->once, key, sizeof key);
   if (*known) { /* the other constants have the next ids */

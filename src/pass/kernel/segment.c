@@ -11,8 +11,6 @@
  */
 #include "pass/kernel/segment.h"
 
-enum { SHARED = 4 }; /* minimum neighboring results that a tile should compute together */
-
 u32 conv_windows(Graph *g, const Node *n, WindowDim *s) {
   u32 ns;
   const Dim *between = node_list(n, AT_input_dilation, &ns), *pad = node_list(n, AT_pad_lo, &ns),
@@ -65,7 +63,7 @@ double windows_hit_ratio(const WindowDim *s, u32 n) {
     Segment at[MAX_SEGMENTS];
     u32 count = window_segments(&s[i], at);
     i64 sum = 0;
-    if (!count || (count == s[i].places && count >= SHARED)) return 1;
+    if (!count || (count == s[i].places && count >= LIMIT_segment_places)) return 1;
     for (u32 k = 0; k < count; k++) sum += (at[k].hi - at[k].lo) * (at[k].to - at[k].from);
     met *= (double)sum;
     all *= (double)(s[i].places * s[i].size);

@@ -70,7 +70,7 @@ typedef struct TilePrefetch {
   i64 steps; /* reduction steps that may issue a hint */
   BufId of;  /* the packed weights */
   i64 panel, line;    /* elements of a panel, and of a cache line */
-  i64 ahead;          /* elements from the panels of this tile to the next ones */
+  i64 prefetch_step;  /* elements from the panels of this tile to the next ones */
   ExprId tile, first; /* index of this tile among those that read the same panels; index of its
                          first panel within the batch */
   ExprId batch;       /* panels of all earlier batches */
@@ -80,8 +80,8 @@ typedef struct TilePrefetch {
 typedef struct TileAt {
   i64 from;        /* point of the lane axis at which panel 0 starts */
   CacheTile block; /* each 0: not tiled */
-  ExprId line; /* linear index over the loops between the panel loop and the row loop; 0: none */
-  i64 lines;   /* iterations of these loops; 0: one */
+  ExprId outer; /* linear index over the loops between the panel loop and the row loop; 0: none */
+  i64 outer_count; /* iterations of these loops; 0: one */
   TilePrefetch fetch;
   ExprId panel;          /* number of the vector along the lane axis */
   ExprId panel_in_tile;  /* number of the vector within the tile */
@@ -103,12 +103,12 @@ typedef struct TileAxes {
 } TileAxes;
 
 /* Accumulators: rows x panels vectors in registers. */
-typedef struct TileSums {
+typedef struct TileAccumulators {
   i64 panels, max_rows;  /* panels of a tile, and the upper limit for its rows */
   i64 budget;            /* registers for accumulators */
   i64 rows;              /* rows of a tile, set by autotuning; 0: what budget and max_rows allow */
   bool panels_innermost; /* the panel loop is inside the loops over the other, non-batch axes */
-} TileSums;
+} TileAccumulators;
 
 typedef struct Tile {
   Lower *l;
@@ -126,14 +126,14 @@ typedef struct Tile {
   BufId table;     /* lookup table of a map (tile_lut.c); 0: computed */
   RecordId record; /* of the kernel being written */
   u64 unroll; /* bit set: unroll this reduction axis, so that overlapping windows share loads */
-  TileSums sums;
+  TileAccumulators sums;
   VarId lane_var, acc_var; /* placeholders for lane and accumulator until expressions are widened */
   const char *why_not;     /* why the form has no tile of this kind */
   TileAt at;
 } Tile;
 
-typedef struct Wino Wino;                   /* see lower_winograd.c */
-typedef struct TransposePlan TransposePlan; /* see lower_transpose.c */
+typedef struct WinogradWriter WinogradWriter; /* see lower_winograd.c */
+typedef struct TransposePlan TransposePlan;   /* see lower_transpose.c */
 
 /* How a form is written and why: chosen once (kernel_choose.c), then written accordingly. What
  * later passes and back ends need of it becomes the record of the kernel. */
@@ -148,7 +148,7 @@ typedef struct KernelChoice {
   u32 nslide;                /* segments: number of windowed dimensions */
   u32 dim;                   /* segments: first of these dimensions */
   WindowDim slide[MAX_RANK]; /* segments: window of each */
-  Wino *wino;
+  WinogradWriter *wino;
   TransposePlan *turn;
   const char *why_not; /* plain: why vectors do not apply */
 } KernelChoice;
@@ -180,9 +180,9 @@ typedef struct TileSize {
 } TileSize;
 
 /* Rows split into `big` tiles of `size` rows and `small` tiles of one row less. */
-typedef struct Cover {
+typedef struct RowSplit {
   i64 size, big, small;
-} Cover;
+} RowSplit;
 
 /* tile_choose.c: decides axes, lanes and size; false: vectors do not apply. */
 bool tile_choose(Lower *l, const Form *f, Tile *t);
@@ -210,7 +210,7 @@ bool tile_map_repeats(
  * first function is for maps, the second for horizontal reductions. */
 bool tile_map_fits(const Tile *t, i64 from, u32 lanes);
 bool tile_horizontal_fits(const Tile *t, i64 from);
-Cover tile_cover(i64 n, i64 most);
+RowSplit tile_cover(i64 n, i64 most);
 i64 tile_rows(const Tile *t, i64 panels);
 bool tile_row_fits(const Tile *t, u32 axis); /* can it be the row axis? */
 double tile_time(
@@ -310,13 +310,13 @@ tile_accumulate(const Tile *t, ExprId acc,
                 const ExprId *arg); /* acc combined with one step: fma, dot product, or f.with */
 /* Runs the epilogue of a tile and stores it; valid: lanes to store. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
-void store_wide(Nest *x, const Widen *w,
+void store_wide(Nest *x, const Vectorizer *w,
                 ExprId value);    /* turns a scalar expression into a vector and stores it */
 ExprId tile_first(const Tile *t); /* value of the lane axis at lane 0 */
 ExprId tile_lane(const Tile *t);  /* value of the lane axis as an expression of lane_var */
 /* Is the loop over this axis outside of the panels? True if a packed operand moves along it, or
  * both factors of a contraction do. */
 bool tile_is_batch(const Tile *t, u32 axis);
-Widen tile_widen(const Tile *t, ExprId held);
+Vectorizer tile_widen(const Tile *t, ExprId held);
 
 #endif

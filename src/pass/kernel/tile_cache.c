@@ -11,8 +11,6 @@
  */
 #include "pass/kernel/tile.h"
 
-enum { MIN_GAIN = 2 };
-
 /* Number of points by axis. */
 typedef struct Points {
   i64 of[FORM_AXES];
@@ -98,6 +96,6 @@ CacheTile cache_tile(const Tile *t) {
     if (is_around(t, i)) outer *= all.of[i];
   double read_rows = (double)(tiles - 1) * bytes_read(t, rows, &all),
          read_panels = (double)(outer * blocks - 1) * bytes_read(t, panels, &all);
-  if (read_rows < MIN_GAIN * read_panels) return none;
+  if (read_rows < LIMIT_tile_cache_gain * read_panels) return none;
   return (CacheTile){.axis = cut, .each = each};
 }

@@ -12,8 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { LONG_ROW = 1024 }; /* assumed number of rows if it is unknown */
-
 /* Drops bounds checks that a border of zeros replaces: 0 times a weight adds nothing. */
 static void drop_guards(Tile *t) {
   Form *f = &t->f;
@@ -98,7 +96,7 @@ static u32 full_lanes(const Tile *t) {
   const Form *f = &t->f;
   bool wide = prog_buf(p, f->out.buf)->dt == DT_f64 || f->dt == DT_f64;
   for (u32 k = 0; k < f->nin; k++) wide = wide || prog_buf(p, f->in[k].buf)->dt == DT_f64;
-  return wide ? t->l->unit->target->lanes / 2 : t->l->unit->target->lanes;
+  return wide ? t->l->pass->target->lanes / 2 : t->l->pass->target->lanes;
 }
 
 /* Size in bytes of the widest elements that e computes with. */
@@ -119,7 +117,7 @@ static u32 map_lanes(Tile *t) {
   DType to = prog_buf(p, t->f.out.buf)->dt, as;
   u32 n = full_lanes(t), narrow = lane_bytes(to);
   i64 k;
-  if (narrow >= 4 || t->l->unit->aim == AIM_size) return n;
+  if (narrow >= 4 || t->l->pass->aim == AIM_size) return n;
   t->lanes = n;
   ProgMark mark = trial_begin(t);
   Nest x = tile_nest(t, prog_end());
@@ -129,7 +127,7 @@ static u32 map_lanes(Tile *t) {
   wide.lanes = n;
   bool bytes = narrow == 1 && widest <= 4 && ex_bytes(p, &wide, &as, &k) && as == to;
   trial_end(t, mark);
-  return widest == narrow || bytes ? 4 * t->l->unit->target->lanes / narrow : n;
+  return widest == narrow || bytes ? 4 * t->l->pass->target->lanes / narrow : n;
 }
 
 static u32 lanes_for(Tile *t, bool packed) {
@@ -193,7 +191,7 @@ bool tile_map_is_wide(Tile *t) {
   ProgMark mark = trial_begin(t);
   Nest x = tile_nest(t, prog_end());
   ExprId e = nest_value(&x), v = 0;
-  Widen w = tile_widen(t, 0);
+  Vectorizer w = tile_widen(t, 0);
   if (ex_mentions(t->p, e, t->lane_var)) v = widen(&w, e);
   bool ok =
       v && (t->f.axis[t->axis.lane].hi % t->lanes == 0 || !t->store.pads || !reaches_out(t, v));
@@ -221,7 +219,7 @@ static bool use_of(Tile *t, u32 k, bool *out) {
   if (!ex_mentions(t->p, e, t->lane_var)) return true;
   t->use[k] = LU_packed;
   if (t->f.reduce && tile_is_const(t, t->f.in[k].buf)) return true;
-  Widen w = tile_widen(t, 0);
+  Vectorizer w = tile_widen(t, 0);
   ExprId v = widen(&w, e);
   t->use[k] = v ? LU_vector : LU_packed;
   if (v && reaches_out(t, v)) *out = true;
@@ -254,7 +252,7 @@ static bool store_is_wide(Tile *t, bool *out) {
   Nest x = tile_nest(t, prog_end());
   ExprId idx[MAX_RANK + 1];
   BufId b;
-  Widen w =
+  Vectorizer w =
       tile_widen(t, ex_splat(p, ex_const(p, prog_var(p, t->acc_var)->dt, (Scalar){0}), t->lanes));
   u32 n = nest_address(&x, &t->f.out, &b, idx);
   bool place = widen_place(&w, &b, idx, &n);
@@ -348,16 +346,16 @@ static u64 short_reductions(const Form *f) {
 }
 
 /* n = big * size + small * (size - 1) with as few tiles as possible and size <= max. */
-Cover tile_cover(i64 n, i64 max) {
+RowSplit tile_cover(i64 n, i64 max) {
   i64 count = (n + max - 1) / max, size = (n + count - 1) / count;
-  return (Cover){size, count - (size * count - n), size * count - n};
+  return (RowSplit){size, count - (size * count - n), size * count - n};
 }
 
 /* Number of rows, or an estimate of it. */
 static i64 row_count(const Tile *t) {
   const Axis *a = &t->f.axis[t->axis.row];
   if (dim_is_const(a->hi)) return a->hi - a->lo;
-  i64 n = extent_upto(t->p->dims, a->hi, LONG_ROW);
+  i64 n = extent_upto(t->p->dims, a->hi, LIMIT_open_rows);
   return n > 1 ? n : 1;
 }
 
@@ -371,7 +369,7 @@ static bool is_scattered(const Tile *t, u32 k) {
     return false;
   double bytes = (double)f->axis[t->axis.lane].hi * dtype_bytes(f->acc) * tile_reduction_size(t);
   return bytes > figures.own_bytes &&
-         (double)row_count(t) >= figures.packed_rows * t->l->unit->target->cost->pack_rows;
+         (double)row_count(t) >= figures.packed_rows * t->l->pass->target->cost->pack_rows;
 }
 
 /* Maximum rows of tiles with so many panels. */
@@ -384,8 +382,8 @@ i64 tile_rows(const Tile *t, i64 panels) {
 
 /* Time of one reduction step over all rows. */
 static double column_time(const Tile *t, i64 panels) {
-  Cover c = tile_cover(row_count(t), tile_rows(t, panels));
-  const Costs *cost = t->l->unit->target->cost;
+  RowSplit c = tile_cover(row_count(t), tile_rows(t, panels));
+  const Costs *cost = t->l->pass->target->cost;
   return (double)c.big * tile_step(cost, c.size, panels) +
          (double)c.small * tile_step(cost, c.size - 1, panels);
 }
@@ -405,7 +403,7 @@ static i64 best_panels(const Tile *t, i64 n) {
   i64 best = 1;
   double least = 0;
   for (x.sums.panels = 1;
-       (double)x.sums.panels <= t->l->unit->target->cost->tile_panels && x.sums.panels <= n;
+       (double)x.sums.panels <= t->l->pass->target->cost->tile_panels && x.sums.panels <= n;
        x.sums.panels++) {
     double cost = tile_time(&x, n);
     if (x.sums.panels > 1 && cost > least) continue;
@@ -418,9 +416,9 @@ static i64 best_panels(const Tile *t, i64 n) {
 /* Number of panels for a single row. Few, since each is a separate memory stream, but enough to
  * hide the latency of additions, also in the remainder. */
 static i64 few_panels(const Costs *c, i64 n) {
-  enum { MANY = 8 };
-  i64 few = c->streams > 1 ? (i64)c->streams : 1, cost[MANY + 1], least = INT64_MAX, best = few;
-  for (i64 v = 1; v <= MANY; v++) {
+  i64 few = c->streams > 1 ? (i64)c->streams : 1, cost[LIMIT_single_row_panels + 1],
+      least = INT64_MAX, best = few;
+  for (i64 v = 1; v <= LIMIT_single_row_panels; v++) {
     if (v < few) continue;
     i64 rest = n % v;
     cost[v] = n / v * v + (!rest || rest > few ? rest : few);
@@ -451,7 +449,7 @@ static i64 window_rows(const Tile *t, i64 most) {
       if (ix->n != 2 || ix->axis[0] != t->axis.row || !(t->unroll >> ix->axis[1] & 1)) continue;
       const Axis *window = &f->axis[ix->axis[1]];
       i64 stride = ix->coef[0], size = window->hi - window->lo,
-          room = (i64)t->l->unit->target->cost->window;
+          room = (i64)t->l->pass->target->cost->window;
       if (ix->coef[1] != 1 || stride < 1) continue;
       i64 fit = (room - lines * size + stride) / (1 + stride);
       return fit < 2 ? 2 : fit < most ? fit : most;
@@ -477,14 +475,14 @@ static void spread_tiles(Tile *t, i64 panels) {
 }
 
 static void choose_size(Tile *t) {
-  const Target *to = t->l->unit->target;
+  const Target *to = t->l->pass->target;
   const Costs *c = to->cost;
   bool splat = false, packed = false, quads = t->axis.each > 1;
   i64 n = (t->f.axis[t->axis.lane].hi + t->lanes - 1) / t->lanes;
-  i64 widest = (i64)(quads && c->dot4_panels > 0 ? c->dot4_panels : c->tile_panels);
+  i64 widest = (i64)(quads && c->dot_i8x4_panels > 0 ? c->dot_i8x4_panels : c->tile_panels);
   /* one panel at a time lets loop_fuse fuse more kernels by channel block */
-  bool small = t->l->unit->aim == AIM_size, full = t->lanes == to->lanes;
-  t->sums.budget = (i64)(t->axis.each == 4 ? c->dot4_sums : c->sums);
+  bool small = t->l->pass->aim == AIM_size, full = t->lanes == to->lanes;
+  t->sums.budget = (i64)(t->axis.each == 4 ? c->dot_i8x4_sums : c->sums);
   if (t->axis.each == 2) t->sums.budget -= (i64)figures.pair_products;
   if (t->lanes > to->lanes)
     t->sums.budget /= t->lanes / to->lanes; /* a vector takes this many registers */
@@ -499,9 +497,9 @@ static void choose_size(Tile *t) {
     t->sums.max_rows = 1;
   } else if (splat && packed) {
     t->sums.max_rows = small ? 4 : (i64)c->tile_rows;
-    t->sums.panels = t->l->unit->aim != AIM_time   ? 1
-                     : quads && c->dot4_panels > 0 ? (n < widest ? n : widest)
-                                                   : best_panels(t, n);
+    t->sums.panels = t->l->pass->aim != AIM_time       ? 1
+                     : quads && c->dot_i8x4_panels > 0 ? (n < widest ? n : widest)
+                                                       : best_panels(t, n);
   } else {
     t->sums.panels = 1;
     t->sums.max_rows = small ? 2 : half;
@@ -607,7 +605,7 @@ static bool choose(Lower *l, const Form *f, Tile *t, bool bytes) {
     if (t->use[k] != LU_packed) continue;
     if (tile_is_const(t, f->in[k].buf))
       pack_const(t, k);
-    else if (t->axis.row == FORM_AXES || times_read(t, k) < l->unit->target->cost->pack_rows ||
+    else if (t->axis.row == FORM_AXES || times_read(t, k) < l->pass->target->cost->pack_rows ||
              (bytes && t->axis.split < FORM_AXES))
       return refuse(t, "an operand is read too rarely to be packed");
     else
@@ -725,7 +723,7 @@ bool tile_choose_dot_rows(Lower *l, const Form *f, Tile *t, Tile *out) {
   drop_guards(t);
   u32 row = last_axis(t), axis = f->naxes;
   const Layout *y = layout_of(l, f->out.buf);
-  if (row == FORM_AXES || (y && y->block) || l->unit->aim == AIM_size) return false;
+  if (row == FORM_AXES || (y && y->block) || l->pass->aim == AIM_size) return false;
   t->lane_var = prog_add_var(l->p, DT_i64, str_of(l->p->c, "lane"));
   while (axis > 0 && !rows_along(t, axis - 1)) axis--;
   if (!axis || f->axis[row].hi < t->lanes) return false;

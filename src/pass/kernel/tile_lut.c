@@ -54,7 +54,7 @@ static ExprId byte_of(Prog *p, ExprId value) {
 
 BufId tile_lut(Tile *t) {
   Prog *p = t->p;
-  if (t->f.reduce || t->l->unit->aim == AIM_size) return 0;
+  if (t->f.reduce || t->l->pass->aim == AIM_size) return 0;
   Tensor *to = NULL;
   ProgMark mark = trial_begin(t);
   Nest x = tile_nest(t, prog_end());

@@ -325,10 +325,6 @@ static ExprId unsplit(Tile *t, ExprId within) {
   return n % t->axis.block ? ex_op2(p, OP_lt, ex_copy(p, at), ex_int(p, n)) : 0;
 }
 
-/* Panels that are packed together if the operand is contiguous along the lanes. A row is then read
- * as whole cache lines; a line read for one panel at a time would be evicted before the next. */
-enum { PACK_PANELS = 8 };
-
 static bool is_contiguous(const Tile *t, u32 k) {
   const Operand *o = &t->f.in[k];
   if (!o->rank || layout_of(t->l, o->buf)) return false;
@@ -370,7 +366,7 @@ void pack_run(Tile *t, Cursor at, u32 k) {
   Str name = str_fmt(p->c, "%s_panels", str_text(p->c, prog_buf(p, t->f.in[k].buf)->name));
   t->pack[k] = prog_add_buf(p, BS_local, t->f.acc, dim, q.n, name);
   i64 n = t->f.axis[t->axis.lane].hi, whole = n / t->lanes, rest = n - whole * t->lanes;
-  i64 each = is_contiguous(t, k) ? PACK_PANELS : 1, main = whole / each * each;
+  i64 each = is_contiguous(t, k) ? LIMIT_pack_panels : 1, main = whole / each * each;
   pack_panels(t, at, k, &q, 0, main, each, t->lanes);
   pack_panels(t, at, k, &q, main, whole - main, whole - main, t->lanes);
   pack_panels(t, at, k, &q, whole, rest > 0, 1, rest);
@@ -433,7 +429,7 @@ static Places panel_places(const Tile *t, u32 k) {
 
 /* Will the panels of operand k be f16? Their f32 copy must fit in L2. */
 static bool is_halves(const Tile *t, u32 k, i64 panels) {
-  const PassCtx *u = t->l->unit;
+  const PassCtx *u = t->l->pass;
   if (t->use[k] != LU_packed || t->packed_at_run[k] || t->at.from || t->lanes < 4) return false;
   const Tensor *x = prog_buf(t->p, t->pack[k])->data;
   if (u->aim != AIM_time || x->dt != DT_f32 || x->dim[x->rank - 1] != t->lanes) return false;

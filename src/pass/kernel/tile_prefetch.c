@@ -10,10 +10,8 @@
  */
 #include "pass/kernel/tile.h"
 
-enum { STEPS = 8, MAX_LINES = 4, MIN_TILES = 2 };
-
 i64 prefetch_steps(const Tile *t, u32 axis) {
-  return t->at.fetch.lines && t->at.fetch.axis == axis ? STEPS : 1;
+  return t->at.fetch.lines && t->at.fetch.axis == axis ? LIMIT_prefetch_steps : 1;
 }
 
 /* The only reduction axis with a loop, if it has a known length and starts at 0; else FORM_AXES. */
@@ -53,29 +51,30 @@ static i64 panels_of(const Tile *t, u32 k, ExprId *first) {
 
 void prefetch_choose(Tile *t, i64 panels, i64 tiles) {
   TilePrefetch *x = &t->at.fetch;
-  u32 k = weights_of(t), fold = only_reduction(t);
+  u32 k = weights_of(t), reduce = only_reduction(t);
   *x = (TilePrefetch){0};
-  if (k == FORM_IN || t->axis.each > 2 || t->l->unit->aim != AIM_time || tiles < MIN_TILES ||
-      (double)tiles > figures.prefetch_max_tiles)
+  if (k == FORM_IN || t->axis.each > 2 || t->l->pass->aim != AIM_time ||
+      tiles < LIMIT_prefetch_tiles || (double)tiles > figures.prefetch_max_tiles)
     return;
   if (t->axis.split < FORM_AXES)
-    fold = FORM_AXES;
-  else if (fold == FORM_AXES || t->f.axis[fold].hi % STEPS || t->unroll >> fold & 1 ||
-           form_guard(&t->f, fold, NULL))
+    reduce = FORM_AXES;
+  else if (reduce == FORM_AXES || t->f.axis[reduce].hi % LIMIT_prefetch_steps ||
+           t->unroll >> reduce & 1 || form_guard(&t->f, reduce, NULL))
     return;
   const Buf *b = prog_buf(t->p, t->pack[k]);
   i64 bytes = dtype_bytes(b->dt), all = bytes;
   for (u32 i = 0; i < b->rank; i++) all *= b->dim[i];
   i64 count = panels_of(t, k, &x->batch), line = (i64)figures.line_bytes;
-  x->steps = (i64)tile_reduction_size(t) / (t->axis.split < FORM_AXES ? t->axis.block : STEPS);
+  x->steps = (i64)tile_reduction_size(t) /
+             (t->axis.split < FORM_AXES ? t->axis.block : LIMIT_prefetch_steps);
   if ((double)all < figures.prefetch_min_bytes || !x->steps) return;
   i64 lines = (panels * (all / count) + tiles * line - 1) / (tiles * line);
-  if (lines > MAX_LINES * x->steps) return;
+  if (lines > LIMIT_prefetch_lines * x->steps) return;
   x->lines = lines;
-  x->axis = fold;
+  x->axis = reduce;
   x->of = t->pack[k];
   x->panel = all / count / bytes;
-  x->ahead = panels * x->panel;
+  x->prefetch_step = panels * x->panel;
   x->line = line / bytes;
 }
 
@@ -112,7 +111,8 @@ void prefetch_lines(const Tile *t, Cursor *at, ExprId group) {
   for (i64 i = 0; i < each; i++) {
     ExprId from =
         ex_op2(p, OP_mul, ex_op2(p, OP_add, ex_copy(p, line), ex_int(p, i)), ex_int(p, x->line));
-    from = ex_op2(p, OP_add, ex_op2(p, OP_add, ex_copy(p, panel), ex_int(p, x->ahead)), from);
+    from =
+        ex_op2(p, OP_add, ex_op2(p, OP_add, ex_copy(p, panel), ex_int(p, x->prefetch_step)), from);
     Stmt *s = prog_stmt(p, prog_insert(p, at, ST_prefetch));
     s->buf = x->of;
     s->a = from;

@@ -136,7 +136,7 @@ static void offer_products(const Tile *t, Choices *all, i64 n, i64 widest) {
   for (u32 k = 0; k < t->f.nin; k++)
     fixed = fixed || (t->use[k] == LU_packed && !tile_is_const(t, t->f.in[k].buf));
   i64 room = t->sums.budget >= (i64)figures.many_sums ? t->sums.budget + 2 : t->sums.budget,
-      tall = (i64)t->l->unit->target->cost->tile_rows;
+      tall = (i64)t->l->pass->target->cost->tile_rows;
   for (u32 row = 0; row < t->f.naxes; row++) {
     if (row != t->axis.row && (fixed || !tile_row_fits(t, row))) continue;
     for (i64 v = 1; v <= widest && v <= n; v++) {
@@ -191,7 +191,7 @@ static void sort(Choices *all) {
 }
 
 void tile_tune(Tile *t, i64 widest) {
-  TuneTable *tune = t->l->unit->tune;
+  TuneTable *tune = t->l->pass->tune;
   if (!tune) return;
   Choices all = {.n = 0};
   i64 n = (t->f.axis[t->axis.lane].hi + t->lanes - 1) / t->lanes;

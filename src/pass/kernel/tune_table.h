@@ -32,7 +32,7 @@ Str tune_get(const TuneTable *t, Str key);        /* 0: no entry */
 /* Returns which of n choices to take. A table can select only offered choices, so its contents
  * never affect correctness. */
 u32 tune_query(TuneTable *t, StmtId kernel, Str key, const Str *choice, u32 n);
-/* Copies the query of this key, which was made before there was a kernel, to this kernel. */
+/* Assigns to this kernel the query of this key, which was made before the kernel existed. */
 void tune_add_kernel(TuneTable *t, StmtId kernel, Str key);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static bool depends(const Widen *w, ExprId e) {
+static bool depends(const Vectorizer *w, ExprId e) {
   return ex_mentions(w->p, e, w->lane) || (w->acc_var && ex_mentions(w->p, e, w->acc_var));
 }
 
@@ -22,7 +22,7 @@ static bool has_vectors(DType dt) {
 }
 
 /* The same memory without the dimensions of 1 after dimension d. */
-static BufId flat_view(const Widen *w, BufId b, u32 d) {
+static BufId flat_view(const Vectorizer *w, BufId b, u32 d) {
   Prog *p = w->p;
   u32 *slot = map_put_bytes(w->once, (i64[]){ON_flat, b, d}, 3 * sizeof(i64));
   if (*slot) return *slot;
@@ -34,7 +34,7 @@ static BufId flat_view(const Widen *w, BufId b, u32 d) {
 }
 
 /* Pads the last dimension of a constant with zeros to a multiple of the lanes. */
-static BufId pad_const(const Widen *w, BufId b) {
+static BufId pad_const(const Vectorizer *w, BufId b) {
   Prog *p = w->p;
   Buf *x = prog_buf(p, b);
   BufId root = prog_root(p, b);
@@ -56,7 +56,7 @@ static BufId pad_const(const Widen *w, BufId b) {
 }
 
 /* The index at lane 0 if it has this step along the lanes, else 0. */
-static ExprId first_index(const Widen *w, ExprId idx, i64 step) {
+static ExprId first_index(const Vectorizer *w, ExprId idx, i64 step) {
   Prog *p = w->p;
   Affine a;
   if (!affine_of(p, idx, &a) || affine_coef(&a, w->lane) != step) return 0;
@@ -69,7 +69,7 @@ static ExprId first_index(const Widen *w, ExprId idx, i64 step) {
   return affine_expr(p, &a);
 }
 
-bool widen_place(const Widen *w, BufId *buf, ExprId *idx, u32 *n) {
+bool widen_place(const Vectorizer *w, BufId *buf, ExprId *idx, u32 *n) {
   Prog *p = w->p;
   const Buf *b = prog_buf(p, *buf);
   u32 d = *n;
@@ -89,7 +89,7 @@ bool widen_place(const Widen *w, BufId *buf, ExprId *idx, u32 *n) {
 
 /* Loads every second element: the even lanes of one vector and the odd lanes of another, which ends
  * at the last element needed, so that no load goes past it. */
-static ExprId every_second(const Widen *w, const Expr *x) {
+static ExprId every_second(const Vectorizer *w, const Expr *x) {
   Prog *p = w->p;
   const Buf *b = prog_buf(p, x->ref);
   ExprId idx[2][MAX_RANK];
@@ -109,7 +109,7 @@ static ExprId every_second(const Widen *w, const Expr *x) {
                     ex_load_vec(p, x->ref, idx[1], n, w->lanes), pick, w->lanes);
 }
 
-static ExprId widen_load(const Widen *w, const Expr *x) {
+static ExprId widen_load(const Vectorizer *w, const Expr *x) {
   Prog *p = w->p;
   ExprId idx[MAX_RANK];
   BufId b = x->ref;
@@ -119,7 +119,7 @@ static ExprId widen_load(const Widen *w, const Expr *x) {
   return ex_load_vec(p, b, idx, n, w->lanes);
 }
 
-ExprId widen(const Widen *w, ExprId id) {
+ExprId widen(const Vectorizer *w, ExprId id) {
   Prog *p = w->p;
   Expr x = *prog_expr(p, id);
   if (!depends(w, id)) return has_vectors(x.dt) ? ex_splat(p, ex_copy(p, id), w->lanes) : 0;

@@ -4,20 +4,20 @@
 
 #include "pass/lower/form.h"
 
-typedef struct Widen {
+typedef struct Vectorizer {
   Prog *p;
   VarId lane; /* becomes the lane number */
   u32 lanes;
   VarId acc_var; /* placeholder for a value that already is a vector; 0: none */
   ExprId vec;    /* that vector; copied at each use */
-  Map *once;     /* see OnceKind */
+  Map *once;     /* see MemoKind */
   bool strided;  /* loads may have stride 2 */
-} Widen;
+} Vectorizer;
 
 /* Returns a new tree; 0 if an operand is not contiguous along the lane. */
-ExprId widen(const Widen *w, ExprId e);
+ExprId widen(const Vectorizer *w, ExprId e);
 /* Address of a vector store: the last index at lane 0; false if the lane does not run along it.
  * Replaces buf and idx if the vector lies along an earlier dimension. */
-bool widen_place(const Widen *w, BufId *buf, ExprId *idx, u32 *n);
+bool widen_place(const Vectorizer *w, BufId *buf, ExprId *idx, u32 *n);
 
 #endif

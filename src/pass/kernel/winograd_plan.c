@@ -59,7 +59,7 @@ static double conv_time(const PassCtx *u, u32 m, DType dt, const Type *k, const 
       images = dim_is_const(o->dim[0]) ? o->dim[0] : 1;
   i64 all = m ? (high + m - 1) / m * ((wide + m - 1) / m) : high * wide;
   i64 again = m ? (all - 1) / winograd_patches(u->target, m, in, out, all) : 0;
-  ConvWork w = {.m = m, .in = (double)in, .out = (double)out, .dot2 = dt != DT_f32};
+  ConvWork w = {.m = m, .in = (double)in, .out = (double)out, .dot_i16x2 = dt != DT_f32};
   w.places = (double)images * (double)all;
   w.each_bytes = (double)weight_bytes(dt);
   w.again = (double)again;
@@ -133,9 +133,9 @@ static double choose(WinoPlan *p, double price) {
 
 static double const_bytes(Graph *g) {
   double all = 0;
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->region.at[b].node.at[i]);
       if (n->op == OP_const) all += (double)tensor_bytes(node_attr(n, AT_value)->u.t);
     }
   return all;
@@ -194,7 +194,7 @@ static bool is_product(const ConvPlan *c) {
 }
 
 void winograd_plan(const PassCtx *u, ConvPlan *of) {
-  const GraphRegion *b = &u->g->blk.at[1];
+  const GraphRegion *b = &u->g->region.at[1];
   WinoPlan p = {.number = map_new(&u->c->scratch)};
   if (u->aim != AIM_time || u->target->lanes < 8 || u->target->warp) return;
   for (u32 i = 0; i < b->node.n; i++) {

@@ -118,7 +118,7 @@ static bool follows(const Stmt *x, const Accesses *a, const Stmt *y, const Acces
 }
 
 /* Maximum trip count of a loop that starts at 0; 1 if unknown. */
-static u64 most_trips(Prog *p, const Stmt *loop) {
+static u64 max_trip_count(Prog *p, const Stmt *loop) {
   i64 lo = 0, hi = 1;
   const Expr *e = prog_expr(p, loop->b);
   if (!ex_is_int(p, loop->b, &hi) && e->kind == EX_var && prog_var(p, e->ref)->sym >= 0)
@@ -133,7 +133,7 @@ static u64 root_bytes(LoopFuse *m, BufId root, u32 count, const Stmt *loop) {
   Sym sym;
   if (!count || prog_buf(m->p, root)->space != BS_temp || !mem_bytes(m->p, root, &bytes, &sym))
     return 0;
-  return count == m->total[root] ? bytes / most_trips(m->p, loop) : bytes;
+  return count == m->total[root] ? bytes / max_trip_count(m->p, loop) : bytes;
 }
 
 /* Bytes of the temporaries that a piece accesses when it runs as one loop. */
@@ -262,19 +262,19 @@ static bool same_row(Prog *p, StmtId x, StmtId y) {
   u64 most = (u64)figures.fused_steps; /* loops of unknown length count as more */
   if (list_runs(p, k->body, most) + list_runs(p, next->body, most) > most) return false;
   Accesses a = accesses_list(p, k->body), b = accesses_list(p, next->body);
-  bool flow = false, element = false, folds = true;
+  bool flow = false, element = false, reduces = true;
   if (a.nstmts + b.nstmts > MERGE_STMTS) return false;
   for (u32 i = 0; i < b.at.n; i++) {
     BufId root = b.at.at[i].root;
     if (prog_buf(p, root)->space == BS_reg) continue;
     if (b.at.at[i].write) {
-      folds = folds && is_element(p, root);
+      reduces = reduces && is_element(p, root);
     } else if (writes(&a, root)) {
       flow = true;
       element = element || is_element(p, root);
     }
   }
-  return flow && (element || folds);
+  return flow && (element || reduces);
 }
 
 /* Joins two labels: the words, then the names if short (see group.c). Parts of one node have one

@@ -65,9 +65,9 @@ typedef struct ParallelCtx {
 typedef struct Chain {
   u32 n;
   StmtId at[CHAIN];
-  double trips; /* trip count of all, or of the loop in strips */
-  bool fixed;   /* trips is exact, not a bound */
-  u32 strip;    /* iterations of a strip; 0: no strips */
+  double trip_count; /* trip count of all, or of the loop in strips */
+  bool fixed;        /* trip_count is exact, not a bound */
+  u32 strip;         /* iterations of a strip; 0: no strips */
 } Chain;
 
 /* ---- memory ---- */
@@ -195,14 +195,14 @@ static double torn_lines(Prog *p, const Access *t, u32 d) {
 
 /* Traffic of a loop whose iterations of v are split between threads; v 0: one thread runs all.
  * note: record the cuts of its results for kernels that read them. */
-static ShareTraffic traffic_of(ParallelCtx *o, StmtId loop, VarId v, bool note) {
+static ThreadTraffic traffic_of(ParallelCtx *o, StmtId loop, VarId v, bool note) {
   Prog *p = o->p;
   Mark m = arena_mark(&p->c->scratch);
   Accesses in = accesses_one(p, loop);
   o->round++;
   o->in_var[v] = o->round;
   follow(o, prog_stmt(p, loop)->body);
-  ShareTraffic r = {0};
+  ThreadTraffic r = {0};
   for (u32 i = 0; i < in.at.n; i++) {
     const Access *t = &in.at.at[i];
     BufSpace space = prog_buf(p, t->root)->space;
@@ -250,7 +250,7 @@ static double own_bytes(ParallelCtx *o, StmtId loop) {
  * loops between kernels, where each iteration loads only a part. */
 static double lone_cost(ParallelCtx *o, StmtId id) {
   if (o->inside) return stmt_time(o->p, o->range, id);
-  ShareTraffic r = traffic_of(o, id, 0, false);
+  ThreadTraffic r = traffic_of(o, id, 0, false);
   return stmt_time(o->p, o->range, id) + traffic_alone(&r);
 }
 
@@ -286,14 +286,16 @@ static Chain nest_from(ParallelCtx *o, StmtId loop) {
 
 /* Collapses as many loops as needed to have enough iterations for all threads. */
 static Chain chain_from(ParallelCtx *o, const Chain *nest, double whole) {
-  Chain c = {.trips = 1, .fixed = true};
+  Chain c = {.trip_count = 1, .fixed = true};
   double enough = figures.chunks * o->p->threads;
   for (u32 i = 0; i < nest->n; i++) {
     bool fixed;
-    double n = loop_trips(o->p, o->range, prog_stmt(o->p, nest->at[i]), &fixed);
-    if (i && (c.trips >= enough || whole / (c.trips * n) < o->grain / figures.grain_turns)) break;
+    double n = stmt_trip_count(o->p, o->range, prog_stmt(o->p, nest->at[i]), &fixed);
+    if (i &&
+        (c.trip_count >= enough || whole / (c.trip_count * n) < o->grain / figures.grain_turns))
+      break;
     c.at[c.n++] = nest->at[i];
-    c.trips *= n;
+    c.trip_count *= n;
     c.fixed = c.fixed && fixed;
   }
   return c;
@@ -361,7 +363,7 @@ static double open_time(ParallelCtx *o, StmtId first, double whole) {
 
 /* Iterations of a chunk: about figures.chunks per thread, equally many for every thread. */
 static u32 chunk_of(ParallelCtx *o, const Chain *c, double whole, u32 shares) {
-  double n = c->trips, least = ceil(o->grain * n / whole),
+  double n = c->trip_count, least = ceil(o->grain * n / whole),
          chunk = floor(n / ((double)shares * o->p->threads));
   if (!c->fixed) chunk = 1; /* the trip count may be smaller */
   if (chunk < least) chunk = least;
@@ -375,9 +377,9 @@ static u32 strip_of(ParallelCtx *o, const Chain *c, double whole, u32 shares, do
   u32 chunk = chunk_of(o, c, whole, shares), best = chunk, n = o->p->threads;
   *part = 1;
   for (u32 k = 0; k <= 2 * chunk && k < 256; k++) {
-    u32 size = k & 1 ? chunk + (k + 1) / 2 : chunk - k / 2;    /* closest first */
-    if (!size || size * whole < o->grain * c->trips) continue; /* too small */
-    double each = ceil(ceil(c->trips / size) / n) * size / c->trips;
+    u32 size = k & 1 ? chunk + (k + 1) / 2 : chunk - k / 2;         /* closest first */
+    if (!size || size * whole < o->grain * c->trip_count) continue; /* too small */
+    double each = ceil(ceil(c->trip_count / size) / n) * size / c->trip_count;
     if (each >= *part - 1e-9) continue;
     *part = each;
     best = size;
@@ -393,13 +395,13 @@ static void try_strips(ParallelCtx *o, StmtId id, const Chain *nest, double whol
     Chain c = *nest;
     const Stmt *s = prog_stmt(p, c.at[k]);
     c.n = k + 1;
-    c.trips = loop_trips(o->p, o->range, s, &c.fixed);
-    if (c.trips < 2 || s->step > INT32_MAX) continue;
-    ShareTraffic r = traffic_of(o, id, s->var, false);
+    c.trip_count = stmt_trip_count(o->p, o->range, s, &c.fixed);
+    if (c.trip_count < 2 || s->step > INT32_MAX) continue;
+    ThreadTraffic r = traffic_of(o, id, s->var, false);
     double part;
     c.strip =
         strip_of(o, &c, whole, r.weights > figures.few_bytes ? 1 : (u32)figures.chunks, &part);
-    double each = ceil(ceil(c.trips / c.strip) / p->threads);
+    double each = ceil(ceil(c.trip_count / c.strip) / p->threads);
     double time = whole * part + o->grain / figures.grain_handing + traffic_time(&r, each);
     if (time < best->time) *best = (ParallelChoice){WAY_chain, time, c};
   }
@@ -497,11 +499,11 @@ static ParallelChoice choose(ParallelCtx *o, StmtId id) {
   bool fixed;
   if (s->kind != ST_for || whole < o->grain * figures.grain_alone) return best;
   Chain nest = nest_from(o, id), c = chain_from(o, &nest, whole);
-  bool shared = c.n && c.trips > 1;
-  ShareTraffic r = {0};
+  bool shared = c.n && c.trip_count > 1;
+  ThreadTraffic r = {0};
   if (shared) {
     r = traffic_of(o, id, s->var, false);
-    double time = whole * ceil(c.trips / n) / c.trips + o->grain / figures.grain_handing +
+    double time = whole * ceil(c.trip_count / n) / c.trip_count + o->grain / figures.grain_handing +
                   traffic_time(&r, 1);
     if (time < best.time) best = (ParallelChoice){WAY_chain, time, c};
     try_strips(o, id, &nest, whole, &best);
@@ -512,10 +514,10 @@ static ParallelChoice choose(ParallelCtx *o, StmtId id) {
   o->inside--;
   if (open >= body) return best;
   open = (open * figures.inner_slack + own_bytes(o, id) / 2 * figures.ns_per_byte_shared) *
-         loop_trips(o->p, o->range, s, &fixed);
+         stmt_trip_count(o->p, o->range, s, &fixed);
   if (!shared) r = traffic_of(o, id, s->var, false);
   if (r.weights > figures.own_bytes)
-    open += r.weights * figures.ns_per_byte_llc * loop_trips(o->p, o->range, s, &fixed) / n;
+    open += r.weights * figures.ns_per_byte_llc * stmt_trip_count(o->p, o->range, s, &fixed) / n;
   if (open < best.time) best = (ParallelChoice){.way = WAY_open, .time = open};
   return best;
 }

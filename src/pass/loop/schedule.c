@@ -117,7 +117,7 @@ static void put_fences(Schedule *o, Cursor *at, u8 flags) {
 
 /* ---- pins ---- */
 
-/* Reads and writes of registers b in one step of a loop. */
+/* Reads and writes of register buffer b in one step of a loop. */
 typedef struct Traffic {
   BufId b;
   double reads, writes;
@@ -178,7 +178,7 @@ static bool adds_products(Schedule *o, const Stmt *s) {
 }
 
 /* Does a step of the loop itself, not of an inner loop, contain dot_i16x2? */
-static bool adds_dot2(Schedule *o, StmtId first) {
+static bool adds_dot_i16x2(Schedule *o, StmtId first) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));) {
     w.skip = s->body && !is_unrolled(s);
@@ -285,7 +285,7 @@ static void visit_for(Schedule *o, StmtId id, Cursor *at, StmtId loop, bool whol
     return;
   }
   bool sums = stores_registers(o, s.body);
-  if (adds_dot2(o, s.body)) prog_stmt(o->p, id)->flags |= LF_nounroll;
+  if (adds_dot_i16x2(o, s.body)) prog_stmt(o->p, id)->flags |= LF_nounroll;
   visit_list(o, (Cursor){.owner = id}, id, false);
   if (sums && has_extent(o, &s, &n) && (double)n <= figures.written_out && !has_loop(o, s.body)) {
     add_splats(o, s.body);

@@ -15,10 +15,6 @@
  */
 #include "pass/pass.h"
 
-/* Minimum bytes saved. 8-bit constants are usually weights; 16-bit ones may be biases whose types
- * differ from layer to layer, which needs more code. */
-enum { MIN_BYTES = 64, MIN_WORDS = 1024 };
-
 static bool holds(DType dt, i64 lo, i64 hi) {
   Scalar least, most;
   dtype_limits(dt, &least, &most);
@@ -31,7 +27,7 @@ static DType narrowest(const Tensor *t) {
   i64 lo = INT64_MAX, hi = INT64_MIN;
   u32 wide = dtype_bytes(t->dt);
   if (dtype_info[t->dt].cls != 'I' && dtype_info[t->dt].cls != 'U') return t->dt;
-  if (wide < 2 || t->n * (wide - 1) < MIN_BYTES) return t->dt;
+  if (wide < 2 || t->n * (wide - 1) < LIMIT_narrow_bytes) return t->dt;
   for (u64 i = 0; i < t->n; i++) {
     i64 x = tensor_get(t, i).i;
     if (x < 0 && t->dt == DT_u64) return t->dt; /* 2^63 or more */
@@ -43,7 +39,7 @@ static DType narrowest(const Tensor *t) {
     u64 saved = t->n * (u64)(wide - bytes);
     if (bytes >= wide) break;
     if (holds(types[i], lo, hi))
-      return saved >= (bytes == 1 ? MIN_BYTES : MIN_WORDS) ? types[i] : t->dt;
+      return saved >= (bytes == 1 ? LIMIT_narrow_bytes : LIMIT_narrow_i16_bytes) ? types[i] : t->dt;
   }
   return t->dt;
 }

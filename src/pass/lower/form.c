@@ -13,8 +13,8 @@ static Index of_axis(u32 axis) {
   return (Index){.n = 1, .axis = {axis}, .coef = {1}};
 }
 
-static u32 add_axis(Form *f, Dim n, bool fold) {
-  f->axis[f->naxes] = (Axis){.hi = n, .reduce = fold};
+static u32 add_axis(Form *f, Dim n, bool reduce) {
+  f->axis[f->naxes] = (Axis){.hi = n, .reduce = reduce};
   return f->naxes++;
 }
 

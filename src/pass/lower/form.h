@@ -46,19 +46,19 @@ struct Operand {
   Index idx[MAX_RANK];
 };
 
-typedef enum FormBody {
+typedef enum FormKind {
   FB_copy,   /* in[0] */
   FB_op,     /* op(in...); in a reduction, of operands converted to acc */
   FB_iota,   /* value of axis `which` */
   FB_random, /* function of the row-major index of the result */
   FB_mmq,    /* quantized matmul, without operands: see lower_mmq.c */
-} FormBody;
+} FormKind;
 
 struct Form {
   u32 naxes, nin;
   Axis axis[FORM_AXES];
   Operand out, in[FORM_IN];
-  FormBody body;
+  FormKind body;
   Op op;
   bool sat;    /* cast: saturate */
   bool small;  /* cast: the operand is known to be small */
@@ -97,7 +97,7 @@ u32 form_phases(const Form *f);
 Form form_phase(Prog *p, const Form *f, u32 which);
 
 /* Objects that are created once and cached in a Map `once`: first number of the key. */
-typedef enum OnceKind {
+typedef enum MemoKind {
   ON_view,     /* view of a buffer: form_merge.c */
   ON_flat,     /* view without trailing dimensions of 1: widen.c */
   ON_padded,   /* constant padded so that the last vector stays in bounds: widen.c */
@@ -107,7 +107,7 @@ typedef enum OnceKind {
   ON_winograd, /* weights transformed for a patch size: lower_winograd.c */
   ON_weights,  /* source of transformed weights */
   ON_tested    /* dimension already checked in every run: lower_require.c */
-} OnceKind;
+} MemoKind;
 
 /* form_merge.c */
 void form_merge(Prog *p, Map *once, Form *f);

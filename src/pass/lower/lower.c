@@ -111,11 +111,11 @@ static void check_types(Lower *l, const Node *n) {
 
 /* Runs before anything is built, so that one run reports every unsupported node. */
 static void check_block(Lower *l, RegionId b) {
-  const GraphRegion *blk = &l->g->blk.at[b];
-  for (u32 i = 0; i < blk->node.n; i++) {
-    const Node *n = l->n = graph_node(l->g, blk->node.at[i]);
+  const GraphRegion *region = &l->g->region.at[b];
+  for (u32 i = 0; i < region->node.n; i++) {
+    const Node *n = l->n = graph_node(l->g, region->node.at[i]);
     if (n->op != OP_const && n->op != OP_reshape) check_types(l, n);
-    for (u32 k = 0; k < n->nblk; k++) check_block(l, n->blk[k]);
+    for (u32 k = 0; k < n->nregion; k++) check_block(l, n->region[k]);
   }
   l->n = NULL;
 }
@@ -139,9 +139,9 @@ static void lower_parts(Lower *l, const Node *root) {
   if (!all->part[id]) return;
   bool was = l->attentions->plain;
   l->attentions->plain = true;
-  for (RegionId b = 1; b < l->g->blk.n; b++)
-    for (u32 i = 0; i < l->g->blk.at[b].node.n; i++) {
-      NodeId k = l->g->blk.at[b].node.at[i];
+  for (RegionId b = 1; b < l->g->region.n; b++)
+    for (u32 i = 0; i < l->g->region.at[b].node.n; i++) {
+      NodeId k = l->g->region.at[b].node.at[i];
       const Node *n = graph_node(l->g, k);
       bool part = all->part[k] == all->part[id] && k != id;
       if (part || (all->hidden[k] && !l->buf[n->out[0]])) lower_node(l, n);
@@ -202,8 +202,8 @@ static void lower_node(Lower *l, const Node *n) {
 
 void lower_region(Lower *l, RegionId b) {
   const Node *around = l->n;
-  const GraphRegion *blk = &l->g->blk.at[b];
-  for (u32 i = 0; i < blk->node.n; i++) lower_node(l, graph_node(l->g, blk->node.at[i]));
+  const GraphRegion *region = &l->g->region.at[b];
+  for (u32 i = 0; i < region->node.n; i++) lower_node(l, graph_node(l->g, region->node.at[i]));
   l->n = around;
 }
 
@@ -247,11 +247,11 @@ void lower(PassCtx *u) {
   Graph *g = u->g;
   conv_plans(u);
   Lower l = {.c = u->c, .g = g, .p = prog_new(u->c, g->dims), .at = prog_end()};
-  const GraphRegion *b = &g->blk.at[1];
+  const GraphRegion *b = &g->region.at[1];
   l.p->name = g->name;
   l.p->math = u->precise ? MM_f : u->target->lanes == 1 ? MM_s : u->target->fma ? MM_u : MM_q;
   l.once = map_new(&u->c->scratch);
-  l.unit = u;
+  l.pass = u;
   l.p->threads = u->threads;
   l.p->grain = u->grain;
   fuse_check(g);

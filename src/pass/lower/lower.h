@@ -50,8 +50,8 @@ typedef struct Lower {
   Storages places;
   States *states;
   Attentions *attentions;
-  Map once; /* see OnceKind */
-  const PassCtx *unit;
+  Map once; /* see MemoKind */
+  const PassCtx *pass;
 } Lower;
 
 typedef void LowerFn(Lower *l, Cursor at); /* l->n is the node; at is inside its kernel */
@@ -89,7 +89,7 @@ typedef struct Nest {
   ExprScope in;
 } Nest;
 void nest_loop(Nest *x, u32 axis);
-void nest_loops(Nest *x, bool fold,
+void nest_loops(Nest *x, bool reduce,
                 u32 but); /* opens all reduction axes, or all others, except axis `but` */
 ExprId nest_index(Nest *x, const Operand *o, u32 i);
 /* Address of an element of an operand: buffer, indices, and as result their number. */

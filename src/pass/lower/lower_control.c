@@ -14,14 +14,15 @@ static void branch(Lower *l, Cursor at, u32 which) {
   const Node *n = l->n;
   Cursor around = l->at;
   l->at = at;
-  lower_region(l, n->blk[which]);
-  const GraphRegion *b = &l->g->blk.at[n->blk[which]], *other = &l->g->blk.at[n->blk[!which]];
+  lower_region(l, n->region[which]);
+  const GraphRegion *b = &l->g->region.at[n->region[which]],
+                    *other = &l->g->region.at[n->region[!which]];
   u32 k = 0;
   for (u32 i = 0; i < n->nout; i++) {
     const Type *t = graph_type(l->g, b->ret.at[i]), *o = graph_type(l->g, other->ret.at[i]);
     for (u32 j = 0; j < t->rank; j++) {
       if (t->dim[j] == o->dim[j]) continue;
-      if (k >= n->nsym) bug(l->c, n->loc, "if has %u symbols, too few", n->nsym);
+      if (k >= n->nsym) internal_error(l->c, n->loc, "if has %u symbols, too few", n->nsym);
       prog_set(l->p, &l->at, prog_sym_var(l->p, n->sym[k++]), ex_dim(l->p, t->dim[j]));
     }
   }
@@ -89,7 +90,7 @@ void lower_loop(Lower *l) {
   if (lower_tree_walk(l)) return;
   Prog *p = l->p;
   const Node *n = l->n;
-  const GraphRegion *b = &l->g->blk.at[n->blk[0]];
+  const GraphRegion *b = &l->g->region.at[n->region[0]];
   u32 ncarried = n->nin - 2;
   VarId done = n->nsym ? prog_sym_var(p, n->sym[0]) : 0;
   Val trip = n->in[0], cond = n->in[1], then = b->ret.at[0];
@@ -107,7 +108,7 @@ void lower_loop(Lower *l) {
   store_scalar(l, lower_temp(l, b->param.at[0]), ex_var(p, i));
   store_scalar(l, lower_temp(l, b->param.at[1]), always ? scalar_of(l, cond) : ex_var(p, go));
   for (u32 k = 0; k < ncarried; k++) l->buf[b->param.at[2 + k]] = lower_out(l, k);
-  lower_region(l, n->blk[0]);
+  lower_region(l, n->region[0]);
   if (done) {
     prog_set(p, &l->at, done, ex_op2(p, OP_add, ex_var(p, i), ex_int(p, 1)));
     prog_stmt(p, l->at.last)->loc = n->loc; /* location of the loop, for the trip count limit */

@@ -99,7 +99,8 @@ bool flat_begin(Lower *l, const Node *n, Form *f, FlatMaps *s) {
       dim[into[k]] = dim_mul(l->p->dims, dim[into[k]], s->at[i].dim[k]);
     l->buf[s->at[i].v] = flat_buf(s, &s->at[i], dim, rank);
   }
-  if (!form_of(l->g, n, l->p, l->buf, f)) bug(l->c, n->loc, "%s has no form", op_info[n->op].name);
+  if (!form_of(l->g, n, l->p, l->buf, f))
+    internal_error(l->c, n->loc, "%s has no form", op_info[n->op].name);
   return true;
 }
 

@@ -125,9 +125,9 @@ void nest_loop(Nest *x, u32 axis) {
     loop_set_parallel(p, x->at.owner);
 }
 
-void nest_loops(Nest *x, bool fold, u32 but) {
+void nest_loops(Nest *x, bool reduce, u32 but) {
   for (u32 i = 0; i < x->f->naxes; i++)
-    if (x->f->axis[i].reduce == fold && i != but) nest_loop(x, i);
+    if (x->f->axis[i].reduce == reduce && i != but) nest_loop(x, i);
 }
 
 /* ---- bodies ---- */

@@ -50,7 +50,7 @@ ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in) {
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
   if (n->op == OP_gather || n->op == OP_gather_elems) return gather_eval(l, n, idx, in);
   if (!form_of(l->g, n, l->p, l->buf, &f) || f.reduce)
-    bug(l->c, n->loc, "%s cannot be inlined", op_info[n->op].name);
+    internal_error(l->c, n->loc, "%s cannot be inlined", op_info[n->op].name);
   Nest x = {.l = l, .p = l->p, .f = &f, .sub = idx, .in = *in};
   return nest_value(&x);
 }
@@ -83,7 +83,8 @@ bool group_reduction(Lower *l, const Node *root, Form *f) {
   for (u32 i = 0; i < root->nin && !v; i++) v = reduction_below(l, root->in[i]);
   if (!v) return false;
   const Node *n = graph_node(l->g, graph_val(l->g, v)->def);
-  if (!form_of(l->g, n, l->p, l->buf, f)) bug(l->c, n->loc, "%s has no form", op_info[n->op].name);
+  if (!form_of(l->g, n, l->p, l->buf, f))
+    internal_error(l->c, n->loc, "%s has no form", op_info[n->op].name);
   f->out.buf = l->buf[root->out[0]]; /* same shape, as fuse.c ensures */
   f->epilogue = v;
   return true;

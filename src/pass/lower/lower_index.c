@@ -73,7 +73,7 @@ typedef struct Picks {
 enum { MAX_RUNS = 8 }; /* limit of statements per row */
 
 static bool has_vectors(const Lower *l, BufId x) {
-  return l->unit->target && l->unit->target->lanes >= 4 && l->unit->aim != AIM_size &&
+  return l->pass->target && l->pass->target->lanes >= 4 && l->pass->aim != AIM_size &&
          prog_buf(l->p, x)->dt == DT_f32;
 }
 
@@ -129,7 +129,7 @@ static bool picks_find(Lower *l, Picks *q) {
   if (!has_vectors(l, lower_in(l, 0)) || !t || idx->rank != 1 || axis + 1 != x->rank ||
       !dim_is_const(x->dim[axis]))
     return false;
-  *q = (Picks){(i64)t->n, x->dim[axis], NEWS(&l->c->scratch, i64, t->n), l->unit->target->lanes,
+  *q = (Picks){(i64)t->n, x->dim[axis], NEWS(&l->c->scratch, i64, t->n), l->pass->target->lanes,
                true};
   while (q->lanes > 4 && (q->lanes > q->extent || q->lanes > q->n)) q->lanes /= 2;
   if (q->lanes > q->extent || q->lanes > q->n) return false;
@@ -183,7 +183,7 @@ static void gather_lines(Lower *l, Cursor at, const Picks *q) {
 /* Copies the last dimension of x at `from` to that of out at `to`; short rows are copied inline. */
 static void copy_line(Lower *l, Cursor at, BufId x, const VarId *from, BufId out, const VarId *to) {
   Prog *p = l->p;
-  u32 lanes = l->unit->target->lanes, n = prog_buf(p, x)->rank, m = prog_buf(p, out)->rank;
+  u32 lanes = l->pass->target->lanes, n = prog_buf(p, x)->rank, m = prog_buf(p, out)->rank;
   i64 done = 0, extent = prog_buf(p, x)->dim[n - 1];
   for (u32 next; done < extent; lanes = next) {
     next = lanes > 4 ? lanes / 2 : 1;
@@ -223,7 +223,7 @@ void lower_gather(Lower *l, Cursor at) {
   open_loops(p, &at, dim, split, MAX_RANK, var);
   VarId pick = read_clamped(l, &at, var + axis, prog_buf(p, x)->dim[axis]);
   bool line = axis + 1 < rank && has_vectors(l, x) && dim_is_const(prog_buf(p, x)->dim[rank - 1]);
-  note(l, line ? FA_gather_rows : FA_indexed, line ? l->unit->target->lanes : 1);
+  note(l, line ? FA_gather_rows : FA_indexed, line ? l->pass->target->lanes : 1);
   open_loops(p, &at, dim + split, prog_buf(p, out)->rank - split - line, MAX_RANK, var + split);
   for (u32 i = 0; i < rank; i++) from[i] = i < axis ? var[i] : i == axis ? pick : var[i - 1 + nidx];
   if (line)

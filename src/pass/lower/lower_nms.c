@@ -13,7 +13,7 @@
  */
 #include "pass/kernel/tile.h"
 
-enum { EDGES = 4, AREA = EDGES, BOX_ROWS, BLOCK_VECTORS = 4 };
+enum { EDGES = 4, AREA = EDGES, BOX_ROWS };
 
 typedef struct NmsCtx {
   Prog *p;
@@ -56,7 +56,7 @@ static ExprId any_of_block(const NmsCtx *s, Cursor *at, VarId i, BoxTest *test, 
   if (s->lanes == 1) return test(s, at, ex_var(p, i), mine);
   BufId some = tile_any_begin(p, at, s->lanes);
   Cursor in = *at;
-  ExprId u = tile_unrolled(p, &in, BLOCK_VECTORS, "u", RO_none);
+  ExprId u = tile_unrolled(p, &in, LIMIT_nms_vectors, "u", RO_none);
   ExprId first = ex_op2(p, OP_mul, u, ex_int(p, s->lanes));
   ExprId is = test(s, &in, ex_op2(p, OP_add, ex_var(p, i), first), mine);
   tile_any_add(p, &in, some, is);
@@ -315,12 +315,12 @@ static void add_scratch(NmsCtx *s, Dim k) {
 void lower_nms(Lower *l, Cursor at) {
   Prog *p = l->p;
   NmsCtx s = {.p = p, .score = lower_in(l, 0), .box = lower_in(l, 1), .out = lower_out(l, 0)};
-  const Target *t = l->unit->target;
+  const Target *t = l->pass->target;
   const Buf *x = prog_buf(p, s.score);
   s.kind = node_box_kind(l->c, l->n);
   s.n = x->dim[2];
-  s.lanes = l->unit->aim != AIM_size && t->lanes >= 4 ? t->lanes : 1;
-  s.block = s.lanes > 1 ? (i64)s.lanes * BLOCK_VECTORS : 1;
+  s.lanes = l->pass->aim != AIM_size && t->lanes >= 4 ? t->lanes : 1;
+  s.block = s.lanes > 1 ? (i64)s.lanes * LIMIT_nms_vectors : 1;
   Dim k = prog_buf(p, s.out)->dim[2];
   add_scratch(&s, k);
   open_loops(p, &at, prog_buf(p, s.score)->dim, 3, 2, s.var);

@@ -27,10 +27,10 @@ static ExprId load_lines(const ArgLines *s, ExprId first, ExprId k) {
   return ex_load_vec(s->p, s->x, idx, s->last_dim + 1, s->lanes);
 }
 
-/* Finds one extreme per lane: of the lines from `first` on, in `count` steps along them, or, if
- * first is 0, of one line of `count` vectors. A step replaces the extreme if its element is better,
- * or also if equal and the last of equals is wanted; NaN is never replaced. Stores steps to
- * `place`, and extremes to `tops` if it exists. */
+/* Finds one extreme per lane. With `first`, the lanes are adjacent lines from `first` on, each of
+ * `count` elements. Without (0), one line of `count` vectors is searched. A better element replaces
+ * the extreme, and so does an equal one if the last of equal elements is wanted. NaN is never
+ * replaced. Stores the step of each extreme to `place`, and the extremes to `tops` if it exists. */
 static void arg_lanes(const ArgLines *s, Cursor at, ExprId first, Dim count, BufId tops,
                       BufId place) {
   Prog *p = s->p;
@@ -77,7 +77,7 @@ static void arg_vector(const ArgLines *s, Cursor at, ExprId first, BufId place) 
  * one. */
 static bool arg_vertical(Lower *l, Cursor at) {
   Prog *p = l->p;
-  const Target *t = l->unit->target;
+  const Target *t = l->pass->target;
   const Buf *x = prog_buf(p, lower_in(l, 0));
   ArgLines s = {.p = p, .x = lower_in(l, 0), .out = lower_out(l, 0), .last_dim = x->rank - 1};
   s.axis = (u32)node_int(l->n, AT_axis, 0);
@@ -117,17 +117,15 @@ static ExprId arg_better(Prog *p, bool max, bool last, VarId v, VarId k, VarId t
   return ex_op2(p, OP_or, better, first);
 }
 
-enum { MIN_VECTORS = 4 };
-
 /* Finds extremes in the lanes of vectors along a line and reduces them to `top` and `best`. Returns
  * the number of elements seen; 0: vectors do not apply. */
 static i64 arg_horizontal(Lower *l, Cursor *at, const VarId *var, VarId top, VarId best) {
   Prog *p = l->p;
   const Buf *x = prog_buf(p, lower_in(l, 0));
   ArgLines s = {.p = p, .x = lower_in(l, 0), .last_dim = x->rank - 1};
-  Dim n = x->dim[s.last_dim], lanes = s.lanes = l->unit->target->lanes;
+  Dim n = x->dim[s.last_dim], lanes = s.lanes = l->pass->target->lanes;
   if (lanes < 4 || (u32)node_int(l->n, AT_axis, 0) != s.last_dim || !dim_is_const(n) ||
-      n < MIN_VECTORS * lanes || n > INT32_MAX || (x->dt != DT_f32 && x->dt != DT_i32))
+      n < LIMIT_scan_vectors * lanes || n > INT32_MAX || (x->dt != DT_f32 && x->dt != DT_i32))
     return 0;
   DType dt = x->dt;
   s.axis = MAX_RANK;
@@ -266,7 +264,7 @@ static bool cum_vertical(Lower *l, Cursor at) {
   s.axis = (u32)node_int(l->n, AT_axis, 0);
   s.exclusive = node_int(l->n, AT_exclusive, 0) != 0;
   s.reverse = node_int(l->n, AT_reverse, 0) != 0;
-  s.lanes = l->unit->target->lanes;
+  s.lanes = l->pass->target->lanes;
   Dim n = x->dim[s.last_dim];
   if (s.lanes < 4 || s.axis == s.last_dim || !dim_is_const(n) || n < s.lanes || x->dt != DT_f32)
     return false;

@@ -31,7 +31,7 @@ typedef enum StateKind { WAY_append, WAY_wrap, WAY_ring, WAY_update, WAY_copy } 
 typedef struct StatePlan {
   Val in, out, whole; /* whole: the concat of a ring */
   StateKind way;
-  Growth grows;
+  GrowingAxis grows;
   u32 axis; /* axis that is longer in memory; MAX_RANK: none */
   BufId mem, next;
   VarId head;
@@ -44,7 +44,7 @@ typedef struct StatePlan {
 struct States {
   Lower *l;
   VEC(StatePlan) pair;
-  VEC(Growth) size;         /* extents that grow, each once */
+  VEC(GrowingAxis) size;    /* extents that grow, each once */
   VEC(u32) rings;           /* indices of the pairs that are rings */
   VEC(Sym) fixed;           /* other symbols in the shapes of states */
   BufId lens, heads, sizes; /* values of size, rings and fixed, stored with the state */
@@ -220,7 +220,7 @@ static void read_sizes(States *o) {
   Lower *l = o->l;
   Prog *p = l->p;
   for (u32 i = 0; i < o->pair.n; i++) {
-    Growth w = o->pair.at[i].grows;
+    GrowingAxis w = o->pair.at[i].grows;
     if (w.axis != MAX_RANK && !is_listed(o, w.sym)) *vec_push(&l->c->scratch, &o->size) = w;
     if (o->pair.at[i].way == WAY_ring) *vec_push(&l->c->scratch, &o->rings) = i;
   }
@@ -275,7 +275,7 @@ States *states_begin(Lower *l) {
   graph_use_counts(g, o->uses);
   for (u32 i = 0; i < g->state.n; i++) {
     const StatePair *s = &g->state.at[i];
-    StatePlan r = {.in = g->blk.at[1].param.at[s->in], .out = g->blk.at[1].ret.at[s->out]};
+    StatePlan r = {.in = g->region.at[1].param.at[s->in], .out = g->region.at[1].ret.at[s->out]};
     r.grows = state_growth(g, s);
     r.window = s->window;
     r.start = s->start;
@@ -398,7 +398,7 @@ static BufId real_buf(States *o, Map *made, const Storage *s, BufId b, u32 *at, 
   Buf v = *prog_buf(p, b);
   Dim dim[MAX_RANK];
   if (!axis_in(o, b, v.dim, v.rank, at, scale))
-    bug(p->c, LOC_NONE, "a view of a state has an unsupported shape");
+    internal_error(p->c, LOC_NONE, "a view of a state has an unsupported shape");
   if (!v.alias) return s->mem;
   u32 *slot = map_put(made, b);
   for (u32 i = 0; i < v.rank; i++) dim[i] = v.dim[i];

@@ -34,11 +34,11 @@ static void slots_find(Lower *l) {
   RegionId *block = NEWS(&l->c->scratch, RegionId, g->node.n);
   u32 *uses = NEWS(&l->c->scratch, u32, g->val.n);
   graph_use_counts(g, uses);
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) block[g->blk.at[b].node.at[i]] = b;
-  for (RegionId b = 1; b < g->blk.n; b++)
-    for (u32 i = 0; i < g->blk.at[b].node.n; i++) {
-      const Node *n = graph_node(g, g->blk.at[b].node.at[i]);
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) block[g->region.at[b].node.at[i]] = b;
+  for (RegionId b = 1; b < g->region.n; b++)
+    for (u32 i = 0; i < g->region.at[b].node.n; i++) {
+      const Node *n = graph_node(g, g->region.at[b].node.at[i]);
       if (n->op != OP_concat) continue;
       u32 axis = (u32)node_int(n, AT_axis, 0);
       Dim at = 0;
@@ -186,7 +186,7 @@ void storage_end(Lower *l) {
     for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->kind == EX_load && layout_of(l, x.e->ref)) wrong = x.e->ref;
     if (wrong)
-      bug(l->c, s->loc, "the placeholder buffer of %s is accessed",
-          show(l->c, prog_buf(p, wrong)->name));
+      internal_error(l->c, s->loc, "the placeholder buffer of %s is accessed",
+                     show(l->c, prog_buf(p, wrong)->name));
   }
 }

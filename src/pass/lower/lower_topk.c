@@ -16,11 +16,7 @@
 
 #include "ir/prog/cost.h"
 
-/* FEW: k that always uses a list. Minimum line for radix sort, and for long digits; bits of digits
- * and of the key. */
-enum { FEW = 16, MIN_LINE = 64, LONG_LINE = 4096, SHORT_DIGIT = 8, LONG_DIGIT = 11, KEY = 32 };
-enum { MIN_BLOCKS = 4 }; /* minimum vector blocks of a line to test blocks first */
-
+enum { KEY = 32 };
 typedef struct TopkRow {
   Prog *p;
   BufId x;
@@ -93,7 +89,7 @@ static i64 offer_blocks(const TopkRow *s, u32 lanes, Cursor at, BufId kept, VarI
   u32 rank = x->rank;
   i64 block = 2 * (i64)lanes;
   if (lanes < 4 || s->axis + 1 != rank || !dim_is_const(s->n) || x->dt != DT_f32 ||
-      s->n - k < MIN_BLOCKS * block)
+      s->n - k < LIMIT_topk_blocks * block)
     return k;
   i64 end = k + (s->n - k) / block * block;
   VarId from = prog_for(p, &at, ex_int(p, k), ex_int(p, end), "from");
@@ -130,7 +126,7 @@ static void keep_best(Lower *l, const TopkRow *s, Cursor at, Dim k) {
   VarId v = let_new(p, &in, "v", key_at(p, s->x, s->var, s->axis, i));
   insert(s, in, kept, v, i, ex_var(p, i));
   VarId least = let_new(p, &at, "least", worst(s, &at, kept, k));
-  u32 lanes = l->unit->aim == AIM_time ? l->unit->target->lanes : 1;
+  u32 lanes = l->pass->aim == AIM_time ? l->pass->target->lanes : 1;
   i64 from = offer_blocks(s, lanes, at, kept, least, k);
   in = at;
   i = prog_for(p, &in, ex_int(p, from), ex_dim(p, s->n), "i");
@@ -314,7 +310,8 @@ static void sort_digit(Prog *p, Cursor at, const KeyDigits *d, VarId m, i64 shif
 
 static void sort_digits(Lower *l, const TopkRow *s, Cursor at, Dim k) {
   Prog *p = s->p;
-  KeyDigits d = {.bits = dim_is_const(s->n) && s->n < LONG_LINE ? SHORT_DIGIT : LONG_DIGIT};
+  KeyDigits d = {.bits = dim_is_const(s->n) && s->n < LIMIT_topk_long_line ? LIMIT_topk_short_digit
+                                                                           : LIMIT_topk_long_digit};
   Dim digits = (Dim)1 << d.bits;
   d.count = prog_add_buf(p, BS_local, DT_i32, &digits, 1, str_of(p->c, "count"));
   for (u32 i = 0; i < 2; i++) {
@@ -333,7 +330,7 @@ static void sort_digits(Lower *l, const TopkRow *s, Cursor at, Dim k) {
  * shift half of the list. */
 static bool is_few(Dim n, Dim k) {
   if (!dim_is_const(k) || k <= 0) return false;
-  return k <= FEW || (dim_is_const(n) && n / k >= k);
+  return k <= LIMIT_topk_list || (dim_is_const(n) && n / k >= k);
 }
 
 void lower_topk(Lower *l, Cursor at) {
@@ -346,7 +343,7 @@ void lower_topk(Lower *l, Cursor at) {
   i64 most = extent_upto(p->dims, s.n, INT32_MAX);
   if (is_few(s.n, k))
     keep_best(l, &s, at, k);
-  else if (l->unit->aim == AIM_time && has_key(prog_buf(p, s.x)->dt) && most >= MIN_LINE &&
+  else if (l->pass->aim == AIM_time && has_key(prog_buf(p, s.x)->dt) && most >= LIMIT_topk_line &&
            most < INT32_MAX)
     sort_digits(l, &s, at, k);
   else

@@ -43,13 +43,13 @@ typedef struct Liveness {
   u32 at;                  /* innermost loop */
   u32 *killed; /* by life: 1 + last point that has certainly written all of it, on every path */
   VEC(Undo) undo;
-  bool *varies;       /* by variable: set after its declaration */
-  Nesting nest;       /* loops inside a kernel */
-  u32 maybe;          /* depth of ifs and whiles inside a kernel */
-  VEC(StmtId) passed; /* stores executed in this iteration of the loops of nest */
-  VEC(Box) box;       /* written so far by this kernel */
-  VEC(u32) before;    /* by box: 1 + previous box of the same life; 0: none */
-  Filling *filling;   /* by life */
+  bool *varies;          /* by variable: set after its declaration */
+  Nesting nest;          /* loops inside a kernel */
+  u32 maybe;             /* depth of ifs and whiles inside a kernel */
+  VEC(StmtId) passed;    /* stores executed in this iteration of the loops of nest */
+  VEC(WrittenRange) box; /* written so far by this kernel */
+  VEC(u32) before;       /* by box: 1 + previous box of the same life; 0: none */
+  Filling *filling;      /* by life */
 } Liveness;
 
 static u32 now(Liveness *w) {
@@ -102,7 +102,7 @@ static void loads(Liveness *w, ExprId id) {
 
 /* ---- inside a point ---- */
 
-static void add_box(Liveness *w, u32 life, const Box *box) {
+static void add_box(Liveness *w, u32 life, const WrittenRange *box) {
   Filling *f = &w->filling[life];
   if (f->point != w->point.n) *f = (Filling){.point = w->point.n};
   *vec_push(w->a, &w->box) = *box;
@@ -118,7 +118,7 @@ static void store(Liveness *w, StmtId id) {
   u32 life = w->l.of[s->buf];
   if (!life) return;
   touch(w, life - 1);
-  Box box;
+  WrittenRange box;
   if (!w->maybe && mem_box(w->p, &w->nest, s, &box)) add_box(w, life - 1, &box);
   *vec_push(w->a, &w->passed) = id;
 }
@@ -131,7 +131,7 @@ static void kill(Liveness *w, u32 life, u32 killed) {
 /* Do the boxes of a life cover all of it? */
 static bool is_whole(Liveness *w, u32 life) {
   const Filling *f = &w->filling[life];
-  VEC(Box) box = {0};
+  VEC(WrittenRange) box = {0};
   if (f->share < 0.999) return false;
   for (u32 k = f->last; k; k = w->before.at[k - 1]) *vec_push(w->a, &box) = w->box.at[k - 1];
   return mem_whole(w->p, w->l.root[life], box.at, box.n);
@@ -184,7 +184,7 @@ static void roll_back(Liveness *w, u32 undo) {
   }
 }
 
-/* A part that may not run: what it kills counts only inside. */
+/* Visits statements that may not run: a buffer that they kill is dead only inside them. */
 static void maybe(Liveness *w, StmtId first) {
   u32 undo = w->undo.n;
   list(w, first);

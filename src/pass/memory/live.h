@@ -8,7 +8,7 @@
 /* live.c. Points are numbered in program order: one per kernel, and one per other statement. */
 typedef struct LiveRanges {
   u32 n;
-  PlaceItem *item; /* by life; unused ones have first > last */
+  PlaceItem *item; /* sorted by lifetime; unused: first > last */
   BufId *root;     /* by life: root buffer */
   u32 *of;         /* by buffer: 1 + life of its root; 0: not in the arena */
   u32 npoint;

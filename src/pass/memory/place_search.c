@@ -237,7 +237,8 @@ static u32 on_ground(Search *s, u32 sec, u64 top) {
 
 enum { FIT_LOOKS = 64 };
 
-/* Alternatives of the section with the fewest; 0: none has few, or these cannot be decided yet. */
+/* Lists the choices of an open section that has at most `most` of them, fewest first. Returns their
+ * number; 0: no such section, or none that can be decided yet. */
 static u32 forced(Search *s, const PlacePart *p) {
   u32 looks = 0;
   u64 top = lowest_top(s, p);

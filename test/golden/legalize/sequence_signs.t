@@ -1,4 +1,4 @@
-# products by pairs and signs of bytes, on a machine without either; dot2 it has
+# products by pairs and signs of bytes, on a machine without either; dot_i16x2 it has
 # run: --march sse2 --start=legalize --stop=legalize
 prog signs
 buf a: in i32[4]

@@ -1,4 +1,4 @@
-# bytes that a mask leaves below 128 are few for dot4; others, and masks that are computed, are not
+# bytes that a mask leaves below 128 are few for dot_i8x4; others, and masks that are computed, are not
 # run: --march avx2 --start=schedule --stop=schedule
 prog low
 buf a: in i32[8]

@@ -1,12 +1,12 @@
 # strings become rows of bytes, as wide as the longest
 # run: --start=strings --stop=dce
 graph (%x: u8[2,3], %i: i64[]) {
-  %s: str[2] = text(%x)
+  %s: str[2] = str_decode(%x)
   %k: str[1] = const {"abcd"}
   %e: bool[2] = eq(%s, %k)
   %t: str[] = gather(%s, %i) {axis = 0}
   %u: str[2] = select(%e, %t, %k)
-  %r: u8[2,4] = bytes(%u) {k = [4]}
+  %r: u8[2,4] = str_encode(%u) {k = [4]}
   return %e, %r
 }
 
