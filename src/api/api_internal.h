@@ -34,15 +34,15 @@ typedef struct Engine Engine;
 
 /* Options of the target and of generated code. */
 typedef struct CodegenOptions {
-  const char *march;  /* if it is a list of targets */
-  bool lacks_dot4;    /* the CPU lacks the feature Target.dot4: see pipeline.c */
-  bool for_c;         /* the passes run for C, or for printing */
-  Aim aim;            /* goal: time, RAM or size */
-  bool aim_given;     /* given explicitly: a preset does not change it */
-  u64 ram;            /* limit in bytes; 0: none */
-  bool precise;       /* see ingot_set_precise */
-  u32 threads, grain; /* threads: 0 means 1; see Prog */
-  bool openmp;        /* OpenMP threads */
+  const char *march;   /* if it is a list of targets */
+  bool lacks_dot_i8x4; /* the CPU lacks the feature Target.dot_i8x4: see pipeline.c */
+  bool for_c;          /* the passes run for C, or for printing */
+  Aim aim;             /* goal: time, RAM or size */
+  bool aim_given;      /* given explicitly: a preset does not change it */
+  u64 ram;             /* limit in bytes; 0: none */
+  bool precise;        /* see ingot_set_precise */
+  u32 threads, grain;  /* threads: 0 means 1; see Prog */
+  bool openmp;         /* OpenMP threads */
 } CodegenOptions;
 
 typedef struct Tuning {

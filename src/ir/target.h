@@ -29,22 +29,22 @@ typedef enum MaddubsWhen { MADDUBS_never, MADDUBS_always, MADDUBS_without_dot_i8
 
 typedef struct Target {
   const char *name;
-  u32 lanes;         /* f32 lanes of a vector register; 1: scalar target */
-  u32 regs;          /* vector registers */
-  u32 block;         /* channels per block in blocked layouts */
-  bool fma;          /* has fused multiply-add */
-  bool flushes;      /* f32 vectors treat subnormals as zeros; their operators are functions of
-                        cvop.def, since compilers leave the vector instructions unused */
-  bool warp;         /* a GPU: lanes are the threads of a warp, see back/cuda */
-  bool dotprod;      /* has udot and sdot, dot products of four bytes of equal signs */
-  bool loops;        /* emulates the vectors of another target with loops: see target_find */
-  u32 has;           /* CAP_ bits of its instructions; prog_expand.c expands the others. Without the
-                        CPU feature dot4, dot_i8x4 is a short sequence */
-  MaddubsWhen pairs; /* whether quantized weights prefer maddubs over dot_i8x4 */
-  const char *needs; /* CPU features that its code needs, separated by commas */
-  const char *guard; /* C preprocessor condition: compiled for this target or a superset */
-  const char *arch;  /* C preprocessor condition of its architecture; "": any */
-  const char *header; /* of its intrinsics */
+  u32 lanes;    /* f32 lanes of a vector register; 1: scalar target */
+  u32 regs;     /* vector registers */
+  u32 block;    /* channels per block in blocked layouts */
+  bool fma;     /* has fused multiply-add */
+  bool flushes; /* f32 vectors treat subnormals as zeros; their operators are functions of
+                   cvop.def, since compilers leave the vector instructions unused */
+  bool dotprod; /* has udot and sdot, dot products of four bytes of equal signs */
+  bool warp;    /* a GPU: lanes are the threads of a warp, see back/cuda */
+  bool loops;   /* emulates the vectors of another target with loops: see target_find */
+  u32 has;      /* CAP_ bits of its instructions; prog_expand.c expands the others. Without the
+                   CPU feature dot_i8x4, dot_i8x4 is a short sequence */
+  MaddubsWhen maddubs; /* whether quantized weights prefer maddubs over dot_i8x4 */
+  const char *needs;   /* CPU features that its code needs, separated by commas */
+  const char *guard;   /* C preprocessor condition: compiled for this target or a superset */
+  const char *arch;    /* C preprocessor condition of its architecture; "": any */
+  const char *header;  /* of its intrinsics */
   const char
       *cflags; /* flags of gcc and clang that satisfy guard, separated by spaces; may be "" */
   const char

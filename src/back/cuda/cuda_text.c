@@ -45,7 +45,7 @@ static void put_functions_of_c(StrBuf *to, const char *text) {
 static void drop_part(Ctx *c, StrBuf *t, const char *name) {
   size_t n;
   const char *needs, *text = mathlib_text(name, &n, &needs);
-  if (!text) bug(c, LOC_NONE, "words.def: mathlib has no %s", name);
+  if (!text) internal_error(c, LOC_NONE, "words.def: mathlib has no %s", name);
   char *at = strstr(t->at, str_text(c, str_intern(c, text, n)));
   if (!at) return;
   memmove(at, at + n, t->n - (size_t)(at - t->at) - n + 1);
@@ -112,7 +112,7 @@ static bool is_small(Prog *p, const Kernel *k, const Range *range) {
   double trips = 1;
   for (u32 i = 0; i < nest.n; i++) {
     bool fixed;
-    trips *= loop_trips(p, range, prog_stmt(p, nest.at[i]), &fixed);
+    trips *= stmt_trip_count(p, range, prog_stmt(p, nest.at[i]), &fixed);
   }
   return trips < 1 << 30;
 }

@@ -134,25 +134,31 @@ static void compile_for(VmBuild *b, Stmt s) {
 
 /* ---- kernels ---- */
 
-/* Register buffers indexed only by constants become registers; others become memory. In a kernel
- * with tiles, all indices become constant. */
+/* Is the index a constant once loops are unrolled? prog_check has seen that its variables are those
+ * of unrolled loops. Unrolling folds integers only. */
+static bool becomes_constant(VmBuild *b, ExprId id) {
+  i64 x;
+  if (!b->tiles) return ex_is_int(b->p, id, &x);
+  for (ExprVisit w = ex_visit(b->p, id); ex_next(&w);)
+    if ((w.e->dt != DT_i64 && w.e->dt != DT_bool) || w.e->op == OP_cast || w.e->op == OP_bitcast)
+      return false;
+  return true;
+}
+
+/* Register buffers indexed only by constants become registers; others become memory. */
 static void choose_registers(VmBuild *b, StmtId first) {
   Prog *p = b->p;
   const Stmt *s;
   for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
     if (s->kind == ST_kernel) w.skip = true; /* its registers are private */
-    bool store = !b->tiles && s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg;
-    for (u32 i = 0; store && i < s->nidx; i++) {
-      i64 x;
-      if (!ex_is_int(p, s->idx[i], &x)) b->memory[s->buf] = true;
-    }
+    bool store = s->kind == ST_store && prog_buf(p, s->buf)->space == BS_reg;
+    for (u32 i = 0; store && i < s->nidx; i++)
+      if (!becomes_constant(b, s->idx[i])) b->memory[s->buf] = true;
     for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);) {
       if (x.e->kind != EX_load || prog_buf(p, x.e->ref)->space != BS_reg) continue;
       b->reads[x.e->ref]++;
-      for (u32 i = 0; !b->tiles && i < x.e->narg; i++) {
-        i64 k;
-        if (!ex_is_int(p, x.e->arg[i], &k)) b->memory[x.e->ref] = true;
-      }
+      for (u32 i = 0; i < x.e->narg; i++)
+        if (!becomes_constant(b, x.e->arg[i])) b->memory[x.e->ref] = true;
     }
   }
 }

@@ -214,7 +214,7 @@ static void sort(i64 *x, u32 n) {
 
 /* reduce(transpose(x)) -> transpose(reduce(x)): the result is smaller and often in order. Leaves
  * the graph alone if x has other readers after the transpose: norms need both in one layout. */
-bool canon_reduce_view(Edit *e, NodeId id) {
+bool canon_reduce_view(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   const Node *t = canon_one_use_def(e, n.in[0], OP_transpose);

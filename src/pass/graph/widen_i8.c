@@ -7,10 +7,11 @@
  * subtracted here once, not from every sum.
  *
  * The pass runs for targets that multiply int16 in pairs and have no 4-way int8 dot product
- * (target.def: pairs). They would otherwise widen int8 for each product. On other vector targets it
- * widens only int8 with a run-time zero point, which dot_i8x4 does not support. It skips products
- * that use each weight only a few times, because int8 weights load in half the time. It also skips
- * depthwise convolutions whose lanes read the same value, because their kernels take int8.
+ * (target.def: maddubs). They would otherwise widen int8 for each product. On other vector targets
+ * it widens only int8 with a run-time zero point, which dot_i8x4 does not support. It skips
+ * products that use each weight only a few times, because int8 weights load in half the time. It
+ * also skips depthwise convolutions whose lanes read the same value, because their kernels take
+ * int8.
  *
  * For the skipped products, and on targets without vectors, a run-time zero point is subtracted
  * after the matmul: sum((q - z) * w) = sum(q * w) - z * sum(w), where sum(w) is constant. Otherwise

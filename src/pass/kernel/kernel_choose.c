@@ -2,12 +2,12 @@
  *
  * In: a form whose operands have layouts. Out: a KernelChoice with the family, all decisions (axes,
  * lanes, tile size) and the numbers that led to them, for `opt --explain`. kernel_write then writes
- * the kernel from the record. Families are tried in the order of families.def. The first that
- * accepts the form is taken; one that refuses has written nothing. Forms that are split (segments,
- * interior) get a record for each part when the part is written.
+ * the kernel from the choice, and attaches its record. Families are tried in the order of
+ * families.def. The first that accepts the form is taken; one that refuses has written nothing.
+ * Forms that are split (segments, interior) get a record for each part when the part is written.
  *
  * Decisions that layout_pass.c needs earlier (channel blocks, Winograd patches) come from family.c
- * and winograd_plan.c and are copied into the record.
+ * and winograd_plan.c and are copied into the choice.
  */
 #include "pass/kernel/tile.h"
 
@@ -238,7 +238,7 @@ static u32 choose_row(Prog *p, const Form *f, bool sliced, double *sum, double *
   return best;
 }
 
-static void choose_loops(Lower *l, const Form *f, KernelChoice *r) {
+static bool choose_loops(Lower *l, const Form *f, KernelChoice *r) {
   double sum = 0, row = INFINITY;
   r->axis = f->reduce ? choose_row(l->p, f, l->pass->aim == AIM_ram, &sum, &row) : FORM_AXES;
   r->family = r->axis == FORM_AXES ? FA_plain : FA_row_acc;
@@ -247,6 +247,7 @@ static void choose_loops(Lower *l, const Form *f, KernelChoice *r) {
   if (isfinite(row))
     sb_fmt(&t, "; a step costs %.1f along the reduction, %.1f along a row", sum, row);
   r->reason = str_intern(l->c, t.at, t.n);
+  return true;
 }
 
 static void write_loops(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
@@ -258,28 +259,40 @@ static void write_row(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   lower_row(l, at, f, r->axis);
 }
 
-typedef void WriteFn(Lower *l, Cursor at, const Form *f, KernelChoice *r);
-static WriteFn *const writers[FA_COUNT] = {
-    [FA_winograd] = winograd_write, [FA_segments] = write_segments,
-    [FA_interior] = write_inside,   [FA_outer_product] = tile_write,
-    [FA_dot_i8x4] = tile_write,     [FA_dot_i16x2] = tile_write,
-    [FA_vertical] = tile_write,     [FA_lut] = tile_write,
-    [FA_map] = tile_write,          [FA_horizontal] = tile_write,
-    [FA_dot_rows] = dot_rows_write, [FA_transpose] = transpose_write,
-    [FA_i16] = i16_write,           [FA_row_acc] = write_row,
-    [FA_plain] = write_loops,
+/* The functions of a family. choose: fills in the choice if the form is of this family, or of one
+ * of those that follow without their own function; else writes nothing. */
+typedef struct FamilyFns {
+  bool (*choose)(Lower *l, const Form *f, KernelChoice *c);
+  void (*write)(Lower *l, Cursor at, const Form *f, KernelChoice *c);
+  bool vectors; /* only for targets with vectors, and accumulators that start with a constant */
+} FamilyFns;
+
+static const FamilyFns families[FA_COUNT] = {
+    [FA_winograd] = {winograd_choose, winograd_write, true},
+    [FA_segments] = {choose_segments, write_segments, true},
+    [FA_interior] = {choose_inside, write_inside, true},
+    [FA_outer_product] = {choose_whole, tile_write, true},
+    [FA_dot_i8x4] = {NULL, tile_write, true},
+    [FA_dot_i16x2] = {NULL, tile_write, true},
+    [FA_vertical] = {NULL, tile_write, true},
+    [FA_lut] = {NULL, tile_write, true},
+    [FA_map] = {NULL, tile_write, true},
+    [FA_dot_rows] = {NULL, dot_rows_write, true},
+    [FA_horizontal] = {NULL, tile_write, true},
+    [FA_transpose] = {transpose_choose, transpose_write, true},
+    [FA_i16] = {i16_choose, i16_write, false},
+    [FA_row_acc] = {choose_loops, write_row, false},
+    [FA_plain] = {NULL, write_loops, false},
 };
 
 /* A form with an epilogue is that of the reduction before it. */
-void kernel_choose(Lower *l, const Form *f, KernelChoice *r) {
-  *r = (KernelChoice){.axis = FORM_AXES, .why_not = "the reduction continues an earlier one"};
-  r->conv = conv_plan_of(l->pass, f->epilogue ? graph_producer(l->g, f->epilogue) : l->n);
-  bool vectors =
-      l->pass->target->lanes >= 4 && !f->from.buf; /* vector accumulators start with a constant */
-  if (vectors && (winograd_choose(l, f, r) || choose_segments(l, f, r) || choose_inside(l, f, r) ||
-                  choose_whole(l, f, r) || transpose_choose(l, f, r)))
-    return;
-  if (!i16_choose(l, f, r)) choose_loops(l, f, r);
+void kernel_choose(Lower *l, const Form *f, KernelChoice *c) {
+  *c = (KernelChoice){.axis = FORM_AXES, .why_not = "the reduction continues an earlier one"};
+  c->conv = conv_plan_of(l->unit, f->epilogue ? graph_producer(l->g, f->epilogue) : l->n);
+  bool vectors = l->unit->target->lanes >= 4 && !f->from.buf;
+  for (u32 i = 0; i < FA_COUNT; i++)
+    if (families[i].choose && (vectors || !families[i].vectors) && families[i].choose(l, f, c))
+      return;
 }
 
 /* The buffer that holds the elements of a value with this buffer. */
@@ -313,7 +326,7 @@ static void own_loops(Prog *p, StmtId kernel, RecordId r) {
 void kernel_write(Lower *l, Cursor at, const Form *f, KernelChoice *c) {
   StmtId kernel = l->at.last;
   c->t.record = kernel_record(l->p, kernel, record_of(l, f, c));
-  writers[c->family](l, at, f, c);
+  families[c->family].write(l, at, f, c);
   KernelRecord *r = prog_record(l->p, c->t.record);
   for (u32 i = 0; i < RECORD_IN; i++) /* operands that the kernel itself packs */
     if (r->in[i] && !r->packed[i] && c->t.packed_at_run[i]) r->packed[i] = c->t.pack[i];

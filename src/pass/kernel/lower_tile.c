@@ -348,7 +348,7 @@ static bool widens_once(const Tile *t, i64 tiles) {
 
 /* Opens the loop over tiles and returns its counter. On the first line it leaves out the tile that
  * widened the panels. */
-static ExprId open_other_tiles(const Tile *t, Cursor *at, i64 count, bool first_line) {
+static ExprId open_other_tiles(const Tile *t, Cursor *at, i64 count, bool first_outer) {
   Prog *p = t->p;
   if (!first_outer)
     return ex_op2(p, OP_add, count_role(p, at, count - 1, "r", RO_row), ex_int(p, 1));
