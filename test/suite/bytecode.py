@@ -156,8 +156,8 @@ def refused(env):
     with open(path, "rb") as f:
         data = bytearray(f.read())
     for what, changed, place in (("cut off", data[:-64], "byte 16: is truncated"), ("changed", data[:-100] + bytes([data[-100] ^ 1]) + data[-99:], "byte 24: is damaged"),
-                                 ("newer", data[:8] + b"\7" + data[9:], "byte 8: is bytecode of another version"),
-                                 ("of other tables", data[:12] + bytes([data[12] ^ 1]) + data[13:], "byte 8: is bytecode of another version"), ("short", data[:40], "byte 0: is not bytecode")):
+                                 ("newer", data[:8] + b"\7" + data[9:], "is bytecode of version 7 ("),
+                                 ("of other tables", data[:12] + bytes([data[12] ^ 1]) + data[13:], "): compile the model again"), ("short", data[:40], "byte 0: is not bytecode")):
         bad = os.path.join(folder, "bad.igb")
         with open(bad, "wb") as f:
             f.write(changed)

@@ -288,8 +288,8 @@ static const FamilyFns families[FA_COUNT] = {
 /* A form with an epilogue is that of the reduction before it. */
 void kernel_choose(Lower *l, const Form *f, KernelChoice *c) {
   *c = (KernelChoice){.axis = FORM_AXES, .why_not = "the reduction continues an earlier one"};
-  c->conv = conv_plan_of(l->unit, f->epilogue ? graph_producer(l->g, f->epilogue) : l->n);
-  bool vectors = l->unit->target->lanes >= 4 && !f->from.buf;
+  c->conv = conv_plan_of(l->pass, f->epilogue ? graph_producer(l->g, f->epilogue) : l->n);
+  bool vectors = l->pass->target->lanes >= 4 && !f->from.buf;
   for (u32 i = 0; i < FA_COUNT; i++)
     if (families[i].choose && (vectors || !families[i].vectors) && families[i].choose(l, f, c))
       return;
