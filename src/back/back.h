@@ -276,7 +276,7 @@ typedef struct Cuda Cuda;
 void cuda_need(Ctx *c); /* fails without driver, GPU or NVRTC */
 /* Compiles the kernels and copies weights and initial state to the device. p must outlive it. */
 Cuda *cuda_make(const Prog *p, const CudaOptions *o);
-/* Like interp_run, with the state on the device. */
+/* Arguments as for interp_run; the state stays on the device. */
 void cuda_run(Cuda *g, u64 seed, Tensor *const *in, Tensor **out, Arena *a);
 /* From now on every kernel is timed alone, in ms; returns their number. */
 typedef struct KernelTime {

@@ -323,7 +323,7 @@ void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an e
 CpuVariant *variant_begin(Ctx *c);
 Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, WeightPool *pool,
                  const char *suffix, Blob *blob);
-/* Like emit_begin, without entry, weights and state, for a file of another kind. */
+/* An Emit without entry, weights and state, for a file of another kind. */
 Emit *emit_kernels_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o);
 EmitFacts facts_of(const CpuVariant *variant);
 u64 arena_bytes(const Emit *e);

@@ -114,7 +114,7 @@ void cuda_need(Ctx *c) {
   cuda_need_device(c);
 }
 
-/* For reports; NULL: not found. */
+/* Texts for reports; NULL: not found. */
 void cuda_report(Ctx *c, const char **gpu, const char **compiler) {
   CudaLib l = {0};
   int version = 0, n = 0;
