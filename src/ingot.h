@@ -292,7 +292,8 @@ typedef struct IngotBuild {
                         a system message */
   const char *backend; /* "llvm": object code from LLVM, without a C compiler; NULL: C */
   const char *triple;  /* with LLVM: TRIPLE[,CPU[,FEATURES]]; NULL: from march */
-  const char *target;  /* "wasm": output is OUT.wasm; NULL: by suffix */
+  const char *target;  /* "wasm": output is OUT.wasm; "cuda" or "cuda:90a,89": OUT.cu, OUT.h and
+                          OUT.bin, for these chips; NULL: by suffix */
   const char *preset;  /* "balanced", "max", "dev" or "size": defaults of optimize and lto (see
                           ingot_presets); NULL: balanced */
   int lto;             /* link-time optimization; .o and .a: compile as one unit */
@@ -552,6 +553,7 @@ IngotStatus ingot_declared(Ingot *m, int is_output, uint32_t i, IngotPortInfo *o
 /* Engines:
  * - "vm" runs the passes, if necessary, and the program as bytecode
  * - "c" compiles the program with a C compiler, "jit" with LLVM in this process
+ * - "cuda" compiles it with NVRTC and runs it on an NVIDIA GPU
  * - "interp" interprets the program slowly; "watch" also checks every memory access
  * - "ref" evaluates the graph as imported, "ref64" in double
  * - "onnxruntime" runs the ONNX file in Python */
@@ -564,7 +566,8 @@ enum {
   INGOT_JUDGE = 32,     /* reference that others are compared with */
   INGOT_PEER = 64,      /* compared and, if TIMED, measured by default */
   INGOT_OPTIONAL = 128, /* needs a library that may be missing: runs only if named */
-  INGOT_HOST = 256      /* ingot_bench lowers for this machine without a compiler */
+  INGOT_HOST = 256,     /* ingot_bench lowers for this machine without a compiler */
+  INGOT_DEVICE = 512    /* lowers for a GPU: results equal those of "interp" with target cuda */
 };
 typedef struct IngotEngine {
   const char *name;
@@ -575,10 +578,12 @@ const IngotEngine *ingot_find_engine(const char *name); /* NULL: unknown */
 
 /* LLVM IR of the program, for the target that is set (default: this machine). */
 IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n);
-/* Caches compiled code of engines c and jit in a folder; "": ~/.cache/ingot. With NULL, engine c
- * uses ~/.cache/ingot unless INGOT_CACHE=0, and ignores a folder that it cannot use. Code is loaded
- * only from files that other users cannot write. ingot_load_code is ingot_ready for engine c if its
- * code is cached; otherwise it sets *found to 0 and compiles nothing. */
+/* The CUDA kernels of the program, lowered for target cuda. */
+IngotStatus ingot_print_cuda(Ingot *m, const char **text, size_t *n);
+/* Caches compiled code of engines c, jit and cuda in a folder; "": ~/.cache/ingot. With NULL,
+ * engine c uses ~/.cache/ingot unless INGOT_CACHE=0, and ignores a folder that it cannot use. Code
+ * is loaded only from files that other users cannot write. ingot_load_code is ingot_ready for
+ * engine c if its code is cached; otherwise it sets *found to 0 and compiles nothing. */
 IngotStatus ingot_keep_code(Ingot *m, const char *folder);
 IngotStatus ingot_load_code(Ingot *m, int *found);
 uint32_t ingot_llvm(void); /* LLVM version of engine jit, 14 to 19; 0: not found */

@@ -102,6 +102,8 @@ typedef struct EngineStates {
   Jit *jit;                  /* NULL: not made yet */
   const Prog *jit_of;        /* program that it was made from */
   u8 *jit_arena;
+  Cuda *cuda;          /* with the state on the device; NULL: not made yet */
+  const Prog *cuda_of; /* program that it was made from */
 } EngineStates;
 
 typedef struct LastRun {
@@ -273,6 +275,8 @@ bool api_has_state(const Ingot *m);
 void api_run_ref(Ingot *m, const RefOptions *o);
 
 /* emit_model.c */
+const char *api_source_text(Ingot *m); /* name of the model, for comments */
+u64 api_source_hash(Ingot *m);
 /* Names of the targets of all variants. */
 const char *api_march_text(Ingot *m, const Target *one);
 /* plays: add the functions of lm_c.c if m is a language model. */
@@ -484,6 +488,15 @@ const Jit *api_code_jit(Ingot *m); /* the arena is m->kept.jit_arena */
 void api_check_jit(Ingot *m, int status);
 void api_bench_jit(Bench *a);
 void api_close_jit(Ingot *m);
+/* cuda.c: an NVIDIA GPU */
+void api_target_device(Ingot *m); /* the program is lowered for a GPU; refuses another target */
+void api_run_cuda(Ingot *m, u64 seed);
+void api_make_cuda(Ingot *m); /* compiles */
+void api_bench_cuda(Bench *a);
+void api_close_cuda(Ingot *m);
+bool api_wants_cuda(const IngotBuild *o); /* --target cuda */
+void api_check_cuda(Ingot *m, const IngotBuild *o);
+void api_build_cuda(Ingot *m, const IngotBuild *o);  /* OUT.cu, OUT.h, OUT.bin */
 void api_check_backend(Ctx *c, const IngotBuild *o); /* refuses options of generated C */
 void api_need_plain(Ingot *m); /* refuses models whose objects would lack functions */
 /* Object file of a model after the passes; name: prefix of its functions. */

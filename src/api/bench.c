@@ -175,6 +175,7 @@ void api_bench(Bench *a) {
   a->start = time_ms();
   const Engine *e = api_engine_for(m, a->engine, INGOT_TIMED);
   if (e->info.flags & INGOT_NATIVE) api_need_compiler(c, a->build ? a->build->cc : NULL);
+  if (e->info.flags & INGOT_DEVICE) cuda_need(c);
   m->runs = true;
   api_import(m, false);
   m->run.in = api_inputs(m, a->seed);
@@ -182,14 +183,15 @@ void api_bench(Bench *a) {
   a->result = NEWS(&c->keep, Tensor *, ingot_output_count(m) + 1);
   if (a->build && a->build->march) api_march(m, a->build->march, a->build->cc);
   if (e->info.flags & INGOT_HOST) api_target_host(m);
+  if (e->info.flags & INGOT_DEVICE) api_target_device(m);
   if (e->info.flags & INGOT_NATIVE) {
     m->codegen.for_c = true;
     api_target_native(m, a->build ? a->build->cc : NULL);
     api_need_runnable(m);
   }
-  if (e->info.flags & INGOT_OPTIONAL) api_need_runnable(m);
+  if (e->info.flags & INGOT_OPTIONAL && !(e->info.flags & INGOT_DEVICE)) api_need_runnable(m);
   api_run_passes(m, NULL);
-  if (a->build && a->build->c.profile && !(e->info.flags & INGOT_NATIVE))
+  if (a->build && a->build->c.profile && !(e->info.flags & (INGOT_NATIVE | INGOT_DEVICE)))
     fail(c, ERR_usage, LOC_NONE, "engine %s has no kernels to time: c has", e->info.name);
   a->out->cpu = api_cpu_name(c);
   a->out->target = m->machine.target ? m->machine.target->name : "scalar";

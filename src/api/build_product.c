@@ -439,6 +439,10 @@ void build_check_name(Ctx *c, const char *output) {
 static void check_build(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   build_check_name(c, o->output);
+  if (api_wants_cuda(o)) {
+    api_check_cuda(m, o);
+    return;
+  }
   if (o->target || product_kind(o->output) == PD_wasm) {
     wasm_check(m, o);
     return;
@@ -484,6 +488,10 @@ CodeSize api_build(Ingot *m, const IngotBuild *o) {
   ProductBuild b = {.m = m, .o = o};
   api_need(c, o, "the build options");
   check_build(m, o);
+  if (api_wants_cuda(o)) {
+    api_build_cuda(m, o);
+    return b.size;
+  }
   if (product_kind(o->output) == PD_wasm) return wasm_build(m, o);
   b.preset = preset_find(c, o->preset);
   b.folder.on_command = o->on_command;

@@ -27,6 +27,7 @@ typedef struct CacheKind {
 
 static const CacheKind kinds[] = {[KIND_CODE] = {"c-", "compiled model, engine c", false},
                                   {"jit-", "compiled model, engine jit", false},
+                                  {"cubin-", "compiled kernels, engine cuda", false},
                                   {"play-", "program of play", false},
                                   {"lm-", "library of a language model", true},
                                   {"pgo-", "profile of build", true}};

@@ -323,6 +323,10 @@ static void put_tools(Doctor *d) {
                               bolt_has_branches(c, &d->folder, program) ? "with" : "without"));
     tell_tool(d, t->name, version, str_text(c, str_fmt(c, "package %s", t->package)), t->use);
   }
+  const char *gpu, *nvrtc;
+  cuda_report(c, &gpu, &nvrtc);
+  tell_tool(d, "GPU", gpu, "an NVIDIA GPU with its driver", "engine cuda");
+  tell_tool(d, "NVRTC", nvrtc, "pip install nvidia-cuda-nvrtc", "engine cuda");
   tell_tool(d, "libLLVM", llvm ? str_text(c, str_fmt(c, "version %u", llvm)) : NULL,
             "package libllvm14 to libllvm19", "engine jit, build --backend llvm");
   close_list(d);

@@ -254,7 +254,7 @@ static Str name_of(const Ingot *m) {
   return str_of(m->c, slash ? slash + 1 : path);
 }
 
-static const char *source_text(Ingot *m) {
+const char *api_source_text(Ingot *m) {
   StrBuf t = sb_new(&m->c->keep);
   for (u32 i = 0; i < api_entry_count(m); i++) {
     const Ingot *x = api_entry(m, i);
@@ -263,7 +263,7 @@ static const char *source_text(Ingot *m) {
   return sb_cstr(&t);
 }
 
-static u64 source_hash(Ingot *m) {
+u64 api_source_hash(Ingot *m) {
   u64 hash = hash_bytes(m->opened.source.at, m->opened.source.n);
   for (u32 i = 1; i < api_entry_count(m); i++) {
     const Source *s = &api_entry(m, i)->opened.source;
@@ -313,9 +313,9 @@ static EmitFacts emit_late(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *
   if (why && o->selftest >= 0) warn(c, LOC_NONE, "the C has no self-test: %s", why);
   EmitOptions e = {.name = o->name,
                    .version = INGOT_VERSION,
-                   .source = source_text(m),
+                   .source = api_source_text(m),
                    .options = options_text(m, o),
-                   .hash = source_hash(m),
+                   .hash = api_source_hash(m),
                    .march = api_march_text(m, api_program_target(m)),
                    .no_selftest = why,
                    .openmp = m->codegen.openmp,

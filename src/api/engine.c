@@ -60,6 +60,10 @@ static const Engine engines[] = {
      api_run_jit,
      api_bench_jit,
      api_make_jit},
+    {{"cuda", INGOT_TIMED | INGOT_OPTIONAL | INGOT_DEVICE},
+     api_run_cuda,
+     api_bench_cuda,
+     api_make_cuda},
     {{"interp", INGOT_EXACT | INGOT_TIMED}, run_interp, api_bench_interp, NULL},
     {{"ref", INGOT_GRAPH | INGOT_JUDGE}, run_ref, NULL, NULL},
     {{"ref64", INGOT_GRAPH}, run_ref64, NULL, NULL},
@@ -149,6 +153,7 @@ static void begin(Ingot *m, const Engine *e) {
     fail(m->c, ERR_usage, LOC_NONE, "--max-steps: engine %s does not count steps; expected vm",
          e->info.name);
   if (e->info.flags & INGOT_NATIVE && !m->compiled.library) api_need_compiler(m->c, NULL);
+  if (e->info.flags & INGOT_DEVICE) cuda_need(m->c);
   m->runs = true;
   api_import(m, false);
   check_cost(m);
@@ -165,6 +170,7 @@ static void make_program(Ingot *m, const Engine *e) {
     m->codegen.for_c = true;
     api_native_flags(m);
   }
+  if (flags & INGOT_DEVICE) api_target_device(m);
   if (!(flags & (INGOT_GRAPH | INGOT_FILE)) && !m->p) api_run_passes(m, NULL);
 }
 

@@ -30,6 +30,7 @@ void ingot_free(Ingot *m) {
   Alloc a = m->c->alloc;
   api_close_c(m);
   api_close_jit(m);
+  api_close_cuda(m);
   arena_clear(&m->run.once);
   ctx_free(m->c);
   a.resize(a.user, m, sizeof *m, 0);
@@ -486,7 +487,7 @@ void api_compile(Ingot *m, const IngotPassOptions *p, const CompileRequest *how)
   o.aim = how->aim;
   o.ram = how->arena_goal;
   o.precise = m->codegen.precise;
-  o.threads = m->codegen.threads;
+  o.threads = o.target && o.target->warp ? GPU_THREADS : m->codegen.threads;
   o.grain = m->codegen.grain;
   o.tune = how->aim == AIM_time ? api_load_tuning(m) : NULL; /* tile sizes were measured for time */
   pipeline_run(&u, &o);

@@ -313,6 +313,7 @@ static void reset(Ingot *m) {
   m->states.interp_state = m->states.vm_state = NULL;
   m->states.fed = 0;
   m->states.jit_arena = NULL;
+  api_close_cuda(m);
   api_drop_arena(m);
 }
 

@@ -55,7 +55,8 @@ void wasm_check(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   const char *path[NFILES];
   if (o->target && strcmp(o->target, "wasm") != 0)
-    fail(c, ERR_usage, LOC_NONE, "--target %s: expected wasm; use --march for CPUs", o->target);
+    fail(c, ERR_usage, LOC_NONE, "--target %s: expected wasm or cuda[:CHIPS]; use --march for CPUs",
+         o->target);
   if (product_kind(o->output) != PD_wasm)
     fail(c, ERR_usage, LOC_NONE, "--target wasm: expected OUT.wasm, found %s", o->output);
   if (o->march && strcmp(o->march, "simd128") != 0 && strcmp(o->march, "scalar") != 0)

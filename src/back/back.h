@@ -263,6 +263,40 @@ void llvm_object(const Prog *p, const LlvmOptions *o, StrBuf *to);
 void llvm_print(const Prog *p, const LlvmOptions *o, StrBuf *to);
 const char *status_text(Ctx *c, const StrList *why, u32 status);
 
+/* cuda/: runs programs lowered for target_warp() on an NVIDIA GPU. The driver and NVRTC are loaded
+ * at run time; without them, or for a program that is not supported, it fails with ERR_unsupported.
+ */
+typedef struct CudaOptions {
+  const Target *target;
+  const char *keep;                       /* folder of cached cubins; NULL: none */
+  const char *maker;                      /* identifies this version of ingot in cached code */
+  bool (*take)(Ctx *c, const char *path); /* may this cached file be trusted? */
+} CudaOptions;
+typedef struct Cuda Cuda;
+void cuda_need(Ctx *c); /* fails without driver, GPU or NVRTC */
+/* Compiles the kernels and copies weights and initial state to the device. p must outlive it. */
+Cuda *cuda_make(const Prog *p, const CudaOptions *o);
+/* Arguments as for interp_run; the state stays on the device. */
+void cuda_run(Cuda *g, u64 seed, Tensor *const *in, Tensor **out, Arena *a);
+/* From now on every kernel is timed alone, in ms; returns their number. */
+typedef struct KernelTime {
+  StmtId id;
+  double ms;
+  u64 calls;
+} KernelTime;
+u32 cuda_time_kernels(Cuda *g, KernelTime **times);
+void cuda_end(Cuda *g); /* frees the memory of the device */
+/* The kernels as text, which includes no header. */
+void cuda_print(const Prog *p, const Target *t, StrBuf *to);
+/* NAME.cu and NAME.h: the program with its launches, for nvcc. blob: constants and initial state,
+ * which the caller copies to the device. */
+typedef struct CudaFile {
+  const char *name, *version, *source, *chips; /* chips: for -gencode, separated by commas */
+  u64 hash;                                    /* of the model */
+} CudaFile;
+void cuda_emit(const Prog *p, const CudaFile *o, StrBuf *source, StrBuf *header, StrBuf *blob);
+void cuda_report(Ctx *c, const char **gpu, const char **compiler); /* NULL: not found */
+
 /* c/cselftest.c */
 /* limit: bound of integers; 10: only the type bounds them. false: no formula for this type. */
 bool selftest_fill(Tensor *t, u32 input, u32 limit);

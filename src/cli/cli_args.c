@@ -89,7 +89,7 @@ static const Opt opts[] = {
     FLAG("special", special, "convert special tokens from and to their text"),
     FLAG("bare", bare, "omit the tokens that the model expects around a text (BOS, EOS)"),
     HEAD("running"),
-    TEXT("engine", "e", engine, "NAME", "engine (default: first):"),
+    TEXT("engine", "e", engine, "NAME", "engine (default vm):"),
     WHOLE("seed", seed, "N", 0, ULLONG_MAX, "seed of generated inputs and random operators"),
     WHOLE("steps", steps, "N", 1, 1000000000,
           "run N times in sequence, with --state; generated inputs differ (default 1)"),
@@ -100,7 +100,7 @@ static const Opt opts[] = {
     TEXT("python", NULL, python, "PATH",
          "Python with onnxruntime (default python3); if given, its absence is an error"),
     {"keep-code", NULL, OPT_may, offsetof(Args, keep_code), 0, 0, "[=DIR]",
-     "engines c and jit: cache compiled code in DIR (default ~/.cache/ingot)", 0, 0, NULL},
+     "engines c, jit and cuda: cache compiled code in DIR (default ~/.cache/ingot)", 0, 0, NULL},
     REAL("seconds", seconds, "measure each engine for X seconds (default 1)"),
     FLAG("per-kernel", per_kernel,
          "engine c: time, multiply-adds and bytes of every kernel, compared with the machine's "
@@ -164,7 +164,9 @@ static const Opt opts[] = {
          "LLVM target: wasm32, thumbv7em-none-eabihf,cortex-m4 (with --backend llvm)"),
     TEXT("project", NULL, project, "KIND",
          "cmake, make, zephyr, arduino, platformio, esp-idf or rust"),
-    TEXT("target", NULL, target, "wasm", "build WebAssembly; implied by -o OUT.wasm"),
+    TEXT("target", NULL, target, "NAME",
+         "wasm: build WebAssembly, implied by -o OUT.wasm; cuda[:90a,89]: write OUT.cu, OUT.h and "
+         "OUT.bin for an NVIDIA GPU"),
     HEAD("C compiler"),
     TEXT("cc", NULL, cc, "CC", "C compiler (default $CC, else cc)"),
     TEXT("optimize", "O", optimize, "N", "optimization level: 0, 1, 2 (default), 3 or s"),

@@ -146,7 +146,8 @@ static int lacks_compiler(const Args *a) {
 
 static int is_measured(const IngotEngine *e, int no_compiler) {
   if (no_compiler && e->flags & INGOT_NATIVE) return 0;
-  if (no_compiler && e->flags & INGOT_OPTIONAL && ingot_llvm()) return 1;
+  int other = e->flags & INGOT_OPTIONAL && !(e->flags & INGOT_DEVICE);
+  if (no_compiler && other && ingot_llvm()) return 1;
   return !(~e->flags & (INGOT_TIMED | INGOT_PEER));
 }
 

@@ -1,8 +1,8 @@
 /* cli_opt.c: runs passes and prints the IR.
  *
  * In: a model or a text form of the IR. Out: the text after the last pass or after the passes of
- * --dump, or the output of --explain, --choices or --dump=llvm. Standard output shortens long
- * constants unless --constants all is given; a file has all of them.
+ * --dump, or the output of --explain, --choices, --dump=llvm or --dump=cuda. Standard output
+ * shortens long constants unless --constants all is given; a file has all of them.
  */
 #include "cli/cli.h"
 
@@ -72,9 +72,11 @@ int verb_opt(const Args *a) {
   snprintf(weights_path, sizeof weights_path, "%.4000s.bin", a->output ? a->output : "");
   IngotStatus s = cli_prepare(m, &all);
   int is_llvm = a->dump && !strcmp(a->dump, "llvm");
-  if (!s && (a->explain || a->choices || is_llvm)) {
+  int is_cuda = a->dump && !strcmp(a->dump, "cuda");
+  if (!s && (a->explain || a->choices || is_llvm || is_cuda)) {
     s = a->choices   ? ingot_choices(m, &text, &n)
         : a->explain ? ingot_explain(m, &text, &n)
+        : is_cuda    ? ingot_print_cuda(m, &text, &n)
                      : ingot_print_llvm(m, &text, &n);
     if (!s) s = give_opt_text(m, a, text, n);
     return cli_finish(m, a, s);

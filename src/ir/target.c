@@ -25,6 +25,11 @@ static const Target loops_table[] = {
 #include "ir/target.def"
 };
 
+static const Target warp = {
+#define GPU(label, ...) __VA_ARGS__, .name = label
+#include "ir/target.def"
+};
+
 const Figures figures = {
 #define FIGURE(name, value, what, how) .name = value,
 #include "ir/target.def"
@@ -44,7 +49,11 @@ const Target *target_find(const char *name) {
     if (!strcmp(target_table[i].name, name)) return &target_table[i];
   for (u32 i = 1; i < target_count; i++)
     if (!strcmp(loops_table[i].name, name)) return &loops_table[i];
-  return NULL;
+  return strcmp(warp.name, name) ? NULL : target_warp();
+}
+
+const Target *target_warp(void) {
+  return &warp;
 }
 
 const Target *target_scalar(void) {

@@ -36,6 +36,7 @@ typedef struct Target {
   bool flushes; /* f32 vectors treat subnormals as zeros; their operators are functions of
                    cvop.def, since compilers leave the vector instructions unused */
   bool dotprod; /* has udot and sdot, dot products of four bytes of equal signs */
+  bool warp;    /* a GPU: lanes are the threads of a warp, see back/cuda */
   bool loops;   /* emulates the vectors of another target with loops: see target_find */
   u32 has;      /* CAP_ bits of its instructions; prog_expand.c expands the others. Without the
                    CPU feature dot_i8x4, dot_i8x4 is a short sequence */
@@ -80,6 +81,7 @@ extern const char target_multi[]; /* names of the variants of --march multi, sep
  * listed in the table. NULL: unknown name. */
 const Target *target_find(const char *name);
 const Target *target_scalar(void);
+const Target *target_warp(void);           /* "cuda": not in the table */
 const Target *target_native(void);         /* the widest that this machine can run */
 bool target_is_here(const Target *t);      /* can this machine run code for t? */
 const char *target_native_flags(void);     /* compiler flags for the machine it runs on */

@@ -22,9 +22,11 @@ typedef enum RtSnippet {
 
 /* Form of vectors, registers and unrolled loops. */
 typedef enum BodyMode {
-  BM_plain,  /* the code has none */
-  BM_loops,  /* arrays and loops over lanes: any compiler */
-  BM_vectors /* GNU vectors in named variables, unrolled: the target */
+  BM_plain,   /* the code has none */
+  BM_loops,   /* arrays and loops over lanes: any compiler */
+  BM_vectors, /* GNU vectors in named variables, unrolled: the target */
+  BM_warp,    /* CUDA: a warp runs it; lane i of a vector is a scalar of thread i; unrolled */
+  BM_thread   /* CUDA: a thread runs it; it has no vectors, registers are variables; unrolled */
 } BodyMode;
 
 enum { WIDTHS = 7 }; /* powers of two up to MAX_LANES */
@@ -208,9 +210,14 @@ struct Emit {
   BufMarks by_buf;
   StateInit state_init;
   bool random;
-  bool *open_out; /* by output: shape known only after the run */
-  StmtId shared;  /* parallel loop of the current kernel; 0: none */
-  bool in_kernel; /* writing a kernel, not the entry */
+  bool *open_out;    /* by output: shape known only after the run */
+  StmtId shared;     /* parallel loop of the current kernel; 0: none */
+  bool in_kernel;    /* writing a kernel, not the entry */
+  const char *index; /* C type of loop variables and indices */
+  bool cuda;         /* the text is a dialect of CUDA: see back/cuda */
+  bool *joins;       /* CUDA, by buffer: other lanes read what a lane stores */
+  void (*launch)(Emit *e, StmtId kernel, void *arg); /* CUDA: writes the call of a kernel */
+  void *launch_arg;
   FuncBody b;
   u32 nbodies;
   VarId hole[3]; /* variables that stand for operands: see put_scalar_op */
@@ -267,6 +274,8 @@ void begin_line(Emit *e);
 
 /* cbody.c: statements as a function body, written twice if it has vectors */
 void put_body(Emit *e, StmtId first, StmtId owner);
+/* In one form. False, and no text: it is too long to unroll. */
+bool put_mode_body(Emit *e, StmtId first, BodyMode mode, StmtId owner);
 void put_reg(Emit *e, BufId b, const ExprId *idx, u32 n, bool whole);
 
 /* cvec.c: vectors as arrays */
@@ -297,6 +306,11 @@ void put_vector(Emit *e, ExprId x, Precedence at);
 void put_vector_store(Emit *e, const Stmt *s);
 void put_vectors(Emit *e, StrBuf *out); /* types and functions; they follow the runtime */
 
+/* cwarp.c: vectors as scalars of the threads of a warp */
+void put_lane_number(Emit *e, const char *before, u32 lanes);
+void put_warp_shuffle(Emit *e, const Expr *x);
+void put_warp_store(Emit *e, const Stmt *s);
+
 /* cmath.c */
 const char *need_quick(Emit *e, const Expr *x); /* function of quick.def, for the current width */
 
@@ -309,6 +323,8 @@ void put_kernel_call(Emit *e, StmtId s); /* writes the function too, unless an e
 CpuVariant *variant_begin(Ctx *c);
 Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, WeightPool *pool,
                  const char *suffix, Blob *blob);
+/* An Emit without entry, weights and state, for a file of another kind. */
+Emit *emit_kernels_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o);
 EmitFacts facts_of(const CpuVariant *variant);
 u64 arena_bytes(const Emit *e);
 u64 buf_elements(Emit *e, BufId b);     /* maximum */

@@ -65,14 +65,14 @@ static void need_names(Emit *e) {
 }
 
 /* Copies one kernel at a time, legalizes and writes the copy, and drops it. */
-static bool put_mode_body(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
+bool put_mode_body(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
   Prog *p = e->p;
   bool vectors = mode == BM_vectors;
   start(e, mode, owner);
   ProgMark m = prog_mark(p);
   StmtId shared = e->shared;
-  const Target *t = vectors ? e->o->target : NULL;
-  Caps has = caps_scalars(t);
+  const Target *t = mode >= BM_vectors ? e->o->target : NULL;
+  Caps has = mode == BM_warp ? caps_warp() : caps_scalars(t);
   StmtId body = kernel_legalize(p, first, t, &has, e->b.a);
   if (body) {
     if (shared == first) e->shared = body; /* the body is a single loop, nothing precedes it */

@@ -496,8 +496,8 @@ static const char *caps_of(Ctx *c, const char *name) {
   return sb_cstr(&t);
 }
 
-Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, WeightPool *pool,
-                 const char *suffix, Blob *blob) {
+static Emit *emit_new(CpuVariant *all, const EmitEntry *given, const EmitOptions *o,
+                      const char *suffix) {
   Ctx *c = given->p->c;
   Prog *p = prog_extend(given->p);
   StrBuf none = sb_new(&c->keep);
@@ -517,12 +517,27 @@ Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, 
                        [TV_entry] = {"entry", mine},
                        [TV_ENTRY] = {"ENTRY", caps_of(c, mine)}},
               .state_init.state = has_own_state(p),
+              .index = "ptrdiff_t",
               .entry = {none, none, none}};
   e->b.a = &c->keep;
   Emit **at = &all->first;
   while (*at) at = &(*at)->next;
   *at = e;
   all->n++;
+  return e;
+}
+
+Emit *emit_kernels_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o) {
+  Emit *e = emit_new(all, given, o, "");
+  e->joins = NEWS(&e->c->keep, bool, e->p->buf.n);
+  e->cuda = true;
+  begin_tables(e);
+  return e;
+}
+
+Emit *emit_begin(CpuVariant *all, const EmitEntry *given, const EmitOptions *o, WeightPool *pool,
+                 const char *suffix, Blob *blob) {
+  Emit *e = emit_new(all, given, o, suffix);
   begin_state(e);
   begin_tables(e);
   begin_weights(e, pool);

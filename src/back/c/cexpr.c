@@ -364,7 +364,7 @@ static void put_float_op(Emit *e, const Expr *x, Precedence at, bool wide) {
     put_float_call(e, x, wide);
   } else {
     MathMode part = math_part(e, x->op, x->dt);
-    bool stands_in = x->op == OP_fma && has_fallback(e);
+    bool stands_in = x->op == OP_fma && !e->cuda && has_fallback(e);
     e->variant->math[x->op][part] = true;
     Str name = str_fmt(e->c, "im_%s", math_name(e->c, x->op, part));
     put_call(e, x, !stands_in ? str_text(e->c, name) : wide ? "ig_mad64" : "ig_mad");
@@ -514,7 +514,9 @@ static void put_op(Emit *e, const Expr *x, Precedence at) {
 static void put_quad(Emit *e, const Expr *x) {
   const Expr *from = prog_expr(e->p, x->arg[0]);
   bool vectors = e->b.mode == BM_vectors;
-  if (from->lanes == 2) {
+  if (e->cuda) {
+    sb_puts(e->t, from->lanes == 2 ? "ig_pair(&" : "ig_quad(&");
+  } else if (from->lanes == 2) {
     c_need(e, vectors ? RT_pair_at : RT_pair);
     put_template(e, e->t, vectors ? "ig_pair_at${sfx}(&" : "ig_pair${sfx}(&");
   } else {
@@ -557,14 +559,19 @@ void put_data(Emit *e, ExprId id, Precedence at) {
     break;
   case EX_var:
     sb_puts(e->t, e->var.at[x->ref]);
-    if (x->lanes > 1) sb_puts(e->t, "[z]");
+    if (x->lanes > 1 && e->b.mode != BM_warp) sb_puts(e->t, "[z]");
     break;
   case EX_load: put_load(e, x); break;
   case EX_op: put_op(e, x, at); break;
   case EX_quad: put_quad(e, x); break;
   case EX_random: put_random(e, x); break;
   case EX_splat: put_data(e, x->arg[0], at); break;
-  case EX_shuffle: put_shuffle_lane(e, x, 0); break;
+  case EX_shuffle:
+    if (e->b.mode == BM_warp)
+      put_warp_shuffle(e, x);
+    else
+      put_shuffle_lane(e, x, 0);
+    break;
   default: c_unsupported(e, "a vector expression of this kind"); break;
   }
 }

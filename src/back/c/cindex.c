@@ -37,7 +37,7 @@ bool fold_int(Emit *e, ExprId id, i64 *value) {
 /* Writes only x for x + 0 and x * 1, which unrolling produces. */
 static bool put_idx_same(Emit *e, const Expr *x, Precedence at) {
   i64 k;
-  if (e->b.mode != BM_vectors || x->narg != 2) return false;
+  if (e->b.mode < BM_vectors || x->narg != 2) return false;
   if (x->op != OP_add && x->op != OP_sub && x->op != OP_mul) return false;
   i64 neutral = x->op == OP_mul;
   for (u32 i = 0; i < 2; i++) {
@@ -71,7 +71,7 @@ static void put_idx(Emit *e, ExprId id, Precedence at) {
     put_data(e, id, at);
     return;
   }
-  sb_puts(e->t, "(ptrdiff_t)");
+  sb_fmt(e->t, "(%s)", e->index);
   put_data(e, id, PR_unary);
 }
 
@@ -136,7 +136,7 @@ static void put_rest(Emit *e, ExprId id, Precedence at) {
 static i64 place_of_numbers(Emit *e, const Buf *x, const ExprId *idx, u32 n) {
   i64 sum = 0;
   bool rest;
-  if (e->b.mode != BM_vectors) return 0;
+  if (e->b.mode < BM_vectors) return 0;
   for (u32 i = 0; i < n; i++) {
     if (i && !dim_is_const(x->dim[i])) return 0;
     sum = (i ? sum * x->dim[i] : 0) + number_in(e, idx[i], &rest);
@@ -193,7 +193,9 @@ void put_element(Emit *e, BufId b, const ExprId *idx, u32 n, u32 lanes) {
   else if (offset)
     sb_fmt(e->t, "%" PRId64, offset);
   any = any || offset;
-  if (lanes > 1)
+  if (lanes > 1 && e->b.mode == BM_warp)
+    put_lane_number(e, any ? " + " : "", lanes);
+  else if (lanes > 1)
     sb_puts(e->t, any ? " + z" : "z");
   else if (!any)
     sb_puts(e->t, "0");

@@ -291,6 +291,10 @@ static void count_kernel(FrameSizes *z, const Uses *u) {
 void put_kernel_call(Emit *e, StmtId id) {
   Stmt s = *prog_stmt(e->p, id);
   if (!s.body) return;
+  if (e->launch) {
+    e->launch(e, id, e->launch_arg);
+    return;
+  }
   Mark m = arena_mark(&e->c->scratch);
   bool shared = is_shared(e, &s);
   const char *comma = shared ? ", " : "";

@@ -21,15 +21,26 @@ void put_line(Emit *e, const char *fmt, ...) {
   sb_puts(e->t, "\n");
 }
 
+/* Is it an innermost loop that only loads and adds? Several of its iterations load at once. */
+static bool is_sum_loop(Emit *e, const Stmt *s) {
+  enum { SUM_STEPS = 64 };
+  u32 n = 0;
+  const Stmt *b;
+  for (StmtVisit w = prog_visit(e->p, s->body); (b = prog_next(&w)); n++)
+    if (b->kind != ST_let && b->kind != ST_set) return false;
+  return n <= SUM_STEPS;
+}
+
 static void put_for(Emit *e, const Stmt *s) {
   const char *name = e->var.at[s->var] = name_loop(e, s->var);
   if (s->flags & LF_nounroll && e->b.mode == BM_vectors) put_line(e, "_Pragma(\"GCC unroll 1\")");
-  if (s->flags & LF_dot16_loop) {
+  if (e->cuda && is_sum_loop(e, s)) put_line(e, "IG_UNROLL");
+  if (s->flags & LF_dot16_loop && !e->cuda) {
     c_need(e, RT_dot16_loop);
     put_line(e, "IG_DOT16_LOOP");
   }
   begin_line(e);
-  sb_fmt(e->t, "for (ptrdiff_t %s = ", name);
+  sb_fmt(e->t, "for (%s %s = ", e->index, name);
   put_index(e, s->a);
   sb_fmt(e->t, "; %s < ", name);
   put_index(e, s->b);
@@ -95,7 +106,7 @@ static void put_assign(Emit *e, const Stmt *s) {
     e->var.at[s->var] = name_let(e, s->var);
     e->b.frame += v->lanes * dtype_bytes(c_elem_type(v->dt)) + 16;
   }
-  if (v->lanes > 1 && !vector) {
+  if (v->lanes > 1 && !vector && e->b.mode != BM_warp) {
     put_lanes_assign(e, s);
     return;
   }
@@ -121,6 +132,10 @@ static void put_store(Emit *e, const Stmt *s) {
   bool lanes = prog_expr(e->p, s->a)->lanes > 1;
   e->by_buf.written[prog_root(e->p, s->buf)] = 1;
   e->by_buf.written[s->buf] = 1;
+  if (e->b.mode == BM_warp) {
+    put_warp_store(e, s);
+    return;
+  }
   if (lanes && e->b.mode != BM_vectors) {
     put_lanes_store(e, s);
     return;

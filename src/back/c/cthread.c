@@ -47,7 +47,15 @@ ExprId shared_count(Emit *e, const Stmt *kernel) {
 /* Iterations from .. to - 1 of the collapsed loops. */
 void put_shared(Emit *e, StmtId first) {
   ParallelNest c = prog_parallel_nest(e->p, first);
-  put_line(e, "for (ptrdiff_t at = from; at < to; at++) {");
+  if (e->cuda) {
+    begin_line(e);
+    sb_fmt(e->t, "const %s count = ", e->index);
+    put_index(e, trip_count_from(e->p, &c, 0));
+    sb_fmt(e->t, ";\n  for (%s at = ig_%s(); at < count; at += ig_%ss()) {\n", e->index,
+           e->b.mode == BM_warp ? "warp" : "thread", e->b.mode == BM_warp ? "warp" : "thread");
+  } else {
+    put_line(e, "for (ptrdiff_t at = from; at < to; at++) {");
+  }
   e->indent++;
   for (u32 i = 0; i < c.n; i++) {
     const Stmt *s = prog_stmt(e->p, c.at[i]);
@@ -55,7 +63,7 @@ void put_shared(Emit *e, StmtId first) {
     i64 k;
     e->var.at[s->var] = str_text(e->c, str_fmt(e->c, "at%u", i));
     begin_line(e);
-    sb_fmt(e->t, "const ptrdiff_t at%u = ", i);
+    sb_fmt(e->t, "const %s at%u = ", e->index, i);
     if (!ex_is_int(e->p, s->a, &k) || k) {
       put_index(e, s->a);
       sb_puts(e->t, " + ");

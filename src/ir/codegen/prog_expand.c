@@ -462,7 +462,11 @@ static const struct Row *row_of(const Prog *p, const Caps *has, const Expr *x) {
 
 Caps caps_scalars(const Target *t) {
   u32 of_target = t ? t->has | (t->fma ? CAP_fma : 0) : CAP_all;
-  return (Caps){CAP_all, of_target, t ? 0 : CAP_all, true};
+  return (Caps){CAP_all, of_target, t ? 0 : CAP_all, true, false};
+}
+
+Caps caps_warp(void) {
+  return (Caps){.scalars = CAP_all, .registers = CAP_all, .others = CAP_all, .apart = true};
 }
 
 bool caps_has(const Caps *has, u32 what, u32 lanes) {

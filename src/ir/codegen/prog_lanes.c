@@ -19,7 +19,7 @@ u32 prog_lanes(Prog *p, StmtId first, const Target *t) {
     for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
       if (x.e->lanes > 1 && lane_bytes(x.e->dt) > widest) widest = lane_bytes(x.e->dt);
   }
-  return t->lanes * 4 / widest;
+  return t->warp ? t->lanes : t->lanes * 4 / widest;
 }
 
 DType lanes_stored(const Target *t, const Tensor *x) {

@@ -161,12 +161,28 @@ static void move_last(Legal *o, ExprId *idx, u32 n, const Piece *to) {
   idx[n - 1] = make(o, (Expr){.kind = EX_op, .op = OP_add, .dt = DT_i64, .lanes = 1}, sum, 2);
 }
 
+/* Appends s after sequences for operations that the machine lacks. */
+static void put_legal(Legal *o, Stmt s) {
+  stmt_legalize(&o->sequences, &s, o->out);
+  stmts_add(o->p, o->out, &s);
+}
+
+/* Gives a shuffle a variable, if the machine wants that. */
+static ExprId set_apart(Legal *o, ExprId id) {
+  const Expr *x = at(o, id);
+  if (!o->sequences.has->apart || x->kind != EX_shuffle) return id;
+  VarId v = new_var(o, x->dt, x->lanes, str_of(o->p->c, "s"));
+  put_legal(o, (Stmt){.kind = ST_let, .var = v, .a = id, .step = 1, .loc = LOC_NONE});
+  Expr var = var_expr(o, v);
+  return ex_take(o->p, &var);
+}
+
 static ExprId piece(Legal *o, ExprId id, const Pieces *ps, u32 q) {
   Expr x = *at(o, id);
   const ExprId *arg = x.arg;
   const Piece *to = &ps->at[q];
   if (x.lanes == 1) return copy(o, id);
-  if (x.kind == EX_shuffle) return shuffle_piece(o, &x, to);
+  if (x.kind == EX_shuffle) return set_apart(o, shuffle_piece(o, &x, to));
   if (x.kind == EX_splat && to->w == 1) return copy(o, arg[0]);
   x.lanes = to->w;
   if (x.kind == EX_var) x.ref = part(o, x.ref, ps, q);
@@ -174,12 +190,6 @@ static ExprId piece(Legal *o, ExprId id, const Pieces *ps, u32 q) {
   for (u32 i = 0; i < x.narg; i++) x.arg[i] = piece(o, arg[i], ps, q);
   if (x.kind == EX_load) move_last(o, x.arg, x.narg, to);
   return ex_take(o->p, &x);
-}
-
-/* Appends s after sequences for operations that the machine lacks. */
-static void put_legal(Legal *o, Stmt s) {
-  stmt_legalize(&o->sequences, &s, o->out);
-  stmts_add(o->p, o->out, &s);
 }
 
 /* Appends a let, set or store per piece. */
@@ -359,7 +369,7 @@ static void prepare(Legal *o, ExprId id) {
   else if (o->max_lanes && ps.n == 1)
     *x = *at(o, shuffle_piece(o, x, &ps.at[0]));
   bool alone = x->kind == EX_hreduce || (x->kind == EX_shuffle && x->lanes > 1 && !o->max_lanes);
-  if (alone || (x->kind == EX_shuffle && o->steps)) hoist(o, id);
+  if (alone || (x->kind == EX_shuffle && (o->steps || o->sequences.has->apart))) hoist(o, id);
 }
 
 /* Does the value read, in another lane or at another index, what the store writes? */

@@ -39,7 +39,8 @@ typedef enum BufSpace {
   BS_COUNT
 } BufSpace;
 
-enum { MAX_LANES = 64, MAX_THREADS = 64 };
+/* GPU_THREADS: the program runs on a GPU, where every iteration of a parallel loop has a worker. */
+enum { MAX_LANES = 64, MAX_THREADS = 64, GPU_THREADS = 1 << 16 };
 
 struct Buf {
   Str name;
@@ -521,16 +522,18 @@ ExprId loop_trip_expr(Prog *p, const Stmt *loop);       /* trip count */
 
 /* CAP_ bits of target.h that a back end implements: for scalars, for vectors that fill a register
  * of some machine (4, 8 or 16 lanes of 32 bits), and for other vectors. bytes: it implements the
- * whole pattern of ex_bytes. */
+ * whole pattern of ex_bytes. apart: a shuffle is a statement of its own, since all threads of a
+ * warp execute it. */
 typedef struct Caps {
   u32 scalars, registers, others;
-  bool bytes;
+  bool bytes, apart;
 } Caps;
 
 /* prog_expand.c */
 /* Caps of a back end with functions for all scalar operations and the vector instructions of t; t
  * NULL: functions for vectors too. */
 Caps caps_scalars(const Target *t);
+Caps caps_warp(void); /* of a GPU, where a lane is a scalar of a thread */
 bool caps_has(const Caps *has, u32 what, u32 lanes);
 /* State of legalizing a list; operands lie in a. */
 typedef struct Legalize {

@@ -105,8 +105,8 @@ static void check_place(ProgCheck *o, BufId id) {
     dim_bounds(o->p->dims, b->dim[i], &lo, &hi);
     fits = fits && size_mul(end, (u64)hi, &end);
   }
-  if (b->space == BS_local &&
-      o->p->threads > 1) /* the copy of each thread is aligned to 64 bytes */
+  if (b->space == BS_local && o->p->threads > 1 &&
+      o->p->threads != GPU_THREADS) /* the copy of each thread is aligned to 64 bytes */
     fits = fits && size_align(end, MEM_ALIGN, &end) && size_mul(end, o->p->threads, &end);
   if (!fits || !size_add(end, b->offset, &end) || end > o->p->arena_bytes)
     WRONG(o, "%s is outside of the arena, or not at a multiple of 64 bytes", buf_name(o, id));

@@ -39,7 +39,8 @@ bool mem_stride(Prog *p, BufId b, u64 *bytes, Sym *sym) {
 
 bool mem_bytes(Prog *p, BufId b, u64 *bytes, Sym *sym) {
   if (!mem_stride(p, b, bytes, sym)) return false;
-  if (prog_buf(p, b)->space != BS_local || p->threads < 2) return true;
+  if (prog_buf(p, b)->space != BS_local || p->threads < 2 || p->threads == GPU_THREADS)
+    return true; /* on a GPU scratch has its own memory */
   *sym = TOO_LARGE;
   return size_mul(*bytes, p->threads, bytes) && *bytes <= (u64)DIM_MAX;
 }

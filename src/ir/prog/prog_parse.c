@@ -629,7 +629,7 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weights
   }
   if (lex_accept_word(s, "threads")) {
     i64 n = lex_integer(s);
-    if (n < 1 || n > MAX_THREADS)
+    if (n < 1 || (n > MAX_THREADS && n != GPU_THREADS))
       BAD(s, "%lld threads, expected 1 to %d", (long long)n, MAX_THREADS);
     o.p->threads = (u32)n;
   }

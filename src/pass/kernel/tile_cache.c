@@ -74,6 +74,7 @@ CacheTile cache_tile(const Tile *t) {
   CacheTile none = {.axis = FORM_AXES};
   Points all;
   if (t->axis.row == FORM_AXES || f->nin != 2 || t->sums.panels_innermost) return none;
+  if (t->l->pass->target->warp) return none; /* tiles run at the same time */
   u32 moves = operand_moves(&f->in[0], t->axis.row) ? 0 : 1;
   const Operand *rows = &f->in[moves], *panels = &f->in[1 - moves];
   if (t->use[moves] != LU_splat || tile_varies(t, 1 - moves) || !count_points(t, &all)) return none;

@@ -457,6 +457,23 @@ static i64 window_rows(const Tile *t, i64 most) {
   return most;
 }
 
+/* On a GPU small tiles are better than few: every warp has one. */
+static void spread_tiles(Tile *t, i64 panels) {
+  enum { SUMS_MIN = 4 }; /* fewer load more often than they add */
+  double points = 1;
+  for (u32 i = 0; i < t->f.naxes; i++) {
+    const Axis *a = &t->f.axis[i];
+    if (!a->reduce && i != t->axis.lane && dim_is_const(a->hi)) points *= (double)(a->hi - a->lo);
+  }
+  while (points * (double)panels / ((double)(t->sums.max_rows * t->sums.panels)) < figures.warps &&
+         t->sums.max_rows * t->sums.panels > SUMS_MIN) {
+    if (t->sums.panels > 1)
+      t->sums.panels /= 2;
+    else
+      t->sums.max_rows = (t->sums.max_rows + 1) / 2;
+  }
+}
+
 static void choose_size(Tile *t) {
   const Target *to = t->l->pass->target;
   const Costs *c = to->cost;
@@ -490,6 +507,7 @@ static void choose_size(Tile *t) {
     t->sums.panels_innermost = slides_along(t); /* reads each line once, not once per panel */
     if (full && c->window > 0 && t->f.nin == 2) t->sums.max_rows = window_rows(t, t->sums.max_rows);
   }
+  if (to->warp) spread_tiles(t, n);
   tile_tune(t, splat && packed ? widest : 0);
 }
 

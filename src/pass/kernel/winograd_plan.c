@@ -196,7 +196,7 @@ static bool is_product(const ConvPlan *c) {
 void winograd_plan(const PassCtx *u, ConvPlan *of) {
   const GraphRegion *b = &u->g->region.at[1];
   WinoPlan p = {.number = map_new(&u->c->scratch)};
-  if (u->aim != AIM_time || u->target->lanes < 8) return;
+  if (u->aim != AIM_time || u->target->lanes < 8 || u->target->warp) return;
   for (u32 i = 0; i < b->node.n; i++) {
     const Node *n = graph_node(u->g, b->node.at[i]);
     Weights *w = is_product(&of[b->node.at[i]]) ? weights_of(u, &p, n) : NULL;

@@ -354,6 +354,7 @@ static void merge_list(LoopFuse *m, StmtId first) {
 }
 
 void loop_fuse(Prog *p) {
+  if (p->threads == GPU_THREADS) return; /* a fused loop has fewer independent iterations */
   Arena *a = &p->c->scratch;
   LoopFuse m = {.p = p, .total = NEWS(a, u32, p->buf.n)};
   m.view = NEWS(a, BufId, p->buf.n);

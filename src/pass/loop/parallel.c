@@ -34,8 +34,10 @@
 #include "pass/loop/access.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { CHAIN = 8 }; /* maximum loops collapsed into one */
+enum { FISSION_MAX = 8 }; /* maximum statements of a loop that is split on a GPU */
+enum { CHAIN = 8 };       /* maximum loops collapsed into one */
 
 /* Dimension and view along which threads split a buffer; buf 0: unknown. */
 typedef struct BufCut {
@@ -45,10 +47,11 @@ typedef struct BufCut {
 
 typedef struct ParallelCtx {
   Prog *p;
-  const Range *range; /* by variable */
-  u32 *total;         /* by root: accesses of the whole program */
-  bool *own;          /* by root: scratch with a copy per thread */
-  BufCut *cut;        /* by root: how its writers were split */
+  u32 vars;     /* capacity of tables by variable */
+  Range *range; /* by variable */
+  u32 *total;   /* by root: accesses of the whole program */
+  bool *own;    /* by root: scratch with a copy per thread */
+  BufCut *cut;  /* by root: how its writers were split */
   double grain;
   u32 inside;                /* number of enclosing loops that stay between kernels */
   u32 round;                 /* number of the current set; members have it in in_var or in_root */
@@ -404,8 +407,92 @@ static void try_strips(ParallelCtx *o, StmtId id, const Chain *nest, double whol
   }
 }
 
+/* Does every statement of the body stand for itself: no registers, variables or scratch between
+ * them? Then a loop over one of them after the other computes the same. */
+static bool is_separable(ParallelCtx *o, StmtId loop) {
+  Prog *p = o->p;
+  StmtId body = prog_stmt(p, loop)->body;
+  u32 n = count_list(p, body);
+  if (n < 2 || n > FISSION_MAX || p->var.n + n >= o->vars) return false;
+  Mark m = arena_mark(&p->c->scratch);
+  bool *cut = NEWS(&p->c->scratch, bool, n + 1), fine = find_cuts(o, body, cut);
+  for (u32 k = 0; fine && k + 1 < n; k++) fine = cut[k];
+  Accesses in = accesses_list(p, body);
+  for (u32 i = 0; fine && i < in.root.n; i++) {
+    const RootUse *use = &in.root.at[i];
+    if (prog_buf(p, use->root)->space == BS_reg || !use->read || !use->write) continue;
+    fine = disjoint(o, &in, use->root, prog_stmt(p, loop)->var); /* no scratch of an iteration */
+  }
+  arena_rewind(&p->c->scratch, m);
+  return fine;
+}
+
+/* Gives the statement a variable of its own in place of v. */
+static VarId rename_var(ParallelCtx *o, StmtId id, VarId v) {
+  Prog *p = o->p;
+  VarId mine = prog_add_var(p, DT_i64, prog_var(p, v)->name);
+  const Stmt *s;
+  o->range[mine] = o->range[v];
+  for (StmtVisit w = prog_visit_one(p, id); (s = prog_next(&w));)
+    for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
+      if (x.e->kind == EX_var && x.e->ref == v) x.e->ref = mine;
+  return mine;
+}
+
+/* Replaces `for i { a; b }` by `for i { a } for i { b }` where iterations are independent,
+ * innermost first, so that each nest has as many iterations as possible. */
+static void separate(ParallelCtx *o, StmtId first) {
+  Prog *p = o->p;
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    Stmt *s = prog_stmt(p, id);
+    if (s->kind != ST_for || (s->flags & LF_unroll) || !is_free(o, id, NULL)) continue;
+    separate(o, s->body);
+    if (!is_separable(o, id)) continue;
+    Stmt copy = *prog_stmt(p, id);
+    StmtId rest = prog_stmt(p, copy.body)->next, last = id;
+    prog_stmt(p, copy.body)->next = 0;
+    while (rest) {
+      copy.body = rest;
+      rest = prog_stmt(p, copy.body)->next;
+      prog_stmt(p, copy.body)->next = 0;
+      copy.var = rename_var(o, copy.body, prog_stmt(p, id)->var);
+      copy.a = ex_copy(p, copy.a);
+      copy.b = ex_copy(p, copy.b);
+      *vec_push(&p->c->work, &p->stmt) = copy;
+      prog_stmt(p, last)->next = p->stmt.n - 1;
+      last = p->stmt.n - 1;
+    }
+  }
+}
+
+/* Is a loop of the list worth a launch for every iteration around it? */
+static bool has_grid(ParallelCtx *o, StmtId first) {
+  const Stmt *s;
+  for (StmtVisit w = prog_visit(o->p, first); (s = prog_next(&w));)
+    if (s->kind == ST_for && !(s->flags & LF_unroll) && nest_from(o, w.id).n &&
+        stmt_time(o->p, o->range, w.id) > figures.launch_ns)
+      return true;
+  return false;
+}
+
+/* On a GPU the structure decides: every independent iteration has a worker. */
+static ParallelChoice choose_grid(ParallelCtx *o, StmtId id) {
+  const Stmt *s = prog_stmt(o->p, id);
+  ParallelChoice best = {.way = WAY_one};
+  if (s->kind != ST_for) return best;
+  best.chain = nest_from(o, id);
+  bool *cut = NEWS(&o->p->c->scratch, bool, count_list(o->p, s->body) + 1);
+  if (best.chain.n)
+    best.way = WAY_chain;
+  else if (!(s->flags & LF_unroll) && !ex_loads(o->p, s->a) && !ex_loads(o->p, s->b) &&
+           has_grid(o, s->body) && find_cuts(o, s->body, cut))
+    best.way = WAY_open;
+  return best;
+}
+
 static ParallelChoice choose(ParallelCtx *o, StmtId id) {
   Prog *p = o->p;
+  if (p->threads == GPU_THREADS) return choose_grid(o, id);
   ParallelChoice best = {.time = lone_cost(o, id)};
   double whole = stmt_time(o->p, o->range, id), n = p->threads;
   const Stmt *s = prog_stmt(p, id);
@@ -555,6 +642,12 @@ static StmtId visit_list(ParallelCtx *o, StmtId first) {
       arena_rewind(&p->c->scratch, m);
       continue;
     }
+    if (p->threads == GPU_THREADS) {
+      separate(o, s.body);
+      split_kernel(o, s, s.body, &l);
+      arena_rewind(&p->c->scratch, m);
+      continue;
+    }
     double whole = list_time(o->p, o->range, s.body), lone = 0;
     for (StmtId k = s.body; k; k = prog_stmt(p, k)->next) lone += lone_cost(o, k);
     if (whole < o->grain * figures.grain_alone || open_time(o, s.body, lone) >= lone) {
@@ -578,12 +671,13 @@ static StmtId visit_list(ParallelCtx *o, StmtId first) {
 
 void parallel(Prog *p) {
   if (p->threads < 2) return;
-  ParallelCtx o = {.p = p, .range = prog_ranges(p, NULL, &p->c->scratch)};
+  u32 vars = p->var.n + p->stmt.n; /* a loop may get one more for its strips, or for its copy */
+  ParallelCtx o = {.p = p, .vars = vars, .range = NEWS(&p->c->scratch, Range, vars)};
+  memcpy(o.range, prog_ranges(p, NULL, &p->c->scratch), p->var.n * sizeof *o.range);
   o.grain = p->grain ? p->grain : figures.grain_ns;
   o.total = NEWS(&p->c->scratch, u32, p->buf.n);
   o.own = NEWS(&p->c->scratch, bool, p->buf.n);
   o.cut = NEWS(&p->c->scratch, BufCut, p->buf.n);
-  u32 vars = p->var.n + p->stmt.n; /* a loop may get one more for its strips */
   o.in_var = NEWS(&p->c->scratch, u32, vars);
   o.last_var = NEWS(&p->c->scratch, u64, vars);
   o.in_root = NEWS(&p->c->scratch, u32, p->buf.n);

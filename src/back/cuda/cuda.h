@@ -1,0 +1,90 @@
+/* cuda.h: shared by the files of the CUDA back end; private to src/back/cuda.
+ *
+ * A kernel of the program becomes a CUDA kernel. Its workers take iterations of the parallel loops:
+ * warps if it has vectors (see back/c/cwarp.c), else threads. Statements between kernels run on the
+ * host. */
+#ifndef INGOT_BACK_CUDA_H
+#define INGOT_BACK_CUDA_H
+
+#include "back/back.h"
+
+typedef struct CudaFn {
+  const char *name;
+  const char *label; /* what it computes, for reports */
+  bool warps;        /* workers are warps, else threads */
+  u64 at, n;         /* its text in CudaText.kernels */
+} CudaFn;
+
+/* A kernel statement. Arguments: buffers, variables, then the seed of the run. A variable that the
+ * kernel sets is passed by address. */
+typedef struct CudaCall {
+  StmtId id;
+  u32 fn;
+  KernelParams takes;
+  bool *sets; /* by variable of `takes` */
+  bool any_set;
+  ExprId count; /* iterations that workers share; 0: one worker runs it */
+} CudaCall;
+
+typedef struct CudaText {
+  Prog *p;                 /* the given program, plus expressions made here */
+  StrBuf support, kernels; /* what all kernels use, and the kernels */
+  VEC(CudaFn) fn;
+  VEC(CudaCall) call;
+  Map at; /* StmtId -> 1 + call */
+  struct Emit *emit;
+} CudaText;
+
+typedef unsigned long long DevicePtr;
+
+/* CUlaunchConfig and CUlaunchAttribute of the driver. */
+typedef struct LaunchAttribute {
+  int id;
+  int pad;
+  union {
+    char bytes[64];
+    int flag;
+  } value;
+} LaunchAttribute;
+typedef struct LaunchConfig {
+  unsigned grid[3], block[3], shared;
+  void *stream;
+  LaunchAttribute *attribute;
+  unsigned nattribute;
+} LaunchConfig;
+
+/* The loaded libraries and the device. */
+typedef struct CudaLib {
+#define CF(library, symbol, name, params) int(*name) params;
+#include "back/cuda/functions.def"
+#undef CF
+  int nvrtc_major, nvrtc_minor;
+  int device, major, minor, sms;
+  char name[128];
+} CudaLib;
+
+/* cuda_find.c: fail with ERR_unsupported if a library or the GPU is missing. */
+CudaLib *cuda_need_nvrtc(Ctx *c);
+CudaLib *cuda_need_device(Ctx *c);
+void cuda_check(Ctx *c, const CudaLib *l, const char *what, int error);
+
+/* cuda_compile.c: cubins of the units of a text, made in parallel or read from the cache. */
+typedef struct CudaUnit {
+  StrBuf text;
+  char *cubin; /* in malloc'ed memory */
+  size_t n;
+  char *log; /* what the compiler said; NULL: nothing */
+} CudaUnit;
+typedef struct CudaUnits {
+  u32 n;
+  CudaUnit *at;
+} CudaUnits;
+CudaUnits cuda_compile(Ctx *c, const CudaLib *l, const CudaText *t, const CudaOptions *o,
+                       const char *chip);
+
+/* cuda_text.c: the kernels of a planned program as text. */
+CudaText *cuda_text(const Prog *p, const Target *target, const char *prefix);
+u64 cuda_worker_scratch(const CudaText *t, const CudaCall *k); /* bytes of scratch of a worker */
+enum { CUDA_WARP = 32, CUDA_BLOCK = 128, CUDA_ALIGN = 256 };
+
+#endif

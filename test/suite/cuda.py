@@ -1,0 +1,166 @@
+"""Engine cuda without a GPU. The kernels run on the CPU: test/cuda/fake_cuda.c stands for the driver and NVRTC, test/cuda/shim.h for the
+words of CUDA; results must be the bits of interp, in three orders of warps and lanes. NVRTC, where it is found, compiles kernels for
+every chip, without spills. On a machine with a GPU, `make test-gpu` runs bench/cuda.py."""
+import ctypes
+import glob
+import os
+import re
+import shutil
+from lib import npy, tfile
+from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
+
+DIGITS = os.path.join(ROOT, "models", "digits.onnx")
+CHIPS = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120")
+EVERY = 6  # of the graphs of test/exec
+# What takes other paths: scalars that kernels set, loops between kernels, state, random numbers, vectors of bytes and halves.
+NAMED = ("check_index", "nonzero", "if_else", "cumsum", "random", "topk")
+
+
+def shim(env):
+    """Environment in which engine cuda finds the shim."""
+    folder = env.scratch("cuda")
+    library = os.path.join(folder, "libcuda.so.1")
+
+    def build():
+        got = run(["cc", "-O1", "-shared", "-fPIC", "-o", library, os.path.join(ROOT, "test", "cuda", "fake_cuda.c"), "-ldl"], 120, merge=True)
+        if got.rc:
+            raise Fail(f"fake_cuda.c: {tail(got.out.decode())}")
+
+    if not shutil.which("g++"):
+        raise Skip("no g++")
+    if os.uname().machine != "x86_64":
+        raise Skip("the shim is compiled for x86-64")
+    env.once("fake cuda", build)
+    return {"LD_LIBRARY_PATH": folder, "INGOT_NVRTC": library, "SHIM": os.path.join(ROOT, "test", "cuda", "shim.h"), "SHIM_FOLDER": folder,
+            "XDG_CACHE_HOME": os.path.join(folder, "cache")}
+
+
+def agree(env, model, name, orders=3):
+    """All orders give the bytes that interp gives for the same program."""
+    settings = shim(env)
+    folder = env.scratch("cuda", name)
+    want = os.path.join(folder, "interp.npz")
+    got = run([env.need_ingot(), "run", model, "--engine", "interp", "--march", "cuda", "-q", "-o", want], 120)
+    if got.rc:
+        raise Fail(f"interp: {explain(got)}: {tail(got.text())}")
+    for order in range(orders):
+        path = os.path.join(folder, f"{order}.npz")
+        got = run([env.ingot, "run", model, "--engine", "cuda", "-q", "--keep-code", "-o", path], 300, env={**settings, "SHIM_ORDER": str(order)})
+        if got.rc:
+            raise Fail(f"order {order}: {explain(got)}: {tail(got.text())}")
+        here, there = npy.load_npz(path), npy.load_npz(want)
+        for name in there:
+            far = npy.differ(here[name], there[name]) if name in here else "is missing"
+            if far:
+                raise Fail(f"order {order} of warps and lanes, compared with interp: {name} {far}")
+
+
+def texts():
+    """Some graphs of test/exec, of fixed size and with bounded outputs, and those that are named."""
+    graphs = [t for t in tfile.files("exec") if t.form == "graph" and not os.path.basename(t.path).startswith("loop_")]
+    fixed = [t for t in graphs if "sym " not in t.body and "2000000000" not in t.body]
+    return [t for t in graphs if t in fixed[::EVERY] or os.path.basename(t.path)[:-2] in NAMED]
+
+
+def exec_graph(env, t):
+    agree(env, t.write(env), "exec_" + os.path.basename(t.path)[:-2], orders=2)
+
+
+def many_runs(env):
+    """The second run is recorded as a graph, the third replays it; bench runs each."""
+    settings = shim(env)
+    got = run([env.need_ingot(), "bench", DIGITS, "--engine", "cuda", "--seconds", "0.05", "--json", "--per-kernel", "-q"], 300, env=settings)
+    if got.rc or '"engine":"cuda"' not in got.out.decode() or '"values"' not in got.out.decode():
+        raise Fail(f"bench: {explain(got)}: {tail(got.text())}")
+    got = run([env.ingot, "verify", DIGITS, "--engine", "cuda", "-q"], 300, env=settings)
+    if got.rc or "ok" not in got.out.decode():
+        raise Fail(f"verify: {explain(got)}: {tail(got.text())}")
+
+
+def missing(env):
+    """Without the driver: exit 3, and what was looked for."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+        raise Skip("this machine has the CUDA driver")
+    except OSError:
+        pass
+    got = run([env.need_ingot(), "run", DIGITS, "--engine", "cuda"], 60)
+    if got.rc != 3 or "libcuda.so.1" not in got.text():
+        raise Fail(f"no driver: {explain(got)}: {tail(got.text())}")
+    settings = shim(env)
+    got = run([env.ingot, "run", DIGITS, "--engine", "cuda"], 60, env={**settings, "INGOT_NVRTC": "/nowhere/libnvrtc.so"})
+    if got.rc != 3 or "/nowhere/libnvrtc.so" not in got.text():
+        raise Fail(f"no NVRTC: {explain(got)}: {tail(got.text())}")
+    got = run([env.ingot, "doctor"], 120, env=settings)
+    if "shim, compute capability 9.0" not in got.out.decode():
+        raise Fail(f"doctor: {tail(got.out.decode(), 20)}")
+
+
+def nvrtc(env):
+    """The library, as ingot finds it, or from the wheel in build/nvrtc."""
+    wheel = glob.glob(os.path.join(env.build, "nvrtc", "nvidia", "*", "lib", "libnvrtc.so.*"))
+    for name in ("libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13", *(w for w in wheel if "builtins" not in w)):
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise Skip("no NVRTC 13 (pip install nvidia-cuda-nvrtc)")
+
+
+def compile_for(lib, text, chip):
+    """What the compiler says."""
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    option = [b"--gpu-architecture=" + chip.encode(), b"--fmad=false", b"--std=c++17", b"-w", b"--ptxas-options=-v"]
+    lib.nvrtcCreateProgram(ctypes.byref(program), text, b"kernels.cu", 0, None, None)
+    failed = lib.nvrtcCompileProgram(program, len(option), (ctypes.c_char_p * len(option))(*option))
+    lib.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value or 1)
+    lib.nvrtcGetProgramLog(program, log)
+    lib.nvrtcDestroyProgram(ctypes.byref(program))
+    if failed:
+        raise Fail(f"{chip}: {tail(log.value.decode(), 12)}")
+    return log.value.decode()
+
+
+def chip(env, name):
+    lib = nvrtc(env)
+    got = run([env.need_ingot(), "opt", DIGITS, "--march", "cuda", "--dump=cuda", "--constants", "all", "-q"], 60)
+    if got.rc or b"IG_KERNEL" not in got.out:
+        raise Fail(f"--dump=cuda: {explain(got)}: {tail(got.text())}")
+    if b"#include <" in got.out.split(b"#ifdef __CUDACC_RTC__")[0]:
+        raise Fail("the text for NVRTC includes a header")
+    log = compile_for(lib, got.out, name)
+    spills = [s for s in re.findall(r"(\d+) bytes spill stores", log) if s != "0"]
+    if spills or "spill" not in log:
+        raise Fail(f"{name}: {len(spills)} kernels spill")
+
+
+def file_of(env):
+    """--target cuda: the same bytes twice, wrong chips and options refused, nvcc compiles the file where there is one."""
+    folder = env.scratch("cuda", "file")
+    read = []
+    for _ in range(2):
+        got = run([env.need_ingot(), "build", DIGITS, "--target", "cuda:90a,75", "-o", os.path.join(folder, "digits"), "-q"], 60)
+        if got.rc:
+            raise Fail(f"build: {explain(got)}: {tail(got.text())}")
+        read.append([open(os.path.join(folder, "digits" + s), "rb").read() for s in (".cu", ".h", ".bin")])
+    if read[0] != read[1]:
+        raise Fail("two builds differ")
+    for args, rc in ((["--target", "cuda:12"], 2), (["--target", "cuda", "--march", "avx2"], 2), (["--target", "cuda", "--weights", "file"], 3)):
+        got = run([env.ingot, "build", DIGITS, *args, "-o", os.path.join(folder, "no"), "-q"], 60)
+        if got.rc != rc or os.path.exists(os.path.join(folder, "no.cu")):
+            raise Fail(f"{' '.join(args)}: exit {got.rc}, expected {rc}")
+    nvcc = shutil.which("nvcc")
+    if not nvcc:
+        raise Skip("no nvcc")
+    flags = re.search(rb"nvcc (.*) digits.cu", read[0][0])[1].decode().split()
+    got = run([nvcc, *flags, "-Werror", "all-warnings", "digits.cu"], 300, cwd=folder, merge=True)
+    if got.rc:
+        raise Fail(f"nvcc: {tail(got.out.decode(), 12)}")
+
+
+def tests(env):
+    out = [Test("cuda/digits", lambda: agree(env, DIGITS, "digits"), cost=4), Test("cuda/runs", lambda: many_runs(env), cost=4),
+           Test("cuda/missing", lambda: missing(env), cost=1), Test("cuda/file", lambda: file_of(env), cost=5)]
+    out += [Test(f"cuda/exec/{os.path.basename(t.path)[:-2]}", lambda t=t: exec_graph(env, t), cost=2) for t in texts()]
+    return out + [Test(f"cuda/nvrtc/{c}", lambda c=c: chip(env, c), cost=1) for c in CHIPS]
