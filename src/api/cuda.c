@@ -157,12 +157,24 @@ void api_check_cuda(Ingot *m, const IngotBuild *o) {
   files_plan(c, path, 3);
 }
 
+/* The name of the files without folder and suffix, which an #include can hold. */
+static const char *file_of(Ctx *c, const IngotBuild *o) {
+  const char *stem = stem_of(c, o), *slash = strrchr(stem, '/'), *file = slash ? slash + 1 : stem;
+  for (const char *s = file; *s; s++)
+    if (*s == '"' || *s == '\\' || (unsigned char)*s < ' ')
+      fail(
+          c, ERR_usage, LOC_NONE,
+          "-o %s: expected a file name without quotes, backslashes and control characters, because "
+          "the .cu includes the header by that name",
+          o->output);
+  return file;
+}
+
 /* An identifier made from the name of the file. */
 static const char *name_of(Ctx *c, const IngotBuild *o) {
   if (o->c.name) return o->c.name;
-  const char *stem = stem_of(c, o), *slash = strrchr(stem, '/');
   StrBuf t = sb_new(&c->keep);
-  for (const char *s = slash ? slash + 1 : stem; *s; s++) {
+  for (const char *s = file_of(c, o); *s; s++) {
     bool digit = *s >= '0' && *s <= '9';
     bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_';
     if (digit && !t.n) sb_puts(&t, "_");
@@ -180,6 +192,7 @@ void api_build_cuda(Ingot *m, const IngotBuild *o) {
   prog_names(m->p);
   StrBuf source = sb_new(&c->keep), header = sb_new(&c->keep), blob = sb_new(&c->keep);
   CudaFile f = {.name = name_of(c, o),
+                .file = file_of(c, o),
                 .version = INGOT_VERSION,
                 .source = api_source_text(m),
                 .chips = chips_of(c, o->target),

@@ -288,11 +288,12 @@ u32 cuda_time_kernels(Cuda *g, KernelTime **times);
 void cuda_end(Cuda *g); /* frees the memory of the device */
 /* The kernels as text, which includes no header. */
 void cuda_print(const Prog *p, const Target *t, StrBuf *to);
-/* NAME.cu and NAME.h: the program with its launches, for nvcc. blob: constants and initial state,
+/* FILE.cu and FILE.h: the program with its launches, for nvcc. blob: constants and initial state,
  * which the caller copies to the device. */
 typedef struct CudaFile {
-  const char *name, *version, *source, *chips; /* chips: for -gencode, separated by commas */
-  u64 hash;                                    /* of the model */
+  const char *name, *file; /* prefix of C names; name of the three files without suffix */
+  const char *version, *source, *chips; /* chips: for -gencode, separated by commas */
+  u64 hash;                             /* of the model */
 } CudaFile;
 void cuda_emit(const Prog *p, const CudaFile *o, StrBuf *source, StrBuf *header, StrBuf *blob);
 void cuda_report(Ctx *c, const char **gpu, const char **compiler); /* NULL: not found */

@@ -150,6 +150,12 @@ def file_of(env):
         got = run([env.ingot, "build", DIGITS, *args, "-o", os.path.join(folder, "no"), "-q"], 60)
         if got.rc != rc or os.path.exists(os.path.join(folder, "no.cu")):
             raise Fail(f"{' '.join(args)}: exit {got.rc}, expected {rc}")
+    got = run([env.ingot, "build", DIGITS, "--target", "cuda:90a", "-f", "net", "-o", os.path.join(folder, "two-words"), "-q"], 60)
+    text = "" if got.rc else open(os.path.join(folder, "two-words.cu"), encoding="utf-8").read()
+    if '#include "two-words.h"' not in text or "int net_run(" not in text:
+        raise Fail("-f net -o two-words: the .cu does not include the header that was written, or has other names")
+    if run([env.ingot, "build", DIGITS, "--target", "cuda", "-o", os.path.join(folder, 'a"b'), "-q"], 60).rc != 2:
+        raise Fail("a quote in the file name was not refused")
     nvcc = shutil.which("nvcc")
     if not nvcc:
         raise Skip("no nvcc")
