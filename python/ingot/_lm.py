@@ -24,7 +24,7 @@ from .session import processors
 Message = Mapping[str, str]
 
 
-SAID = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+ON_COMMAND = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
 
 class Build(Structure):
@@ -150,8 +150,8 @@ class LLM(_Texts):
                 LOG.info("%s: compiling, which takes a while the first time", self.path)
             steps.append(step)
 
-        said = SAID(say)
-        build = Build(march=march.encode() if march else None, optimize=b"3", said=ctypes.cast(said, c_void_p))
+        said = ON_COMMAND(say)
+        build = Build(march=march.encode() if march else None, optimize=b"3", on_command=ctypes.cast(said, c_void_p))
         m.call("player_library", ctypes.byref(build), ctypes.byref(found), ctypes.byref(chat))
         self.library = os.fsdecode(found.value or b"")
         day = time.strptime(date, "%Y-%m-%d") if date else time.localtime()

@@ -156,7 +156,7 @@ def halves(env):
 
 
 def words(env):
-    """Plain loops sum up products of bytes in the shape that compilers know (lower_words.c): the bits of vectors."""
+    """Plain loops sum up products of bytes in the shape that compilers know (lower_i16.c): the bits of vectors."""
     folder, where = made(env), env.scratch("quantize", "words")
     model, got = os.path.join(folder, "dense.onnx"), []
     first = npy.load_npz(model[:-5] + ".npz").popitem()
@@ -167,9 +167,9 @@ def words(env):
         for how, kept in ((("--march", "scalar"), True), (("--march", "sse2"), False)):
             must([env.ingot, "compile", small, "-d", "batch=1", *how, "--quiet", "-o", text], "compile")
             with open(text, encoding="utf-8") as f:
-                want(("i16[1,512] words" in f.read()) == kept, f"{method} {how}: {'no ' if kept else ''}sums of words")
+                want(("i16[1,512] i16" in f.read()) == kept, f"{method} {how}: {'no ' if kept else ''}int16 sums")
             code = must([env.ingot, "opt", small, "-d", "batch=1", *how, "--dump=bytecode"], "opt")
-            want("words" not in code, f"{method} {how}: the bytecode sums up words one by one")
+            want("[1,512] i16" not in code, f"{method} {how}: the bytecode adds int16 products one by one")
             for engine in ("vm", "c"):
                 out = os.path.join(where, "out.npz")
                 must([env.ingot, "run", small, "-d", "batch=1", *how, "--engine", engine, "--inputs", os.path.join(where, "in.npz"), "-o", out], "run")
@@ -201,7 +201,7 @@ def word_columns(env):
             got.append(list(next(iter(npy.load_npz(out).values())).data))
         want(got[0] == got[1] == got[2], f"{rows}x{cols}: other bits")
         with open(os.path.join(where, "kept.c"), encoding="utf-8") as f:
-            want("words" in f.read(), f"{rows}x{cols}: engine c has no sums of words")
+            want("] i16" in f.read(), f"{rows}x{cols}: engine c has no int16 sums")
 
 
 def word_graph(rng, batch, cin, cout, group, side, window, stride, pad, zero):
@@ -234,7 +234,7 @@ def word_convolutions(env):
             f.write(word_graph(rng, *case))
         shape = (case[0], case[1], *case[4])
         npy.save_npz(os.path.join(where, "in.npz"), {"0": npy.Array("u8", shape, [rng.randrange(256) for _ in range(math.prod(shape))])})
-        want("int16 sums" in must([env.need_ingot(), "opt", model, "--march", "scalar", "--explain"], "opt"), f"{case}: no sums of words")
+        want("int16 sums" in must([env.need_ingot(), "opt", model, "--march", "scalar", "--explain"], "opt"), f"{case}: no int16 sums")
         scalar = ("--engine", "c", "--march", "scalar")
         for how, cc in ((("--engine", "ref"), "cc"), (scalar, "cc"), ((*scalar, "--threads", "3", "--threads-grain", "1"), "cc"), (scalar, "clang")):
             out = os.path.join(where, "out.npz")
