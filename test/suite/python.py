@@ -68,14 +68,14 @@ def structures(env):
     want(len(ours) >= 11, f"only {sorted(ours)} are compared")
     with open(os.path.join(ROOT, "src", "ingot.h")) as f:
         fields = declared(f.read(), r"Ingot(\w+)")
-    with open(os.path.join(ROOT, "src", "api", "lm_c.c")) as f:  # a template of C text, as string literals
-        lines = "\n".join(re.findall(r'^ *"(.*?)(?:\\n)?"', f.read(), flags=re.M))
-    own = {name.capitalize(): order for name, order in declared(lines, r"\$_(\w+)").items()}
+    with open(os.path.join(ROOT, "tools", "lm_api.h.in")) as f:  # a template of C text
+        lines = f.read()
+    own = {name.capitalize(): order for name, order in declared(lines, r"\$\{name\}_(\w+)").items()}
     folder = env.scratch("python", "structures")
     with open(os.path.join(folder, "say.c"), "w") as f:
         f.write('#include "ingot.h"\n#include <stddef.h>\n#include <stdio.h>\n')
         for name in own:
-            f.write(re.search(r"typedef struct \$_%s \{.*?\n\} \$_%s;\n" % (name.lower(), name.lower()), lines, flags=re.S)[0].replace("$_" + name.lower(), "Ingot" + name))
+            f.write(re.search(r"typedef struct \$\{name\}_%s \{.*?\n\} \$\{name\}_%s;\n" % (name.lower(), name.lower()), lines, flags=re.S)[0].replace("${name}_" + name.lower(), "Ingot" + name))
         f.write("int main(void) {\n")
         for name, (_size, mine) in ours.items():
             order = {**fields, **own}.get(name)

@@ -103,7 +103,7 @@ def weights(env):
 def families(env):
     """Each network meets its family, and --explain says which, why, and how long it may take."""
     for net, words in (("dense32", "Winograd F(4x4) (Winograd's method: fewer multiplications for 3x3 convolutions of stride 1: 0."), ("dilated", "segments (most positions"), ("few", "dot rows of 8 lanes (dot products"),
-                       ("mobile24", "vertical 6x1 of 8 lanes (vertical vectors"), ("attention", "tile 6x2 of 8 lanes (register tile of outer products: one operand is broadcast to all lanes: 6 rows share")):
+                       ("mobile24", "vertical 5x1 of 8 lanes (vertical vectors"), ("attention", "tile 6x2 of 8 lanes (register tile of outer products: one operand is broadcast to all lanes: 6 rows share")):
         got = must([env.need_ingot(), "opt", prepare(env, net)[0], "--march", "avx2", "--explain"], f"{net} --explain")
         lines = [x for x in got.splitlines() if x.startswith("kernel '")]
         if not any(words in x for x in lines):
