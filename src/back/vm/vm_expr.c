@@ -268,6 +268,10 @@ bool vb_in_registers(VmBuild *b, BufId id, const ExprId *idx, VmVal *to) {
   if (!b->bufreg[id].reg) return false;
   for (u32 i = 0; i < buf->rank; i++) {
     if (!ex_is_int(b->p, idx[i], &x) || !dim_is_const(buf->dim[i])) return false;
+    if (x < 0 || x >= buf->dim[i])
+      fail(b->c, ERR_unsupported, LOC_NONE,
+           "vm: index %u of register buffer %s: expected 0 to %lld, found %lld", i,
+           str_text(b->c, buf->name), (long long)buf->dim[i] - 1, (long long)x);
     at = at * buf->dim[i] + x;
   }
   VmClass cls = vm_class(buf->dt);

@@ -38,17 +38,33 @@ typedef struct PanelMatch {
   Prog *p;
   const Stmt *loop[PANEL_LOOPS];
   u32 nloop;
-  StmtId body;
+  StmtId first, body;            /* the outermost loop; the body of the innermost */
   const Stmt *open[PANEL_DEPTH]; /* loops over rows and panels around the current statement */
   u32 nopen;
   i64 rows, panels;
   PanelName name[PANEL_NAMES];
   u32 nname;
-  const Stmt *sum; /* the statement that adds products */
+  const Stmt *sum;                 /* the statement that adds products */
+  bool sum_in_rows, sum_in_panels; /* loops around it */
   PanelIndex acc;
   PanelRef x, y;
   u32 kind;
 } PanelMatch;
+
+/* Does a term of an index change inside the body, other than with the loops over rows and panels?
+ */
+static bool varies(PanelMatch *o, const AffTerm *t) {
+  const Stmt *s;
+  for (u32 i = 0; i < o->nname; i++)
+    if (!o->name[i].buf && ex_mentions(o->p, t->e, o->name[i].var)) return true;
+  if (t->var) return false;
+  for (StmtVisit w = prog_visit(o->p, prog_stmt(o->p, o->first)->body); (s = prog_next(&w));)
+    if (s->kind == ST_for && ex_mentions(o->p, t->e, s->var)) return true;
+  if (ex_mentions(o->p, t->e, prog_stmt(o->p, o->first)->var)) return true;
+  for (ExprVisit w = ex_visit(o->p, t->e); ex_next(&w);)
+    if (w.e->kind == EX_load && prog_buf(o->p, w.e->ref)->space == BS_reg) return true;
+  return false;
+}
 
 /* Index of an element, in units of elements. */
 static bool index_of(PanelMatch *o, BufId buf, const ExprId *idx, PanelIndex *to) {
@@ -59,6 +75,7 @@ static bool index_of(PanelMatch *o, BufId buf, const ExprId *idx, PanelIndex *to
   for (u32 i = 0; i < all.n; i++) {
     const Stmt *loop = NULL;
     i64 coef = all.t[i].coef / unit;
+    if (varies(o, &all.t[i])) return false;
     for (u32 k = 0; k < o->nopen; k++)
       if (o->open[k]->var == all.t[i].var) loop = o->open[k];
     if (loop && loop->role == RO_row)
@@ -116,6 +133,8 @@ static bool resolve(PanelMatch *o, ExprId id, PanelRef *to) {
 
 static bool add_name(PanelMatch *o, BufId buf, VarId var, const PanelIndex *at, ExprId value) {
   if (o->nname == PANEL_NAMES) return false;
+  for (u32 i = 0; i < o->nname; i++) /* a second store may be to an element of the first */
+    if (o->name[i].buf == buf && o->name[i].var == var) return false;
   PanelName *n = &o->name[o->nname];
   *n = (PanelName){.buf = buf, .var = var};
   if (at) n->at = *at;
@@ -159,6 +178,10 @@ static bool add_sum(PanelMatch *o, const Stmt *s, const PanelIndex *at) {
   }
   o->sum = s;
   o->acc = *at;
+  for (u32 i = 0; i < o->nopen; i++) {
+    o->sum_in_rows = o->sum_in_rows || o->open[i]->role == RO_row;
+    o->sum_in_panels = o->sum_in_panels || o->open[i]->role == RO_panel;
+  }
   return true;
 }
 
@@ -170,7 +193,9 @@ static bool match_loop(PanelMatch *o, const Stmt *s) {
   if (!(s->flags & LF_unroll) || (s->role != RO_row && s->role != RO_panel)) return false;
   if (!ex_is_int(o->p, s->a, &lo) || !ex_is_int(o->p, s->b, &hi) || lo || s->step != 1)
     return false;
-  if (o->nopen == PANEL_DEPTH || (*n && *n != hi)) return false;
+  if (o->nopen == PANEL_DEPTH || hi < 1 || hi > VM_TILE || (*n && *n != hi)) return false;
+  for (u32 i = 0; i < o->nopen; i++)
+    if (o->open[i]->role == s->role) return false;
   *n = hi;
   o->open[o->nopen++] = s;
   bool fits = match_list(o, s->body);
@@ -230,6 +255,22 @@ static bool find_loops(PanelMatch *o, StmtId id) {
     o->loop[o->nloop++] = s;
     o->body = s->body;
   }
+  return true;
+}
+
+/* Does every row and panel have an accumulator of its own, in the buffer, which is no operand? The
+ * instruction sums one accumulator after the other. */
+static bool sums_apart(PanelMatch *o) {
+  i64 at = o->acc.at.k, row = o->acc.row, panel = o->acc.panel, n = 1;
+  i64 rows = o->rows - 1, panels = o->panels - 1;
+  const Buf *b = prog_buf(o->p, o->sum->buf);
+  if ((o->rows > 1 && !o->sum_in_rows) || (o->panels > 1 && !o->sum_in_panels)) return false;
+  if (row < 0 || panel < 0 || (rows && !row) || (panels && !panel)) return false;
+  if (rows && panels && row < panel * o->panels && panel < row * o->rows) return false;
+  for (u32 i = 0; i < b->rank; i++) n *= b->dim[i];
+  if (at < 0 || row > n || panel > n || at + row * rows + panel * panels >= n) return false;
+  for (u32 i = 0; i < o->nname; i++)
+    if (o->name[i].buf == o->sum->buf) return false;
   return true;
 }
 
@@ -313,12 +354,13 @@ bool vm_panel_loop(VmBuild *b, StmtId id) {
   PanelMatch *o = NEW(b->a, PanelMatch);
   o->b = b;
   o->p = b->p;
+  o->first = id;
   if (!find_loops(o, id) || !match_list(o, o->body) || !o->sum || !operands_fit(o)) return false;
   if (!taps_fit(o)) return false;
   if (!b->bufreg[o->sum->buf].reg || o->acc.at.n || !names_end_here(o)) return false;
   if (!o->rows) o->rows = 1;
   if (!o->panels) o->panels = 1;
-  if (o->rows > VM_TILE || o->panels > VM_TILE) return false;
+  if (!sums_apart(o)) return false;
   bool in_rows = o->panels == 1 || !o->x.at.panel, in_panels = o->rows == 1 || !o->y.at.row;
   bool dense = (o->rows == 1 || o->acc.row == o->panels) && (o->panels == 1 || o->acc.panel == 1);
   if (in_rows && in_panels && dense) return write_panel(o, 0, 0, (u32)o->rows, (u32)o->panels);
