@@ -106,8 +106,8 @@ IngotStatus ingot_set_shape(Ingot *m, const char *spec, int is_max);
 
 /* Target of the code: a name of ingot_target, such as "scalar" (any machine) or "avx2", or
  * "native". A comma-separated list, or "multi" for the list of ingot_multi, gives C with one
- * variant per target; every run selects the best one for its CPU. Other engines then use the
- * variant for this CPU. "avx2-loops" and similar names are the fallback for a compiler or CPU
+ * variant per target; on x86-64 every run selects the best one for its CPU. Other engines then use
+ * the variant for this CPU. "avx2-loops" and similar names are the fallback for a compiler or CPU
  * without these vectors. The default is native for engine c, build and bench, and scalar for
  * generated C. Call before the passes. */
 IngotStatus ingot_set_target(Ingot *m, const char *name);
@@ -115,7 +115,8 @@ const char *ingot_target(uint32_t i); /* name of the i-th target; NULL after the
 const char *ingot_multi(void);        /* the targets of "multi", separated by commas */
 const char *ingot_native(void);       /* the target that "native" selects */
 /* Makes exp, log, sin, cos, tanh and erf of f32 return the nearest float, as in engine ref. The
- * default is computation in float, within the errors of docs/ir.md. Call before the passes. */
+ * default is computation in float, within the errors of docs/numerics.md. Call before the passes.
+ */
 IngotStatus ingot_set_precise(Ingot *m);
 
 /* Optimization goal. "time" is the default. "ram" selects a program that needs less memory (arena,
@@ -151,7 +152,7 @@ IngotStatus ingot_tune(Ingot *m, const IngotTune *o);
 IngotStatus ingot_choices(Ingot *m, const char **text, size_t *n);
 
 /* "h_in=h_out": output h_out becomes input h_in of the next run, and both stop being parameters.
- * State is zero before the first run. "auto" pairs inputs and outputs by name (api/state.c);
+ * State is zero before the first run. "auto" pairs inputs and outputs by name;
  * ingot_inspect lists the pairs. */
 IngotStatus ingot_set_state(Ingot *m, const char *spec);
 
@@ -277,7 +278,7 @@ IngotStatus ingot_emit_vm(Ingot *m, const char **source, size_t *nsource, const 
 IngotStatus ingot_emit_weights(Ingot *m, const void **data, size_t *n);
 
 /* Builds machine code with a C compiler, started without a shell. The suffix of output selects the
- * product: .o, .a, .so (each with a header), .wasm, or else a program (tools/runner.c). WebAssembly
+ * product: .o, .a, .so (each with a header), .wasm, or else a program. WebAssembly
  * needs clang and wasm-ld and comes with .mjs and .d.mts files; its default march is simd128. */
 typedef struct IngotBuild {
   IngotCodegen c; /* name: prefix of C names; NULL: stem of output */
@@ -319,7 +320,7 @@ IngotStatus ingot_presets(Ingot *m, int json, const char **text, size_t *n);
  * only. No model need be open. */
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
 
-/* Builds a language model as a chat program (tools/player.c) in ~/.cache/ingot, or finds it there.
+/* Builds a language model as a chat program in ~/.cache/ingot, or finds it there.
  * o->output is ignored. *program is NULL, with a warning, if it is not cached and no C compiler is
  * found. */
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program);

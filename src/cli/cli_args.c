@@ -584,6 +584,8 @@ static int read_real(const Verb *v, const Opt *o, const char *value, double *to)
   int fine = (isdigit((unsigned char)*value) || *value == '.') && end != value && !*end && !errno;
   if (is_time && (!fine || *to < 0.001 || *to > 86400))
     return bad_value(v, o, value, "a number of seconds from 0.001 to 86400");
+  if (fine && !*to && o->at == offsetof(Args, lr)) /* 0 would mean the default */
+    return bad_value(v, o, value, "a number above 0");
   return fine ? 0 : bad_value(v, o, value, "a finite number that is at least 0");
 }
 

@@ -324,7 +324,7 @@ def refused(env):
         npy.save_npz(os.path.join(where, name + ".npz"), a)
     data = ("--data", model[:-5] + ".npz")
     cases = [((), 2, "expected --data"), ((*data, "--exclude", "conv9"), 2, "did you mean 'conv1'?"), ((*data, "--method", "int8"), 2, "expected one of static"),
-             ((*data, "--budget", "much"), 2, "expected a number"), ((*data, "--label", "class"), 4, "no array 'class'"), ((*data, "--block", "48", "--method", "weights4"), 2, "power of 2"),
+             ((*data, "--budget", "much"), 2, "expected a number"), ((*data, "--label", "class"), 4, "expected an array 'class'"), ((*data, "--block", "48", "--method", "weights4"), 2, "power of 2"),
              (("--data", os.path.join(where, "nan.npz")), 4, "array 'image', f32[60,1,8,8], holds NaN at [0,0,0,0]"), (("--data", os.path.join(where, "flat.npz")), 4, "as many dimensions, or one more"),
              (("--data", os.path.join(where, "wide.npz")), 4, "dimension 2 is 4, expected 8"), (("--data", os.path.join(where, "double.npz")), 4, 'astype("float32")'),
              (("--data", os.path.join(where, "named.npz")), 4, "no array for input 'image'; found images; did you mean 'images'?"), (("--data", where + "/nothing.npz"), 5, "No such file")]

@@ -323,6 +323,7 @@ static IntRange range_node(Graph *g, const Node *n, Val v, RangePart at, RangeQu
   case OP_reduce_min: { /* empty axis: the limit of the type */
     IntRange s = range_at(g, n->in[0], whole, q), none = range_type(x->dt);
     if (type_is_nonempty(x)) return s;
+    if (s.lo > s.hi) return none; /* no elements at all */
     bool max = n->op == OP_reduce_max;
     return (IntRange){max ? none.lo : s.lo, max ? s.hi : none.hi, false, 0};
   }
@@ -370,6 +371,24 @@ static void limit(i64 *below, Val v, i64 k) {
   if (k && (!below[v] || k < below[v])) below[v] = k;
 }
 
+/* Does every element of the operand of n occur in the result with its value? */
+static bool keeps_all(Graph *g, const Node *n) {
+  IntRange from, to;
+  switch (n->op) { /* ops that move values, and the cast that may change them */
+  case OP_cast:
+    if (!dtype_is_int(graph_type(g, n->in[0])->dt) || !dtype_is_int(graph_type(g, n->out[0])->dt))
+      return false;
+    from = range_type(graph_type(g, n->in[0])->dt);
+    to = range_type(graph_type(g, n->out[0])->dt);
+    return to.lo <= from.lo && to.hi >= from.hi;
+  case OP_broadcast: return type_is_nonempty(graph_type(g, n->out[0]));
+  case OP_reshape:
+  case OP_transpose:
+  case OP_concat: return true;
+  default: return false;
+  }
+}
+
 /* A check bounds the elements of its operand and of the values that the operand rearranges or
  * repeats. Only checks in the main region count, because every run passes them. */
 void value_int_range_checked(Graph *g, Val v, const Val *same, i64 *lo, i64 *hi) {
@@ -380,8 +399,7 @@ void value_int_range_checked(Graph *g, Val v, const Val *same, i64 *lo, i64 *hi)
     const Dim *size = n->op == OP_check_index ? node_list(n, AT_size, &count) : NULL;
     i64 least, most = 0;
     if (size && count == 1) dim_bounds(g->dims, *size, &least, &most);
-    bool all = n->op == OP_cast || n->op == OP_reshape || n->op == OP_transpose ||
-               n->op == OP_broadcast || n->op == OP_concat || (size && count == 1);
+    bool all = (size && count == 1) || keeps_all(g, n);
     for (u32 k = 0; all && k < n->nin; k++) {
       limit(below, same[n->in[k]], most);
       limit(below, same[n->in[k]], below[same[n->out[0]]]);

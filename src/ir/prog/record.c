@@ -1,10 +1,11 @@
 /* record.c: the records of kernels: lists, times, and comparison with the loops.
  *
  * In: a program in which lowering, or a text, attached records to kernels and roles to loops. Out:
- * see record.h. The comparison is sound for what back ends rely on: sizes of tiles, types of
- * accumulators, buffers, and roles. Iterations of a loop with the role reduce have a common result;
- * those of other roles do not add to the same element or variable. It does not prove that
- * iterations write different elements: lowering knows that. */
+ * see record.h. The comparison covers sizes of tiles, types of accumulators, buffers and roles:
+ * iterations of a loop with the role reduce have a common result; those of other roles do not add
+ * to one buffer at an index that they do not change. It does not prove that iterations write
+ * different elements. Back ends therefore check in the loops what their code relies on
+ * (vm_panel.c). */
 #include "ir/prog/record.h"
 
 #include "ir/prog/prog.h"

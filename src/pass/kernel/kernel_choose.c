@@ -316,19 +316,26 @@ static KernelRecord record_of(const Lower *l, const Form *f, const KernelChoice 
   return r;
 }
 
-/* Loops that have no record yet get this one. */
-static void own_loops(Prog *p, StmtId kernel, RecordId r) {
+static StmtId first_of(const Prog *p, Cursor at) {
+  if (!at.owner) return p->body;
+  return at.other ? prog_stmt(p, at.owner)->other : prog_stmt(p, at.owner)->body;
+}
+
+/* Loops after statement `last` of the list (0: all) that have no record yet get this one. */
+static void own_loops(Prog *p, Cursor at, StmtId last, RecordId r) {
   Stmt *s;
-  for (StmtVisit w = prog_visit(p, prog_stmt(p, kernel)->body); (s = prog_next(&w));)
+  StmtId from = last ? prog_stmt(p, last)->next : first_of(p, at);
+  for (StmtVisit w = prog_visit(p, from); (s = prog_next(&w));)
     if (s->kind == ST_for && s->role && !s->record) s->record = r;
 }
 
 void kernel_write(Lower *l, Cursor at, const Form *f, KernelChoice *c) {
-  StmtId kernel = l->at.last;
+  StmtId kernel = l->at.last, last = at.last ? at.last : first_of(l->p, at);
+  while (last && prog_stmt(l->p, last)->next) last = prog_stmt(l->p, last)->next;
   c->t.record = kernel_record(l->p, kernel, record_of(l, f, c));
   families[c->family].write(l, at, f, c);
   KernelRecord *r = prog_record(l->p, c->t.record);
   for (u32 i = 0; i < RECORD_IN; i++) /* operands that the kernel itself packs */
     if (r->in[i] && !r->packed[i] && c->t.packed_at_run[i]) r->packed[i] = c->t.pack[i];
-  own_loops(l->p, kernel, c->t.record);
+  own_loops(l->p, at, last, c->t.record);
 }
