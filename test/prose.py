@@ -101,7 +101,7 @@ def markdown(path):
 def names():
     """File names of src that occur twice."""
     where = {}
-    for path in listed("src/*.c", "src/*.h"):
+    for path in listed("src/*.c", "src/*.h", "src/*.def"):
         where.setdefault(os.path.basename(path), []).append(path)
     for name, paths in where.items():
         if len(paths) > 1:

@@ -56,7 +56,7 @@ typedef struct LaunchConfig {
 /* The loaded libraries and the device. */
 typedef struct CudaLib {
 #define CF(library, symbol, name, params) int(*name) params;
-#include "back/cuda/functions.def"
+#include "back/cuda/cuda_functions.def"
 #undef CF
   int nvrtc_major, nvrtc_minor;
   int device, major, minor, sms;

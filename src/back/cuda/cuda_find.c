@@ -17,7 +17,7 @@ static const struct {
   size_t at; /* in CudaLib */
 } functions[] = {
 #define CF(library, symbol, name, params) {PART_##library, #symbol, offsetof(CudaLib, name)},
-#include "back/cuda/functions.def"
+#include "back/cuda/cuda_functions.def"
 #undef CF
 };
 
