@@ -10,9 +10,11 @@
  *     after the last k:  y = epilogue(a)              bias, residual, activation; then one store
  *
  * One axis of the result becomes the lanes, a second one the rows. Loops run, from the outside in,
- * over batch axes, cache tiles, panels, other axes, rows and the reduction. Exceptions: see
- * CacheTile.axis and panels_innermost. Loops over the rows and panels of one tile are unrolled. A
- * map is a tile without a reduction. Horizontal kernels have lanes along the reduction instead.
+ * over batch axes, cache tiles, panels, other axes, rows and the reduction. Exceptions: if
+ * CacheTile.axis is not the row axis, other axes before it are outside of the cache tiles;
+ * panels_innermost puts all other axes outside of the panels. Loops over the rows and panels of one
+ * tile are unrolled. A map is a tile without a reduction. Horizontal kernels have lanes along the
+ * reduction instead.
  */
 #ifndef INGOT_TILE_H
 #define INGOT_TILE_H
@@ -49,8 +51,8 @@ typedef struct TileBytes {
 
 /* Stores and the epilogue. */
 typedef struct TileStore {
-  bool pads;                /* the result has padding: store the last vector whole */
-  bool partial;             /* the last vector can be computed without reading past the operands */
+  bool pads;    /* the result is in channel blocks, and its last vector may be stored whole */
+  bool partial; /* the last vector can be computed without reading past the operands */
   bool finish_is_wide;      /* the epilogue can be computed on vectors */
   bool is_wide;             /* the epilogue and the store can both be vectors */
   bool finish_stays_inside; /* the epilogue of a partial vector loads only existing elements */
@@ -70,8 +72,8 @@ typedef struct TilePrefetch {
   i64 lines; /* cache lines that each tile prefetches; 0: none */
   u32 axis;  /* reduction axis whose loop is split to place hints between its parts; FORM_AXES: no
                 loop is split, hints are placed once per channel block */
-  i64 steps; /* points of the reduction that issue hints: one per STEPS steps, or one per channel
-                block */
+  i64 steps; /* how often a tile issues hints: once per LIMIT_prefetch_steps points of the
+                reduction, or once per channel block */
   BufId of;  /* the packed weights */
   i64 panel, line;    /* elements of a panel, and of a cache line */
   i64 prefetch_step;  /* elements from the panels of this tile to the next ones */
@@ -101,7 +103,8 @@ typedef struct TileAxes {
   u32 lane;  /* becomes the lanes */
   u32 row;   /* tiles have several points of it */
   u32 split; /* reduction axis that an operand stores in channel blocks */
-  i64 block; /* channels of that block that are read together: all, or those of one group */
+  i64 block; /* channels of that block that are read together: all, or a half, a quarter, ... if the
+                groups of a grouped convolution are smaller */
   u32 quad;  /* reduction axis that dot products consume in groups */
   i64 each;  /* points of a group: 4 for dot_i8x4, 2 for dot_i16x2, otherwise 1 */
 } TileAxes;
@@ -142,8 +145,8 @@ typedef struct TransposePlan TransposePlan;   /* see lower_transpose.c */
 /* How a form is written and why: chosen once (kernel_choose.c), then written accordingly. What
  * later passes and back ends need of it becomes the record of the kernel. */
 typedef struct KernelChoice {
-  const ConvPlan
-      *conv; /* plan of the convolution, from layout_pass.c; all zero for other operators */
+  const ConvPlan *conv; /* plan of the convolution, from family.c; all zero for other operators and
+                           on targets without vectors */
   Family family;
   Str size, reason;
   Tile t;     /* the tile; interior: the tile of the part without padding */
@@ -208,7 +211,8 @@ bool tile_choose_dot_rows(Lower *l, const Form *f, Tile *t, Tile *out);
 void tile_choose_store(Tile *t);
 Tile tile_of(Lower *l, const Form *f);      /* nothing decided yet */
 bool tile_is_const(const Tile *t, BufId b); /* constant buffer that is row-major and not inlined */
-u32 tile_lane_axis(const Tile *t); /* axis along which the result is contiguous; FORM_AXES: none */
+u32 tile_lane_axis(const Tile *t); /* axis along which the result is contiguous, if it has a known
+                                      extent, no guard and starts at 0; else FORM_AXES */
 bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->axis.lane? */
 bool tile_map_repeats(
     Tile *t); /* may a map store elements twice? Its operands must not alias the result. */
@@ -238,8 +242,9 @@ void tile_lut_store(Tile *t, Cursor at); /* loads and stores the lanes of one ve
 void tile_tune(Tile *t, i64 widest);
 
 /* tile_int.c: reductions over int8 and int16 products. */
-bool bytes_begin(Tile *t);  /* replaces an i32 operand by the int8 or int16 value it was converted
-                               from; false: no operand was */
+bool bytes_begin(Tile *t); /* finds an int8 or int16 operand; if the form reads it converted to i32,
+                              reads the narrow value instead. false: there is none, or the form is
+                              not a whole sum of products with a constant */
 bool bytes_choose(Tile *t); /* chooses how products are summed: dot_i8x4, dot_i16x2 or f32; false:
                                i32 arithmetic */
 ExprId bytes_load(const Tile *t,
@@ -324,8 +329,9 @@ void store_wide(Nest *x, const Vectorizer *w,
                 ExprId value);    /* turns a scalar expression into a vector and stores it */
 ExprId tile_first(const Tile *t); /* value of the lane axis at lane 0 */
 ExprId tile_lane(const Tile *t);  /* value of the lane axis as an expression of lane_var */
-/* Is the loop over this axis outside of the panels? True if a packed operand moves along it, or
- * both a broadcast operand and a vector operand do. */
+/* Is it a batch axis, whose loop must be outside of the panels? True if a packed operand moves
+ * along it, or both a broadcast operand and a vector operand do; never for a reduction, lane or row
+ * axis. */
 bool tile_is_batch(const Tile *t, u32 axis);
 /* Turns expressions of lane_var into vectors; held: vector that replaces acc_var, 0: none. */
 Vectorizer tile_widen(const Tile *t, ExprId held);
