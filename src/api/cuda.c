@@ -17,7 +17,7 @@ void api_target_device(Ingot *m) {
 static void check(Ingot *m) {
   if (!m->opened.reader)
     fail(m->c, ERR_unsupported, LOC_NONE,
-         "engine cuda does not run programs in text form: its code does not check their indices");
+         "cuda: programs in text form are not supported: the kernels do not check their indices");
 }
 
 static Cuda *code_of(Ingot *m) {
@@ -186,6 +186,7 @@ static const char *name_of(Ctx *c, const IngotBuild *o) {
 void api_build_cuda(Ingot *m, const IngotBuild *o) {
   Ctx *c = m->c;
   api_need_model(m, "code for CUDA");
+  check(m);
   api_need_single_entry(m);
   api_target_device(m);
   api_run_passes(m, NULL);

@@ -175,7 +175,8 @@ static const Opt opts[] = {
          "balanced (default), max, dev or size; --presets shows their settings"),
     FLAG("presets", presets, "list the presets; needs no model"),
     FLAG("lto", lto,
-         "link-time optimization; OUT.o and OUT.a are compiled as one translation unit instead"),
+         "link-time optimization; OUT.o and OUT.a are instead compiled as one translation unit, "
+         "not in parts"),
     {"pgo", NULL, OPT_may, offsetof(Args, pgo), 0, 0, "[=WORKLOAD]",
      "profile-guided optimization; WORKLOAD: FILE.npz, a folder of .npz, or prompts (.json, or one "
      "per "
@@ -289,7 +290,7 @@ static const struct {
      "C file, with its header next to it, or FILE.igb: bytecode (default: C to stdout)"},
     {"build", "output", "PATH",
      "OUT.o, OUT.a, OUT.so (with a header), OUT.wasm (with a JavaScript module) or a program; for "
-     "PROGRAM.ch without --function: an executable, or OUT.c with its C"},
+     "PROGRAM.ch without --function: a program, or OUT.c, its C code"},
     {"run", "python", "PATH", "Python with onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},
@@ -313,9 +314,10 @@ static const struct {
     {"build", "optimize", "N", "-O level of the C compiler: 0, 1, 2 (default), 3 or s"},
     {"build", "date", "YYYY-MM-DD", "date passed to the chat template (default 2026-01-01)"},
     {"build", "input", "SPEC",
-     "set an input of measurements and profiles: x=@x.npy, x=0.5 (fill), x=[1,2,3], x=ones, zeros "
+     "set an input of the model for measurements and profiles: x=@x.npy, x=0.5 (fill), x=[1,2,3], "
+     "x=ones, zeros "
      "or rand; repeatable"},
-    {"build", "inputs", "FILE.npz", "read inputs of measurements and profiles from an archive"},
+    {"build", "inputs", "FILE.npz", "read inputs for measurements and profiles from an archive"},
     {"build", "weights", "HOW",
      "literal: C arrays; text: string literals, which compile faster; inline: literal, or text "
      "when "

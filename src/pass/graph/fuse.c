@@ -12,12 +12,13 @@
  *
  * Inline values come from MAP nodes, from VIEW nodes other than reshape, and from gathers of whole
  * rows; but not from bitcast, views with a layout, or slices marked `keep`. A MAP or gather needs a
- * single use. Exceptions: the cheap values below, and narrow integers converted for a contraction.
- * A view may have several uses, because inlining it only changes an index expression. The user must
- * be a MAP, a JOIN, a reduction, or a VIEW other than reshape: these compute each operand element
- * where they need it. CONTRACT and WINDOW read each element many times, so they accept only views.
- * A contraction also accepts narrow integers converted to i32, minus a zero point (node_is_decode):
- * its kernel loads the narrow type.
+ * single use. Exceptions: the cheap values below, steps before the call in an elementwise function
+ * of one byte, and narrow integers converted for a contraction. A view may have several uses,
+ * because inlining it only changes an index expression. The user must be a MAP, a JOIN, a
+ * reduction, or a VIEW other than reshape: these compute each operand element where they need it.
+ * CONTRACT and WINDOW may read an element many times, so they accept only views. A contraction also
+ * accepts narrow integers converted to i32, minus a zero point (node_is_decode): its kernel loads
+ * the narrow type.
  *
  * Epilogue values come from REDUCE, CONTRACT and WINDOW nodes whose users are MAPs of the same
  * shape: one user, or several in one group. Typical epilogues are bias, residual, activation and
@@ -51,10 +52,11 @@ typedef struct Fuse {
   RegionId *region;     /* by node: its region */
   u32 *size;            /* by value: nodes of the expression if it is inlined */
   Val *epilogue;        /* by value: reduction whose accumulator its group uses; 0: none */
-  Val *sink;   /* by value: the one value that all uses reach through elementwise users of the same
-                  shape; v itself: there is none */
-  u32 *weight; /* by value: operations needed to compute it once more */
-  bool *scattered; /* by value: its uses turned out to be in several groups */
+  Val *sink; /* by value: the last value that all uses reach through elementwise nodes of its shape;
+                v itself: there is none */
+  u32 *weight;     /* by value: operations needed to compute it once more */
+  bool *scattered; /* by value: it is stored, because its uses are in several groups or would bring
+                      a second accumulator */
   bool *decoded;   /* by value: narrow integer converted to i32 for a contraction */
   Val *byte; /* by value: the one-byte value with channel blocks that it is an elementwise function
                 of; 0: none */
@@ -94,23 +96,23 @@ static bool is_reduction(const Node *n) {
 static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   bool decode = node_is_decode(f->g, v);
   if (u->nout == 1 && f->decoded[u->out[0]] && !decode)
-    return "its user reads every element many times";
+    return "its user is a conversion for a contraction, which may read an element many times";
   switch (kind_of(u)) {
   case OK_MAP:
   case OK_VIEW: return u->op == OP_reshape ? "a reshape needs its operand in memory" : NULL;
   case OK_REDUCE:
     if (!is_reduction(u))
-      return "its user finds a position (argmax, argmin, pool_argmax) in memory";
+      return "its user (argmax, argmin or pool_argmax) needs its operand in memory";
     return u->op == OP_resume_sum && u->in[1] == v->out[0] ? "it is the initial value of its user"
                                                            : NULL;
-  case OK_GATHER: return "its user gathers from the operand";
+  case OK_GATHER: return "a gather needs its operands in memory";
   case OK_JOIN: return NULL;
   case OK_CONTRACT:
   case OK_WINDOW:
     if (!is_reduction(u))
-      return "its user finds a position (argmax, argmin, pool_argmax) in memory";
+      return "its user (argmax, argmin or pool_argmax) needs its operand in memory";
     if (decode && kind_of(u) == OK_CONTRACT) return NULL;
-    return node_is_view(v) ? NULL : "its user reads every element many times";
+    return node_is_view(v) ? NULL : "its user may read an element many times";
   default: return "its user needs the operand in memory";
   }
 }
@@ -178,8 +180,8 @@ static void find_sinks(Fuse *f, RegionId b) {
   }
 }
 
-/* Finds elementwise functions of one byte that call exp, tanh or the like and have results of at
- * most 2 bytes, of operands with channel blocks. They become lookup tables (tile_lut.c), so the
+/* Finds elementwise functions of a one-byte operand with channel blocks that call exp, tanh or the
+ * like and whose result has at most 2 bytes. They become lookup tables (tile_lut.c), so the
  * operand stays in memory. */
 static void find_bytes(Fuse *f, RegionId b) {
   Graph *g = f->g;
@@ -374,7 +376,9 @@ static void visit(Fuse *f, NodeId id, StrBuf *why) {
   Value *x = graph_val(g, v);
   if (f->check && x->home != HOME_buffer && x->home != home)
     fail(g->c, ERR_input, n->loc, "%s cannot be %s: %s", op_info[n->op].name, home_name[x->home],
-         why_not ? why_not : "expected epilogue");
+         why_not               ? why_not
+         : home == HOME_inline ? "expected inline"
+                               : "expected epilogue");
   if (!f->check) x->home = home;
   if (x->home == HOME_epilogue) f->epilogue[v] = v;
   bool counts = kind_of(n) != OK_LEAF && n->op != OP_reshape; /* a reshape needs no code */
