@@ -44,7 +44,7 @@ def cases(Case, rng):
         yield M(f"swiglu_{tokens[0]}", tokens, **pair)
         yield M(f"swiglu_limit_{tokens[0]}", tokens, **pair, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=0.7)
     yield M("refused_k", k=5, refuse="k is 5, expected 1 to 4")
-    yield M("refused_fusion", rows=2 * I, activation_type="swiglu", swiglu_fusion=2, refuse="swiglu_fusion 2")
+    yield M("refused_fusion", rows=2 * I, activation_type="swiglu", swiglu_fusion=2, refuse="swiglu_fusion is 2, expected 1")
     yield M("refused_mixer", use_sparse_mixer=1, refuse="use_sparse_mixer")
     yield M("refused_fc3", more={"w3": f(E, I, H)}, refuse="fc3 experts")
     yield M("refused_rows", rows=I + 1, refuse="axis 2 of input 4 has extent 6, expected 7")

@@ -304,7 +304,8 @@ def interrupted(env):
     cmd = [env.ingot, "train", *WORDS, "-o", "x.onnx", "--epochs", "2000", "--checkpoint-every"]
     for every, said in (("1000", "before the first checkpoint: nothing is kept"), ("0", "x.onnx.checkpoint keeps the training"), ("0", "keeps the training")):
         resumes = os.path.exists(os.path.join(folder, "x.onnx.checkpoint"))
-        p = subprocess.Popen([*cmd, every], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
+        p = subprocess.Popen([*cmd, every], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a run in the background ignores it
         p.stdout.readline()
         p.stdout.readline()
         p.send_signal(signal.SIGINT)

@@ -7,7 +7,7 @@ KINDS = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")
 
 def encode(env, kind):
     out = env.scratch("quantizers", kind)
-    env.lm_script("quantise.py", kind, out)
+    env.lm_script("quantize.py", kind, out)
     data, expected = (open(os.path.join(out, name), "rb").read() for name in ("in", "out"))
     env.make("asan")
     for build in ("build", "build-asan"):

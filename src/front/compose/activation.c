@@ -62,21 +62,10 @@ Val compose_selu(Graph *g, Val x, double alpha, double gamma) {
   return mk_select(g, mk_gt(g, x, mk_like(g, x, 0)), high, low);
 }
 
-/* log(1 + e) for e >= 0. The rounding error of u = 1 + e is corrected by the factor e / (u - 1)
- * (Kahan); where u is 1, the result is e. */
-static Val log_one_more(Graph *g, Val e) {
-  Val u = mk_addk(g, e, 1);
-  Val d = mk_addk(g, u, -1);
-  Val tiny = mk_eq(g, d, mk_like(g, d, 0));
-  Val divisor = mk_select(g, tiny, mk_like(g, d, 1), d);
-  Val quotient = mk_div(g, e, divisor);
-  return mk_select(g, tiny, e, mk_mul(g, mk_log(g, u), quotient));
-}
-
 /* log(1 + exp(x)) without overflow: max(x, 0) + log(1 + exp(-|x|)) */
 Val compose_softplus(Graph *g, Val x) {
   Val e = mk_exp(g, mk_neg(g, mk_abs(g, x)));
-  Val tail = log_one_more(g, e);
+  Val tail = mk_log(g, mk_addk(g, e, 1));
   return mk_add(g, mk_max(g, x, mk_like(g, x, 0)), tail);
 }
 
