@@ -1,7 +1,7 @@
 /* fake_cuda.c: the functions of the CUDA driver and of NVRTC that ingot uses, on the CPU.
  *
  * A library with this code, found as libcuda.so.1 and named by INGOT_NVRTC, lets engine cuda run
- * where there is no GPU. Kernels are compiled by g++ with shim.h; a "cubin" is the path of the
+ * without a GPU. Kernels are compiled by g++ with shim.h; a "cubin" is the path of the
  * library that comes out. Memory of the device is filled with a pattern. SHIM_ORDER=0, 1 or 2 is
  * the order of warps and lanes, SHIM the path of shim.h, SHIM_FOLDER where libraries go, SHIM_CHIP
  * a capability such as 90. */

@@ -239,7 +239,7 @@ def signals(env):
 
 
 def padded(env):
-    """Rows of the embedding behind the last token, and fewer than there are tokens; a tokenizer beside safetensors is not needed for C."""
+    """Embeddings with more rows than tokens, and with fewer; C needs no tokenizer file next to safetensors."""
     folder = os.path.dirname(made(env))
     if not play(env, os.path.join(folder, "padded.gguf"), "-p", "ab", "--raw", "--max-tokens", "3", "--temperature", "0").out:
         raise Fail("no answer of a model with padding behind its tokens")

@@ -371,7 +371,7 @@ def odd(env):
 
 
 def told(env):
-    """Every one of several outputs has its line, integers are compared too; what is quantized already, or tested on nothing else, is told; nobody is advised to quantize it once more."""
+    """Every one of several outputs has its line, integers are compared too; a warning names a model that is quantized already, or tested on its own calibration data; no message advises quantizing it again."""
     folder, where = os.path.join(env.build, "quantodd"), env.scratch("quantize", "told")
     env.generated(folder, ["make/mkquantodd.py", "requirements.txt"], lambda: env.script("mkquantodd.py", folder))
     at, out, twice = (lambda name: os.path.join(folder, name)), os.path.join(where, "out.onnx"), os.path.join(where, "twice.onnx")
