@@ -343,6 +343,8 @@ typedef struct IngotChatModel {
   const char *none;                                     /* why the template is missing, or NULL */
   int trims;
   const char *prompt; /* see ingot_bake_prompt */
+  uint64_t ring;      /* positions up to which every layer keeps all keys and values */
+  int64_t day;        /* date in the prompt, in seconds since 1970; 0: no prompt */
 } IngotChatModel;
 IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out);
 /* Builds a library like the program of ingot_player: functions lm_*, declared in a header next to

@@ -66,14 +66,9 @@ int play_model_here(Ingot *m, int argc, char **argv) {
                     .token_bytes = s->token_bytes,
                     .kv_bytes = s->kv_bytes,
                     .context = (long)s->context,
-                    .system = s->prompt,
-                    .chat = {.open = s->open,
-                             .open_system = s->open_system,
-                             .system = s->system,
-                             .ask = s->ask,
-                             .next = s->next,
-                             .none = s->none,
-                             .trims = s->trims}};
+                    .ring = (long)s->ring,
+                    .day = s->day,
+                    .system = s->prompt};
   play_model = &model;
   play_player = &player;
   return player_main(argc, argv);

@@ -3,29 +3,19 @@
  *   prog [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--temperature X] [--top-k N]
  *        [--top-p X] [--min-p X] [--repeat-penalty X] [--frequency-penalty X]
  *        [--presence-penalty X] [--seed N] [--stop TEXT] [--date YYYY-MM-DD] [--threads N]
- *        [--quiet]
+ *        [--think show|hide|off] [--quiet]
  *   prog --bench [--json] [--threads N]
  *
  * In: a prompt, or without one the lines of a conversation. Out: answers on stdout, streamed;
- * tokens, times and bytes read on stderr. ingot contains the text of this file and compiles it with
- * the tokenizer and the sampler (src/text), a line editor (tools/edit.h) and two tables: the model
- * (tools/model.h) and the chat template (struct Player below). Memory is allocated before an answer
- * starts. Exit codes are those of ingot. A full context ends an answer with code 0 and a note. */
+ * tokens, times and bytes read on stderr. ingot contains the text of this file (tools/player_all.c)
+ * and compiles it with the tokenizer, the interpreter of chat templates, the sampler, a line editor
+ * (tools/edit.h) and two tables: the model (tools/model.h) and struct Player below. The template is
+ * rendered over the whole conversation; tokens after the longest common prefix run through the
+ * model. Exit codes are those of ingot. A full context ends an answer with code 0 and a note. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
-
-/* Pieces of the chat template; NULL: the template has no such piece. A date format stands between
- * the bytes 1 and 2. */
-typedef struct Chat {
-  const char *open;                 /* before the first message */
-  const char *open_system, *system; /* before and after the system prompt, instead */
-  const char *ask;                  /* after a message, up to the answer */
-  const char *next;                 /* after an answer, up to the next message */
-  const char *none;                 /* why the model has no template */
-  int trims;                        /* strip white space around messages */
-} Chat;
 
 typedef struct Player {
   const unsigned char *vocab;
@@ -33,20 +23,28 @@ typedef struct Player {
   double token_bytes; /* bytes of weights read per token */
   double kv_bytes;    /* bytes of the KV cache read per token and position */
   long context;       /* context length */
+  long ring;          /* positions up to which every layer keeps all keys and values */
+  long long day;      /* baked: seconds since 1970 of the day in the prompt cache; 0: today */
   const char *system; /* default system prompt; NULL: none */
   const u32 *baked;   /* prompt cache: ids that are in the KV cache after a reset */
   size_t nbaked;
-  Chat chat;
 } Player;
 
 extern const Player ingot_player;
 
-enum { STOPS = 16, STOP_BYTES = 256, PENALTY_WINDOW = 64, SAVE_MAGIC = 0x4c4e4731 };
+enum { STOPS = 16, STOP_BYTES = 256, PENALTY_WINDOW = 64, SAVE_MAGIC = 0x4c4e4732 };
+
+/* Without --max-tokens an answer ends after MAX_ANSWER tokens, or when the last tokens repeat one
+ * sequence of at most LOOP_PERIOD tokens LOOP_COPIES times, in LOOP_TOKENS tokens or more. */
+enum { MAX_ANSWER = 2048, LOOP_PERIOD = 64, LOOP_COPIES = 4, LOOP_TOKENS = 64 };
+
+typedef enum Think { THINK_show, THINK_hide, THINK_off } Think;
 
 typedef struct Options {
-  const char *prompt, *system, *date, *stop[STOPS];
+  const char *prompt, *system, *date, *think_name, *stop[STOPS];
+  Think think;
   int nstop, raw, quiet, threads, bench, json;
-  long max_tokens;
+  long max_tokens; /* -1: no limit; -2: MAX_ANSWER, and loops end an answer */
   TokenSampler sampler;
 } Options;
 
@@ -59,7 +57,17 @@ typedef struct TurnStats {
 
 typedef struct ChatSession {
   Options o;
-  Chat chat; /* with dates filled in */
+  Ctx *c;            /* renders the chat template */
+  ChatMessage *turn; /* the conversation */
+  u32 nturn, turn_room;
+  JinjaStr prompt; /* the rendered conversation */
+  i64 now;         /* date and time of the template, as seconds since 1970 */
+  char *known;     /* the text of ids */
+  size_t nknown, known_room;
+  char *said; /* the text of the answer */
+  size_t nsaid, said_room;
+  int thinking, skip_blank; /* inside <think>; white space after it is not shown */
+  int told_lost;            /* a lost turn was reported */
   Vocab vocab;
   TokenSampler sampler;
   Candidate *candidate;
@@ -73,13 +81,13 @@ typedef struct ChatSession {
   float *logits;
   char *in; /* a chunk of ids, as the model takes them */
   size_t chunk;
-  u8 *text, *marks, *room; /* buffers of a message during tokenization */
-  size_t ntext, nroom;
+  u32 *next;         /* ids of the rendered conversation */
   u8 *piece, *shown; /* of a token, and its complete UTF-8 part */
   StopStrings stops;
   size_t stop_length[STOPS];
   TurnStats stats;
-  int full; /* an answer ended because the context is full */
+  int full;          /* an answer ended because the context is full */
+  const char *ended; /* why the program ended the answer; NULL: the model did */
 } ChatSession;
 
 static volatile sig_atomic_t interrupted;
@@ -145,32 +153,43 @@ static void rewind_to(ChatSession *t, size_t n) {
   t->fresh = 0;
 }
 
+static void drop_turns(ChatSession *t, u32 left) {
+  while (t->nturn > left) free((char *)(uintptr_t)t->turn[--t->nturn].content);
+}
+
 static void forget(ChatSession *t) {
   if (ingot_model.reset) ingot_model.reset(t->arena);
-  t->n = t->done = 0;
+  drop_turns(t, 0);
+  t->n = t->done = t->nknown = 0;
   t->full = 0;
   t->fresh = 1;
 }
 
 /* ---- text ---- */
 
-static int add_text(ChatSession *t, const char *text, size_t n, int marked) {
-  if (n > t->ntext) n = t->ntext; /* reported below: it does not fit in the context either */
-  memcpy(t->text, text, n);
-  memset(t->marks, marked, n);
-  t->text += n;
-  t->marks += n;
-  t->ntext -= n;
-  return 0;
+/* Appends bytes; zeroed memory follows them. */
+static void append(char **to, size_t *n, size_t *room, const void *from, size_t more) {
+  if (*n + more + 1 > *room) {
+    char *larger = make(*room = 2 * (*n + more) + 64);
+    if (*n) memcpy(larger, *to, *n);
+    free(*to);
+    *to = larger;
+  }
+  if (more) memcpy(*to + *n, from, more);
+  *n += more;
+  (*to)[*n] = 0;
 }
 
-static void add_message(ChatSession *t, const char *text) {
-  size_t n = strlen(text);
-  if (t->chat.trims) {
-    while (n && strchr(" \t\r\n", text[0])) text++, n--;
-    while (n && strchr(" \t\r\n", text[n - 1])) n--;
+static void add_turn(ChatSession *t, const char *role, const char *text, size_t n) {
+  if (t->nturn == t->turn_room) {
+    ChatMessage *larger = make((t->turn_room = 2 * t->turn_room + 8) * sizeof *larger);
+    if (t->nturn) memcpy(larger, t->turn, t->nturn * sizeof *larger);
+    free(t->turn);
+    t->turn = larger;
   }
-  add_text(t, text, n, 1);
+  char *copy = make(n + 1);
+  if (n) memcpy(copy, text, n);
+  t->turn[t->nturn++] = (ChatMessage){role, copy, n};
 }
 
 static int no_room(const ChatSession *t, size_t more) {
@@ -181,75 +200,193 @@ static int no_room(const ChatSession *t, size_t more) {
   return BAD;
 }
 
-/* Template text may contain special tokens; messages are plain text. */
-static int add_ids(ChatSession *t, const u8 *text, const u8 *marks, size_t n, u32 flags) {
-  i64 got = vocab_encode(&t->vocab, text, n, marks, flags, t->ids + t->n, t->context - t->n,
-                         t->room, t->nroom);
-  if (got == VOCAB_FULL) return no_room(t, (size_t)-1);
-  if (got == VOCAB_SLOW) return complain(BAD, "prompt", "takes too many steps to split into words");
-  if (got < 0)
-    return complain(SYSTEM, "memory", "there is not enough to tokenize the prompt; split it");
-  t->n += (size_t)got;
+typedef struct Encoding {
+  ChatSession *t;
+  const char *text;
+  const u8 *marks;
+  size_t n;
+  u32 flags;
+  const u32 *id;
+  size_t count;
+} Encoding;
+
+static void encode_text(Ctx *c, void *arg) {
+  Encoding *e = arg;
+  e->id = text_ids(c, &e->t->vocab, e->text, e->n, e->marks, e->flags, &c->work, &e->count);
+}
+
+static void render_turns(Ctx *c, void *arg) {
+  ChatSession *t = arg;
+  JinjaVal vars = chat_vars(&c->work, t->turn, t->nturn, true);
+  if (t->o.think == THINK_off)
+    jinja_set(&c->work, vars, "enable_thinking", (JinjaVal){.kind = JK_bool, .i = 0});
+  t->prompt = chat_render(c, &t->vocab, vars, t->now, LOC_NONE, &c->work);
+}
+
+/* Reports why fn failed. */
+static int try_text(ChatSession *t, void (*fn)(Ctx *, void *), void *arg) {
+  DiagMark before = diag_mark(t->c);
+  Err e = ctx_protect(t->c, fn, arg);
+  if (e) fprintf(stderr, "%s: %s\n", program, diag_cause(*before.end));
+  diag_rewind(t->c, before);
+  return (int)e;
+}
+
+/* Does the rendered text end with this word and white space? */
+static int prompt_ends(JinjaStr s, const char *word) {
+  size_t n = s.n, k = strlen(word);
+  while (n && strchr(" \n", s.at[n - 1])) n--;
+  return n >= k && !memcmp(s.at + n - k, word, k);
+}
+
+/* Renders the conversation. A message that the template leaves out is refused or reported. */
+static int render(ChatSession *t) {
+  int bad = try_text(t, render_turns, t);
+  if (bad) return bad;
+  t->thinking = prompt_ends(t->prompt, "<think>");
+  if (t->thinking && t->o.think == THINK_off) { /* the template cannot switch it off */
+    StrBuf s = sb_new(&t->c->work);
+    static const char done[] = "\n</think>\n\n";
+    sb_put(&s, t->prompt.at, t->prompt.n);
+    sb_puts(&s, done);
+    u8 *mark = arena_alloc(&t->c->work, s.n);
+    if (t->prompt.mark) memcpy(mark, t->prompt.mark, t->prompt.n);
+    t->prompt = (JinjaStr){s.at, mark, (u32)s.n, false};
+    t->thinking = 0;
+  }
+  u32 lost = chat_lost(t->turn, t->nturn, t->prompt);
+  if (lost == t->nturn) return OK;
+  if (!strcmp(t->turn[lost].role, "system"))
+    return complain(UNSUPPORTED, "--system",
+                    "the chat template of this model drops system messages");
+  if (lost + 1 == t->nturn)
+    return complain(UNSUPPORTED, "chat template", "it drops the message; --raw continues a text");
+  if (!t->told_lost++)
+    fprintf(stderr, "%s: the chat template leaves out earlier messages\n", program);
   return OK;
 }
 
-/* Allocates room for a message of n bytes; clears t->text and t->marks. */
-static void begin_text(ChatSession *t, size_t n) {
-  static u8 *text, *marks, *room;
-  static size_t had;
-  if (n > had) {
-    free(text), free(marks), free(room);
-    text = make(n), marks = make(n);
-    t->nroom = vocab_encode_bytes(&t->vocab, n);
-    room = make(t->nroom);
-    had = n;
+/* Replaces the ids by those of the rendered conversation, and keeps what the KV cache has of them.
+ * If its text begins with the known text, then the ids of that stay as they were generated. */
+static int adopt_prompt(ChatSession *t) {
+  size_t known =
+      t->prompt.n >= t->nknown && t->n && t->nknown && !memcmp(t->prompt.at, t->known, t->nknown)
+          ? t->nknown
+          : 0;
+  Encoding e = {.t = t,
+                .text = t->prompt.at + known,
+                .n = t->prompt.n - known,
+                .marks = t->prompt.mark ? t->prompt.mark + known : NULL,
+                .flags = VE_parse_special};
+  int bad = try_text(t, encode_text, &e);
+  if (bad) return bad;
+  if (!known) {
+    size_t same = 0;
+    while (same < t->done && same + 1 < e.count && t->ids[same] == e.id[same]) same++;
+    if (same < t->done && t->done > (size_t)ingot_player.ring) same = 0;
+    if (e.count > t->context) return t->n = 0, no_room(t, e.count);
+    if (t->n && same < t->done) rewind_to(t, same);
+    t->n = 0;
   }
-  t->text = text, t->marks = marks, t->room = room, t->ntext = had;
-}
-
-static size_t length_of(const char *s) {
-  return s ? strlen(s) : 0;
+  if (e.count > t->context - t->n) return no_room(t, e.count);
+  memcpy(t->ids + t->n, e.id, e.count * sizeof *t->ids);
+  t->n += e.count;
+  t->nknown = 0;
+  append(&t->known, &t->nknown, &t->known_room, t->prompt.at, t->prompt.n);
+  return OK;
 }
 
 /* Appends the ids of a question. */
 static int ask(ChatSession *t, const char *message) {
-  const Chat *c = &t->chat;
   const char *system = t->o.system ? t->o.system : ingot_player.system;
-  size_t all = length_of(c->open) + length_of(c->open_system) + length_of(c->system) +
-               length_of(c->ask) + length_of(c->next) + length_of(system) + strlen(message) + 1;
-  begin_text(t, all);
-  u8 *text = t->text, *marks = t->marks;
+  int bad;
+  arena_clear(&t->c->work);
+  arena_clear(&t->c->scratch);
   if (t->o.raw) {
-    add_text(t, message, strlen(message), 1);
-    return add_ids(t, text, marks, (size_t)(t->text - text), t->n ? 0 : VE_add_special);
+    u8 *marks = arena_alloc(&t->c->work, strlen(message) + 1);
+    memset(marks, 1, strlen(message));
+    Encoding e = {.t = t,
+                  .text = message,
+                  .n = strlen(message),
+                  .marks = marks,
+                  .flags = t->n ? 0 : VE_add_special};
+    bad = try_text(t, encode_text, &e);
+    if (!bad && e.count > t->context - t->n) bad = no_room(t, e.count);
+    if (bad) return bad;
+    memcpy(t->ids + t->n, e.id, e.count * sizeof *t->ids);
+    t->n += e.count;
+    return OK;
   }
-  if (t->n && !c->next) forget(t); /* the template supports only one question */
-  if (t->n) {
-    add_text(t, c->next, strlen(c->next), 0);
-  } else if (system) {
-    add_text(t, c->open_system, strlen(c->open_system), 0);
-    add_message(t, system);
-    add_text(t, c->system, strlen(c->system), 0);
-  } else {
-    add_text(t, c->open, strlen(c->open), 0);
-  }
-  add_message(t, message);
-  add_text(t, c->ask, strlen(c->ask), 0);
-  return add_ids(t, text, marks, (size_t)(t->text - text), VE_parse_special);
+  u32 before = t->nturn;
+  if (!before && system) add_turn(t, "system", system, strlen(system));
+  add_turn(t, "user", message, strlen(message));
+  bad = render(t);
+  if (!bad) bad = adopt_prompt(t);
+  if (bad) drop_turns(t, before);
+  return bad;
 }
 
 /* ---- an answer ---- */
 
-static void put_out(const u8 *at, size_t n) {
+/* Shows a piece of the answer. With --think hide, text up to </think> is not shown; on a terminal
+ * it is dim. The tag is found if a piece ends with it: it is one token, or the end of one. */
+static void put_out(ChatSession *t, const u8 *at, size_t n) {
+  static const char begin[] = "<think>", end[] = "</think>";
+  size_t before = t->nsaid;
+  append(&t->said, &t->nsaid, &t->said_room, at, n);
+  if (!n) return;
+  int was = t->thinking, dim = t->o.think == THINK_show && isatty(1);
+  size_t blank = strspn(t->said, " \n");
+  if (!strncmp(t->said + blank, begin, sizeof begin - 1) && before < blank + sizeof begin - 1)
+    was = t->thinking = 1;
+  size_t shown = n;
+  if (t->thinking) {
+    size_t from = before > sizeof end ? before - sizeof end : 0;
+    const char *tag = strstr(t->said + from, end);
+    if (tag) {
+      t->thinking = 0;
+      shown = (size_t)(tag + sizeof end - 1 - (t->said + before));
+    }
+  }
+  if (was && t->o.think == THINK_hide) {
+    at += t->thinking ? n : shown;
+    n -= t->thinking ? n : shown;
+    shown = 0;
+    t->skip_blank = 1;
+  }
+  if (t->skip_blank && !t->thinking) {
+    while (n && strchr(" \n", *at)) at++, n--;
+    if (n) t->skip_blank = 0;
+  }
+  if (was && dim) {
+    printf("\033[2m%.*s\033[0m", (int)shown, (const char *)at);
+    at += shown, n -= shown;
+  }
   fwrite(at, 1, n, stdout);
   fflush(stdout);
 }
 
+/* Do the last tokens of the answer repeat one sequence? */
+static int is_loop(const u32 *id, size_t n) {
+  for (size_t period = 1; period <= LOOP_PERIOD && period * LOOP_COPIES <= n; period++) {
+    size_t same = 0, most = period * (LOOP_COPIES - 1);
+    if (most + period < LOOP_TOKENS) most = LOOP_TOKENS - period;
+    if (most + period > n) continue;
+    while (same < most && id[n - 1 - same] == id[n - 1 - same - period]) same++;
+    if (same == most) return 1;
+  }
+  return 0;
+}
+
 static int answer(ChatSession *t) {
   Detok detok;
+  long most = t->o.max_tokens == -2 ? MAX_ANSWER : t->o.max_tokens;
   memset(&detok, 0, sizeof detok);
   t->stops.nheld = 0;
   t->stops.stopped = false;
+  t->nsaid = 0;
+  t->skip_blank = 0;
+  t->ended = NULL;
   recall(t);
   t->stats.asked = t->n - t->done;
   t->stats.begin = now();
@@ -257,27 +394,37 @@ static int answer(ChatSession *t) {
   t->stats.first = t->stats.end = now();
   t->stats.answered = 0;
   t->stats.read = 0;
-  for (long i = 0;
-       !bad && !interrupted && !ferror(stdout) && (t->o.max_tokens < 0 || i < t->o.max_tokens);
-       i++) {
+  size_t start = t->n;
+  for (long i = 0; !bad && !interrupted && !ferror(stdout); i++) {
+    if (most >= 0 && i == most) {
+      if (t->o.max_tokens == -2)
+        t->ended = "the answer has 2048 tokens; --max-tokens N allows more";
+      break;
+    }
     u32 id = sample_next(&t->sampler, t->logits, t->ntoken, t->ids, t->n, t->candidate);
     t->stats.answered++;
     if (vocab_stops(&t->vocab, id)) break;
     size_t n = detok_put(&detok, &t->vocab, id, t->piece);
-    put_out(t->shown, stop_strings_put(&t->stops, t->piece, n, t->shown));
+    put_out(t, t->shown, stop_strings_put(&t->stops, t->piece, n, t->shown));
     t->stats.end = now();
     t->full = t->n == t->context;
     if (t->stops.stopped || t->full) break;
+    append(&t->known, &t->nknown, &t->known_room, t->piece, n);
     t->ids[t->n++] = id;
     t->stats.read += ingot_player.token_bytes + ingot_player.kv_bytes * (double)t->n;
+    if (t->o.max_tokens == -2 && is_loop(t->ids + start, t->n - start)) {
+      t->ended = "the answer repeats itself; --max-tokens N goes on";
+      break;
+    }
     bad = feed(t);
     t->stats.end = now();
   }
   if (!t->stops.stopped) {
     size_t n = detok_end(&detok, &t->vocab, t->piece);
-    put_out(t->shown, stop_strings_put(&t->stops, t->piece, n, t->shown));
+    put_out(t, t->shown, stop_strings_put(&t->stops, t->piece, n, t->shown));
   }
-  if (!t->stops.stopped) put_out(t->shown, stops_end(&t->stops, t->shown));
+  if (!t->stops.stopped) put_out(t, t->shown, stops_end(&t->stops, t->shown));
+  if (!t->o.raw) add_turn(t, "assistant", t->said ? t->said : "", t->nsaid);
   return bad;
 }
 
@@ -355,7 +502,10 @@ static void print_stats(const ChatSession *t) {
   if (decoded && rest > 0)
     fprintf(stderr, ", then %.1f tokens/s, %.1f GB/s", (double)decoded / rest,
             w->read / rest * 1e-9);
-  fputs(t->full ? "; the context is full\n" : "\n", stderr);
+  if (t->full || t->ended)
+    fprintf(stderr, "; stopped: %s\n", t->full ? "the context is full" : t->ended);
+  else
+    fputs("\n", stderr);
 }
 
 static void say_stats(const ChatSession *t) {
@@ -373,34 +523,61 @@ static void say_stats(const ChatSession *t) {
 
 /* ---- a conversation ---- */
 
-/* Stores the ids in native byte order. Recomputing them restores the same state bit by bit. */
+/* Stores the ids and messages in native byte order. Recomputing the ids restores the same state bit
+ * by bit. */
 static void save(const ChatSession *t, const char *path) {
-  const u32 head[3] = {SAVE_MAGIC, (u32)ingot_player.nvocab, (u32)t->n};
-  u32 *all = malloc(sizeof head + t->n * 4);
-  if (all) {
-    memcpy(all, head, sizeof head);
-    memcpy(all + 3, t->ids, t->n * 4);
+  const u32 head[5] = {SAVE_MAGIC, (u32)ingot_player.nvocab, (u32)t->n, t->nturn, (u32)t->nknown};
+  char *all = NULL;
+  size_t n = 0, room = 0;
+  append(&all, &n, &room, head, sizeof head);
+  append(&all, &n, &room, t->ids, t->n * 4);
+  append(&all, &n, &room, t->known, t->nknown);
+  for (u32 i = 0; i < t->nturn; i++) {
+    const u32 turn[2] = {(u32)t->turn[i].role[0], (u32)t->turn[i].n};
+    append(&all, &n, &room, turn, sizeof turn);
+    append(&all, &n, &room, t->turn[i].content, t->turn[i].n);
   }
-  int err = all ? output_file(path, all, sizeof head + t->n * 4) : ENOMEM;
+  int err = output_file(path, all, n);
   free(all);
   if (err) complain(SYSTEM, path, strerror(err));
 }
 
+static const char *role_of(u32 letter) {
+  return letter == 's' ? "system" : letter == 'u' ? "user" : letter == 'a' ? "assistant" : NULL;
+}
+
 static int load(ChatSession *t, const char *path) {
-  u32 head[3] = {0};
+  u32 head[5] = {0}, turn[2];
+  enum { MOST_TEXT = 1 << 26 };
   FILE *f = fopen(path, "rb");
   if (!f) return complain(SYSTEM, path, strerror(errno)), OK;
   int bad = fread(head, sizeof head, 1, f) != 1 || head[0] != SAVE_MAGIC ||
-            head[1] != (u32)ingot_player.nvocab || head[2] > t->context;
+            head[1] != (u32)ingot_player.nvocab || head[2] > t->context || head[4] > MOST_TEXT;
   forget(t);
   if (!bad) bad = fread(t->ids, 4, head[2], f) != head[2];
+  char *text = make(bad ? 1 : (size_t)head[4] + 1);
+  if (!bad) bad = fread(text, 1, head[4], f) != head[4];
+  if (!bad) append(&t->known, &t->nknown, &t->known_room, text, head[4]);
+  for (u32 i = 0; !bad && i < head[3]; i++) {
+    bad = fread(turn, sizeof turn, 1, f) != 1 || turn[1] > MOST_TEXT || !role_of(turn[0]);
+    free(text);
+    text = make(bad ? 1 : (size_t)turn[1] + 1);
+    if (!bad) bad = fread(text, 1, turn[1], f) != turn[1];
+    if (!bad) add_turn(t, role_of(turn[0]), text, turn[1]);
+  }
+  free(text);
   fclose(f);
   for (u32 i = 0; !bad && i < head[2]; i++) bad = t->ids[i] >= t->ntoken;
-  if (bad && head[0] == SAVE_MAGIC && head[2] > t->context)
-    return complain(BAD, path, "does not fit into the context"), OK;
-  if (bad) return complain(BAD, path, "is not a conversation with this model"), OK;
-  t->n = head[2];
-  return feed(t);
+  if (!bad) {
+    t->n = head[2];
+    return feed(t);
+  }
+  forget(t);
+  return complain(BAD, path,
+                  head[0] == SAVE_MAGIC && head[2] > t->context
+                      ? "does not fit into the context"
+                      : "is not a conversation with this model"),
+         OK;
 }
 
 static int is_among(const char *name, const char *const *names) {
@@ -603,8 +780,9 @@ static int read_options(Options *o, int argc, char **argv) {
       {"--system", K_text, &o->system, 0, 0, "--system TEXT", "system prompt"},
       {"--raw", K_flag, &o->raw, 0, 0, "--raw",
        "continue the prompt as plain text, without the chat template"},
+      {"-n", K_int, &o->max_tokens, -1, 1e9, NULL, NULL},
       {"--max-tokens", K_int, &o->max_tokens, -1, 1e9, "--max-tokens N",
-       "stop an answer after N tokens (default -1: at end of text)"},
+       "stop an answer after N tokens; -1: no limit (default: after 2048, or when it repeats)"},
       {"--temperature", K_float, &s->temperature, 0, 100, "--temperature X",
        "sampling temperature; 0: greedy decoding (default 0.7)"},
       {"--top-k", K_int, &top_k, 0, 1e9, "--top-k N",
@@ -621,6 +799,8 @@ static int read_options(Options *o, int argc, char **argv) {
        "subtract X once from the logits of recent tokens (default 0)"},
       {"--seed", K_int, &seed, 0, 9e15, "--seed N", "seed of the sampler (default 0)"},
       {"--stop", K_text, &stop, 0, 0, "--stop TEXT", "stop an answer before this text; repeatable"},
+      {"--think", K_text, &o->think_name, 0, 0, "--think show|hide|off",
+       "reasoning: show (dim on a terminal), hide, or ask the template for none"},
       {"--date", K_text, &o->date, 0, 0, "--date YYYY-MM-DD",
        "date passed to the chat template (default: today)"},
       {"--threads", K_int, &threads, 1, ingot_model.threads, "--threads N",
@@ -649,6 +829,13 @@ static int read_options(Options *o, int argc, char **argv) {
     if (x->to == &stop && (!*stop || strlen(stop) >= STOP_BYTES))
       return complain(USAGE, "--stop", "expected a text of 1 to 255 bytes");
     if (x->to == &stop) o->stop[o->nstop++] = stop;
+  }
+  static const char *const thinks[] = {"show", "hide", "off"};
+  for (int i = 0; o->think_name && i <= 3; i++) {
+    if (i == 3) return complain(USAGE, "--think", "expected show, hide or off");
+    if (strcmp(o->think_name, thinks[i])) continue;
+    o->think = (Think)i;
+    break;
   }
   s->top_k = (u32)top_k;
   s->state = (uint64_t)seed;
@@ -681,54 +868,31 @@ static int read_date(const char *text, struct tm *day) {
              : OK;
 }
 
-/* The text with dates in place of date formats. */
-static const char *with_dates(const char *text, const struct tm *day) {
-  enum { FORM = 256 };
-  size_t room = 1, n = 0;
-  if (!text || !strchr(text, 1)) return text;
-  for (const char *s = text; *s; s++) room += *s == 1 ? FORM : 1;
-  char *out = make(room), form[FORM];
-  for (; *text; text++) {
-    size_t length = *text == 1 ? strcspn(text + 1, "\2") : FORM;
-    if (*text != 1 || length >= FORM || !text[length + 1]) {
-      out[n++] = *text;
-      continue;
-    }
-    memcpy(form, text + 1, length);
-    form[length] = 0;
-    n += strftime(out + n, FORM, form, day);
-    text += length + 1;
-  }
-  return out;
-}
-
-static int fill_dates(ChatSession *t) {
-  struct tm day;
-  const char **text[] = {&t->chat.open, &t->chat.open_system, &t->chat.system, &t->chat.ask,
-                         &t->chat.next};
-  int bad = read_date(t->o.date, &day);
-  for (size_t i = 0; !bad && i < sizeof text / sizeof *text; i++)
-    *text[i] = with_dates(*text[i], &day);
-  return bad;
+/* Local time as if it were UTC, which is how the template prints it. */
+static i64 seconds_of(const struct tm *t) {
+  i64 y = t->tm_year + 1900 - (t->tm_mon < 2), era = y / 400, year = y - era * 400;
+  i64 month = t->tm_mon < 2 ? t->tm_mon + 10 : t->tm_mon - 2; /* the year starts in March */
+  i64 days = era * 146097 + year * 365 + year / 4 - year / 100 + (153 * month + 2) / 5 +
+             t->tm_mday - 1 - 719468;
+  return days * 86400 + t->tm_hour * 3600 + t->tm_min * 60 + t->tm_sec;
 }
 
 /* ---- main ---- */
 
 static int begin(ChatSession *t) {
   const Value *in = &ingot_model.in[0];
-  const Chat *c = &t->chat;
-  t->chat = ingot_player.chat;
-  if (fill_dates(t)) return USAGE;
+  struct tm day;
+  if (read_date(t->o.date, &day)) return USAGE;
+  t->now = ingot_player.day && !t->o.date ? ingot_player.day : seconds_of(&day);
+  t->c = ctx_new(NULL, NULL);
+  if (!t->c) return complain(SYSTEM, "memory", "there is not enough");
   if (!vocab_open(&t->vocab, ingot_player.vocab, ingot_player.nvocab))
     return complain(SYSTEM, "tokenizer", "its tables are damaged");
   int chats = !t->o.raw && !t->o.bench;
   if (t->o.raw && t->o.system)
     return complain(USAGE, "--system", "cannot be used with --raw, which has no conversation");
-  if (chats && !c->open)
-    return complain(UNSUPPORTED, c->none ? c->none : "the model has no chat template",
-                    "--raw continues a text");
-  if (chats && t->o.system && !c->open_system)
-    return complain(UNSUPPORTED, "--system", "the template of this model has no such message");
+  if (chats && !chat_has_template(&t->vocab))
+    return complain(UNSUPPORTED, "the model has no chat template", "--raw continues a text");
   const Value *out = &ingot_model.out[0];
   size_t rows = 1; /* number of logits: embeddings may be padded after the last token */
   for (int i = 0; i < out->rank; i++) rows *= (size_t)out->max[i];
@@ -759,7 +923,7 @@ static int begin(ChatSession *t) {
 int main(int argc, char **argv) {
   static ChatSession talk;
   struct sigaction act;
-  talk.o.max_tokens = -1;
+  talk.o.max_tokens = -2;
   talk.o.sampler = (TokenSampler){
       .temperature = 0.7f, .top_k = 40, .top_p = 0.9f, .repeat = 1, .window = PENALTY_WINDOW};
   program = argv[0] && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];

@@ -41,7 +41,8 @@ class Language(Structure):
 class ChatModel(Structure):
     _fields_ = [("vocab", c_void_p), ("nvocab", c_size_t), *((name, c_uint64) for name in ("context", "chunk", "logits")),
                 ("token_bytes", c_double), ("kv_bytes", c_double),
-                *((name, c_char_p) for name in ("open", "open_system", "system", "ask", "next", "none")), ("trims", c_int), ("prompt", c_char_p)]
+                *((name, c_char_p) for name in ("open", "open_system", "system", "ask", "next", "none")), ("trims", c_int), ("prompt", c_char_p),
+                ("ring", c_uint64), ("day", c_int64)]
 
 
 class Sampler(Structure):

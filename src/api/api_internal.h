@@ -297,6 +297,7 @@ const LmAssets *api_chat_assets(Ingot *m); /* NULL: not a language model */
 i64 api_context_length(const Ingot *m);    /* positions of the KV cache */
 double api_kv_bytes(const Ingot *m);       /* bytes per position of the KV cache */
 /* Texts of the chat template with the date filled in. */
+i64 api_chat_day(const Ingot *m); /* of --date, or the default, in seconds since 1970 */
 ChatFormat api_chat_texts(Ingot *m, const LmAssets *s);
 
 /* lm_c.c: minimum over the layers of the positions in the KV cache. */

@@ -210,16 +210,6 @@ static CodeSize measure(const File *f) {
   return z;
 }
 
-static void put_literal(StrBuf *t, const char *name, const char *text) {
-  sb_fmt(t, "  .chat.%s = ", name);
-  if (text) {
-    emit_string(t, text, strlen(text));
-    sb_puts(t, ",\n");
-  } else {
-    sb_puts(t, "0,\n");
-  }
-}
-
 /* Prints the initial states and the prompt they come from. */
 static void put_baked(const Ingot *m, StrBuf *t) {
   if (!m->prompt_cache.n) return;
@@ -243,18 +233,12 @@ static void put_player(Ctx *c, ProductBuild *b, const LmAssets *s, StrBuf *t) {
   sb_fmt(t, "  .vocab = ingot_vocab, .nvocab = %zu,\n  .token_bytes = %.17g, .kv_bytes = %.17g,\n",
          s->nvocab, s->token_bytes, api_kv_bytes(b->m));
   /* baked ids were computed with a date */
-  ChatFormat chat = b->m->prompt_cache.n ? api_chat_texts(b->m, s) : s->chat;
   if (b->m->options.day && !b->m->prompt_cache.n)
     fail(c, ERR_usage, LOC_NONE,
          "--date: applies to --bake-prompt and to C; a program takes its own --date when it runs");
+  if (b->m->prompt_cache.n) sb_fmt(t, "  .day = %lld,\n", (long long)api_chat_day(b->m));
   put_baked(b->m, t);
-  put_literal(t, "open", chat.open);
-  put_literal(t, "open_system", chat.open_system);
-  put_literal(t, "system", chat.system);
-  put_literal(t, "ask", chat.ask);
-  put_literal(t, "next", chat.next);
-  put_literal(t, "none", s->no_chat);
-  sb_fmt(t, "  .chat.trims = %d, .context = %lld};\n", s->chat.trims,
+  sb_fmt(t, "  .ring = %lld, .context = %lld};\n", (long long)api_kv_min_length(b->m),
          (long long)api_context_length(b->m));
 }
 

@@ -38,7 +38,9 @@ static void chat_model(Ingot *m, IngotChatModel *out) {
                           .next = chat.next,
                           .none = s->no_chat,
                           .trims = chat.trims,
-                          .prompt = m->options.prompt};
+                          .prompt = m->options.prompt,
+                          .ring = (u64)api_kv_min_length(m),
+                          .day = m->options.prompt ? api_chat_day(m) : 0};
 }
 
 IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out) {

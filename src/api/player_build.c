@@ -5,6 +5,7 @@
  * and times), options, compiler, machine, version. A cached model starts without being read.
  */
 #include "api/api_internal.h"
+#include "chat/chat.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -27,9 +28,13 @@ const LmAssets *api_chat_assets(Ingot *m) {
              : NULL;
 }
 
+i64 api_chat_day(const Ingot *m) {
+  return m->options.day ? m->options.day : CHAT_DEFAULT_DATE;
+}
+
 static const char *with_day(const Ingot *m, const char *text) {
   Ctx *c = m->c;
-  time_t day = m->options.day ? (time_t)m->options.day : (time_t)CHAT_DEFAULT_DATE;
+  time_t day = (time_t)api_chat_day(m);
   struct tm tm;
   char date[256];
   if (!text || !strchr(text, 1) || !gmtime_r(&day, &tm)) return text;
@@ -176,16 +181,34 @@ static const char *find_other_build(Ctx *c, const char *path) {
   return found;
 }
 
+typedef struct SystemProbe {
+  const Vocab *v;
+  Loc loc;
+  bool dropped;
+} SystemProbe;
+
+static void probe_system(Ctx *c, void *arg) {
+  SystemProbe *p = arg;
+  const ChatMessage turn[] = {{"system", "zero", 4}, {"user", "one", 3}};
+  JinjaStr text = chat_text(c, p->v, turn, 2, true, CHAT_DEFAULT_DATE, p->loc, &c->work);
+  p->dropped = chat_lost(turn, 2, text) == 0;
+}
+
 /* Refuses early what the program would refuse. */
 static void check_talk(Ingot *m, const IngotBuild *o) {
   const LmAssets *s = api_chat_assets(m);
   Loc loc = {.file = m->opened.source.file, .index = -1};
-  if (o->chats && !s->chat.open)
-    fail(m->c, ERR_unsupported, loc, "%s: --raw continues a text",
-         s->no_chat ? s->no_chat : "the model has no chat template");
-  if (o->chats && o->system && !s->chat.open_system)
-    fail(m->c, ERR_unsupported, loc,
-         "--system: the chat template of this model has no system message");
+  Vocab v;
+  const char *why;
+  if (!vocab_open(&v, s->vocab, s->nvocab))
+    internal_error(m->c, loc, "the vocabulary cannot be opened");
+  if (o->chats && !chat_has_template(&v))
+    fail(m->c, ERR_unsupported, loc, "the model has no chat template: --raw continues a text");
+  SystemProbe p = {&v, loc, false};
+  if (!o->chats || !o->system) return;
+  if (ctx_try(m->c, probe_system, &p, &why)) fail(m->c, ERR_unsupported, loc, "--system: %s", why);
+  if (p.dropped)
+    fail(m->c, ERR_unsupported, loc, "--system: the chat template drops system messages");
 }
 
 /* Memory of the machine in bytes; huge if unknown. */

@@ -18,11 +18,7 @@ static JinjaVal token_text(Arena *a, const Vocab *v, u32 id) {
   return jinja_string(a, (const char *)at, n, false);
 }
 
-JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
-                   Loc loc, Arena *a) {
-  u32 length;
-  const char *text = vocab_section(v, VP_chat, &length, 1);
-  if (!length) fail(c, ERR_unsupported, loc, "the model has no chat template");
+JinjaVal chat_vars(Arena *a, const ChatMessage *m, u32 n, bool answer) {
   JinjaVal vars = jinja_dict(a), list = jinja_list(a);
   for (u32 i = 0; i < n; i++) {
     JinjaVal message = jinja_dict(a);
@@ -32,9 +28,47 @@ JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool ans
   }
   jinja_set(a, vars, "messages", list);
   jinja_set(a, vars, "add_generation_prompt", (JinjaVal){.kind = JK_bool, .i = answer});
+  return vars;
+}
+
+JinjaStr chat_render(Ctx *c, const Vocab *v, JinjaVal vars, i64 now, Loc loc, Arena *a) {
+  u32 length;
+  const char *text = vocab_section(v, VP_chat, &length, 1);
+  if (!length) fail(c, ERR_unsupported, loc, "the model has no chat template");
   jinja_set(a, vars, "bos_token", token_text(a, v, v->head->bos));
   jinja_set(a, vars, "eos_token", token_text(a, v, v->head->eos));
   return jinja_render(c, text, length, vars, now, loc, a);
+}
+
+static bool is_blank(char ch) {
+  return ch == ' ' || (ch >= 9 && ch <= 13);
+}
+
+static const char *text_find(const char *in, size_t n, const char *what, size_t length) {
+  for (; n >= length; in++, n--)
+    if (!memcmp(in, what, length)) return in;
+  return NULL;
+}
+
+u32 chat_lost(const ChatMessage *m, u32 n, JinjaStr text) {
+  static const char end[] = "</think>";
+  const char *at = text.at, *stop = text.at + text.n;
+  for (u32 i = 0; i < n; i++) {
+    const char *from = m[i].content, *to = from + m[i].n, *think;
+    while ((think = text_find(from, (size_t)(to - from), end, sizeof end - 1)))
+      from = think + sizeof end - 1;
+    while (from < to && is_blank(*from)) from++;
+    while (from < to && is_blank(to[-1])) to--;
+    const char *found = text_find(at, (size_t)(stop - at), from, (size_t)(to - from));
+    if (!found) return i;
+    at = found + (to - from);
+  }
+  return n;
+}
+
+JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
+                   Loc loc, Arena *a) {
+  return chat_render(c, v, chat_vars(a, m, n, answer), now, loc, a);
 }
 
 const u32 *chat_ids(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,

@@ -17,7 +17,12 @@ struct ChatMessage {
 };
 
 bool chat_has_template(const Vocab *v);
-/* answer: append the start of an answer. now: seconds since 1970. */
+/* Variables of a template: the messages, and whether to append the start of an answer. */
+JinjaVal chat_vars(Arena *a, const ChatMessage *m, u32 n, bool answer);
+/* Renders the template; adds the variables bos_token and eos_token. now: seconds since 1970. */
+JinjaStr chat_render(Ctx *c, const Vocab *v, JinjaVal vars, i64 now, Loc loc, Arena *a);
+/* The first message whose text the template left out, without reasoning up to </think>; n: none. */
+u32 chat_lost(const ChatMessage *m, u32 n, JinjaStr text);
 JinjaStr chat_text(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,
                    Loc loc, Arena *a);
 const u32 *chat_ids(Ctx *c, const Vocab *v, const ChatMessage *m, u32 n, bool answer, i64 now,

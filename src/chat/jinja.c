@@ -22,7 +22,7 @@ static JinjaVal look_up(Jinja *j, JinjaVal name) {
     const JinjaVal *v = dict_find(j, f->vars.dict, name);
     if (v) return *v;
   }
-  return (JinjaVal){.kind = JK_undefined};
+  return jinja_global(name);
 }
 
 static void push(Jinja *j, JinjaFrame *f) {
@@ -101,9 +101,8 @@ static JinjaVal call(Jinja *j, const JinjaNode *n) {
     f = of.kind == JK_dict || of.kind == JK_space ? jinja_attr(j, of, n->a->value) : out;
   } else {
     f = eval(j, n->a);
-    if (f.kind == JK_undefined && n->a->op == JN_name && jinja_function(j, n->a->value, args, &out))
-      return out;
   }
+  if (f.kind == JK_function) return jinja_function(j, f, args);
   if (f.kind != JK_macro) {
     const JinjaNode *name = n->a;
     bool named = name->op == JN_attr || name->op == JN_name;
@@ -169,9 +168,12 @@ static bool contains(Jinja *j, JinjaVal in, JinjaVal what) {
 static JinjaVal add(Jinja *j, JinjaVal a, JinjaVal b) {
   if (a.kind == JK_string && b.kind == JK_string) {
     JinjaOut o = out_new(j);
-    out_str(&o, a.s);
-    out_str(&o, b.s);
-    return out_end(&o);
+    bool safe = a.s.safe || b.s.safe;
+    out_str(&o, safe && !a.s.safe ? jinja_escape(j, a.s) : a.s);
+    out_str(&o, safe && !b.s.safe ? jinja_escape(j, b.s) : b.s);
+    JinjaVal sum = out_end(&o);
+    sum.s.safe = safe;
+    return sum;
   }
   if (a.kind != b.kind || (a.kind != JK_list && a.kind != JK_tuple))
     jinja_fail(j, ERR_input, "'+' needs values of the same kind%s",
@@ -196,7 +198,11 @@ static JinjaVal binary(Jinja *j, JinjaStr op, JinjaVal a, JinjaVal b) {
     d = op.at[0] == '<' ? d : -d;
     return jinja_bool(d < 0 || (d == 0 && op.n == 2));
   }
-  if (op.at[0] == '~') return add(j, text_of(j, a), text_of(j, b));
+  if (op.at[0] == '~') {
+    a = text_of(j, a), b = text_of(j, b);
+    a.s.safe = b.s.safe = false;
+    return add(j, a, b);
+  }
   if (jinja_is_number(a) && jinja_is_number(b)) return arithmetic(j, op, a, b);
   if (op.at[0] == '+') return add(j, a, b);
   if (op.at[0] == '*' && a.kind == JK_string && jinja_is_number(b)) {

@@ -32,12 +32,14 @@ typedef enum JinjaKind {
   JK_dict,
   JK_space, /* namespace() */
   JK_macro,
+  JK_function, /* a global function; i is its row */
 } JinjaKind;
 
 struct JinjaStr {
   const char *at;
   const u8 *mark; /* NULL: no byte is marked */
   u32 n;
+  bool safe; /* Markup of Jinja2: '+' escapes the other operand for HTML */
 };
 
 struct JinjaVal {

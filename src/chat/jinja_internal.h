@@ -119,12 +119,14 @@ bool str_at(Jinja *j, JinjaStr s, u32 i, JinjaStr what); /* true if s has `what`
 JinjaVal jinja_items(Jinja *j, JinjaVal v); /* the elements of an iterable, as a list */
 JinjaVal jinja_attr(Jinja *j, JinjaVal v, JinjaVal key); /* undefined if there is none */
 JinjaVal text_of(Jinja *j, JinjaVal v);                  /* str(v) */
+JinjaStr jinja_escape(Jinja *j, JinjaStr s);             /* for HTML */
 
 /* jinja_lib.c */
 JinjaVal jinja_filter(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args);
 bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args);
 bool jinja_method(Jinja *j, JinjaVal v, JinjaVal name, const JinjaArgs *args, JinjaVal *out);
-bool jinja_function(Jinja *j, JinjaVal name, const JinjaArgs *args, JinjaVal *out);
+JinjaVal jinja_global(JinjaVal name); /* the function of this name, or undefined */
+JinjaVal jinja_function(Jinja *j, JinjaVal f, const JinjaArgs *args);
 
 bool jinja_is_number(JinjaVal v); /* also bool */
 

@@ -95,7 +95,7 @@ static JinjaVal change_case(Jinja *j, JinjaVal v, CaseRule r) {
     if (letter) copy[i] = (char)(up ? copy[i] & ~32 : copy[i] | 32);
     begin = r.words && !letter;
   }
-  return str((JinjaStr){copy, s.mark, s.n});
+  return str((JinjaStr){copy, s.mark, s.n, s.safe});
 }
 
 static JinjaVal f_upper(Jinja *j, JinjaVal v, const JinjaArgs *args) {
@@ -185,6 +185,39 @@ static JinjaVal m_startswith(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 
 static JinjaVal m_endswith(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return jinja_bool(at_end(j, need_text(j, v), arg(j, args, 0, NULL, nothing), false));
+}
+
+/* str.format with fields {}, {0} and {name}. */
+static JinjaVal m_format(Jinja *j, JinjaVal v, const JinjaArgs *args) {
+  JinjaStr s = need_text(j, v);
+  JinjaOut o = out_new(j);
+  u32 next = 0;
+  for (u32 i = 0; i < s.n; i++) {
+    bool brace = s.at[i] == '{' || s.at[i] == '}';
+    if (!brace || (i + 1 < s.n && s.at[i + 1] == s.at[i])) {
+      out_str(&o, str_part(s, i, i + 1));
+      i += brace;
+      continue;
+    }
+    u32 from = i + 1;
+    while (i < s.n && s.at[i] != '}' && s.at[i] != ':' && s.at[i] != '!') i++;
+    if (i == s.n || s.at[i] != '}' || s.at[from - 1] == '}')
+      jinja_fail(j, ERR_unsupported, "format supports only fields {}, {0} and {name}");
+    JinjaVal name = str(str_part(s, from, i)), value = nothing;
+    u32 at = name.s.n ? 0 : next++;
+    bool digits = true;
+    for (u32 k = 0; k < name.s.n && digits && at < JINJA_ARGS; k++) {
+      digits = name.s.at[k] >= '0' && name.s.at[k] <= '9';
+      at = at * 10 + (u32)(name.s.at[k] - '0');
+    }
+    bool given = digits && at < args->n;
+    if (given) value = args->at[at];
+    for (u32 k = 0; k < args->nnamed && !given && !digits; k++)
+      if (jinja_equal(j, args->name[k], name)) value = args->named[k], given = true;
+    if (!given) jinja_fail(j, ERR_input, "format: an argument is missing");
+    out_value(&o, value);
+  }
+  return out_end(&o);
 }
 
 static JinjaVal f_indent(Jinja *j, JinjaVal v, const JinjaArgs *args) {
@@ -489,10 +522,15 @@ static JinjaVal f_unique(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return out;
 }
 
+/* The elements that filters look at: none of a false value, whatever its kind. */
+static JinjaVal items_if_true(Jinja *j, JinjaVal v) {
+  return jinja_is_true(v) ? jinja_items(j, v) : jinja_list(j->a);
+}
+
 /* select, reject, selectattr, rejectattr: elements for which a test on them or on an attribute
  * holds. */
 static JinjaVal chosen(Jinja *j, JinjaVal v, const JinjaArgs *args, bool of_member, bool keep) {
-  JinjaVal from = jinja_items(j, v), out = jinja_list(j->a);
+  JinjaVal from = items_if_true(j, v), out = jinja_list(j->a);
   JinjaArgs rest = {.n = 0};
   u32 test = of_member ? 1 : 0;
   for (u32 i = test + 1; i < args->n; i++) rest.at[rest.n++] = args->at[i];
@@ -523,7 +561,7 @@ static JinjaVal f_rejectattr(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 }
 
 static JinjaVal f_map(Jinja *j, JinjaVal v, const JinjaArgs *args) {
-  JinjaVal from = jinja_items(j, v), out = jinja_list(j->a);
+  JinjaVal from = items_if_true(j, v), out = jinja_list(j->a);
   JinjaVal attribute = arg(j, args, BY_NAME, "attribute", nothing),
            otherwise = arg(j, args, BY_NAME, "default", nothing);
   JinjaArgs rest = {.n = 0};
@@ -548,8 +586,9 @@ static JinjaVal f_string(Jinja *j, JinjaVal v, const JinjaArgs *args) {
 }
 
 static JinjaVal f_safe(Jinja *j, JinjaVal v, const JinjaArgs *args) {
-  (void)j;
   (void)args;
+  v = text_of(j, v);
+  v.s.safe = true;
   return v;
 }
 
@@ -634,7 +673,7 @@ JinjaVal jinja_filter(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args
 }
 
 bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args) {
-  enum { ANY = 0x7ff };
+  enum { ANY = 0xfff };
   static const struct {
     const char *name;
     u32 kinds; /* bits by JinjaKind */
@@ -646,7 +685,7 @@ bool jinja_test(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args) {
                {"boolean", 1u << JK_bool},
                {"integer", 1u << JK_int},
                {"float", 1u << JK_float},
-               {"callable", 1u << JK_macro},
+               {"callable", 1u << JK_macro | 1u << JK_function},
                {"number", 1u << JK_int | 1u << JK_float | 1u << JK_bool},
                {"iterable", 1u << JK_string | 1u << JK_list | 1u << JK_tuple | 1u << JK_dict |
                                 1u << JK_undefined},
@@ -682,6 +721,7 @@ static const LibRow of_strings[] = {
     {"rstrip", m_rstrip},         {"endswith", m_endswith}, {"startswith", m_startswith},
     {"replace", m_replace},       {"upper", f_upper},       {"lower", f_lower},
     {"capitalize", f_capitalize}, {"title", f_title},       {"join", m_join},
+    {"format", m_format},
 };
 static const LibRow of_dicts[] = {
     {"items", m_items}, {"keys", m_keys}, {"values", m_values}, {"get", m_get}, {"pop", m_pop_key},
@@ -733,24 +773,40 @@ static JinjaVal today(Jinja *j, const JinjaArgs *args) {
   return jinja_string(j->a, b, n, false);
 }
 
-bool jinja_function(Jinja *j, JinjaVal name, const JinjaArgs *args, JinjaVal *out) {
-  if (str_equal(name.s, "raise_exception")) {
-    JinjaVal why = text_of(j, arg(j, args, 0, NULL, jinja_plain("no reason given")));
-    jinja_fail(j, ERR_input, "%s", show_text(j->c, str_intern(j->c, why.s.at, why.s.n)));
-  }
-  bool space = str_equal(name.s, "namespace");
-  if (space || str_equal(name.s, "dict")) {
-    *out = jinja_dict(j->a);
-    for (u32 i = 0; args->n && args->at[0].kind == JK_dict && i < args->at[0].dict->v.n; i++)
-      dict_put(j, out->dict, args->at[0].dict->v.at[i].key, args->at[0].dict->v.at[i].value);
-    for (u32 i = 0; i < args->nnamed; i++) dict_put(j, out->dict, args->name[i], args->named[i]);
-    if (space) out->kind = JK_space;
-  } else if (str_equal(name.s, "range")) {
-    *out = make_range(j, args);
-  } else if (str_equal(name.s, "strftime_now")) {
-    *out = today(j, args);
-  } else {
-    return false;
-  }
-  return true;
+static JinjaVal raise_exception(Jinja *j, const JinjaArgs *args) {
+  JinjaVal why = text_of(j, arg(j, args, 0, NULL, jinja_plain("no reason given")));
+  jinja_fail(j, ERR_input, "%s", show_text(j->c, str_intern(j->c, why.s.at, why.s.n)));
+}
+
+static JinjaVal make_dict(Jinja *j, const JinjaArgs *args) {
+  JinjaVal out = jinja_dict(j->a);
+  for (u32 i = 0; args->n && args->at[0].kind == JK_dict && i < args->at[0].dict->v.n; i++)
+    dict_put(j, out.dict, args->at[0].dict->v.at[i].key, args->at[0].dict->v.at[i].value);
+  for (u32 i = 0; i < args->nnamed; i++) dict_put(j, out.dict, args->name[i], args->named[i]);
+  return out;
+}
+
+static JinjaVal make_space(Jinja *j, const JinjaArgs *args) {
+  JinjaVal out = make_dict(j, args);
+  out.kind = JK_space;
+  return out;
+}
+
+static const struct {
+  const char *name;
+  JinjaVal (*fn)(Jinja *j, const JinjaArgs *args);
+} functions[] = {{"raise_exception", raise_exception},
+                 {"namespace", make_space},
+                 {"dict", make_dict},
+                 {"range", make_range},
+                 {"strftime_now", today}};
+
+JinjaVal jinja_global(JinjaVal name) {
+  for (i64 i = 0; i < (i64)(sizeof functions / sizeof *functions); i++)
+    if (str_equal(name.s, functions[i].name)) return (JinjaVal){.kind = JK_function, .i = i};
+  return nothing;
+}
+
+JinjaVal jinja_function(Jinja *j, JinjaVal f, const JinjaArgs *args) {
+  return functions[f.i].fn(j, args);
 }

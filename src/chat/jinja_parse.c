@@ -141,7 +141,7 @@ static void escape(JinjaLexer *s, StrBuf *t) {
   }
 }
 
-static JinjaNode *string(JinjaLexer *s) {
+static JinjaNode *string_literal(JinjaLexer *s) {
   StrBuf t = sb_new(s->j->a);
   JinjaNode *n = node(s, JN_literal);
   while (skip(s), s->at < s->end && (*s->at == '\'' || *s->at == '"')) {
@@ -235,17 +235,17 @@ static JinjaNode *elements(JinjaLexer *s, const char *close, bool pairs, bool *c
 
 static JinjaNode *primary(JinjaLexer *s) {
   static const struct {
-    const char *word;
+    const char *spelling;
     JinjaVal value;
   } constant[] = {{"true", {.kind = JK_bool, .i = 1}}, {"True", {.kind = JK_bool, .i = 1}},
                   {"false", {.kind = JK_bool}},        {"False", {.kind = JK_bool}},
                   {"none", {.kind = JK_none}},         {"None", {.kind = JK_none}}};
   bool comma;
   skip(s);
-  if (s->at < s->end && (*s->at == '\'' || *s->at == '"')) return string(s);
+  if (s->at < s->end && (*s->at == '\'' || *s->at == '"')) return string_literal(s);
   if (s->at < s->end && *s->at >= '0' && *s->at <= '9') return number(s);
   for (size_t i = 0; i < sizeof constant / sizeof *constant; i++)
-    if (accept_word(s, constant[i].word)) {
+    if (accept_word(s, constant[i].spelling)) {
       JinjaNode *n = node(s, JN_literal);
       n->value = constant[i].value;
       return n;

@@ -66,7 +66,7 @@ bool str_equal(JinjaStr a, const char *b) {
 }
 
 JinjaStr str_part(JinjaStr s, u32 from, u32 to) {
-  return (JinjaStr){s.at + from, s.mark ? s.mark + from : NULL, to - from};
+  return (JinjaStr){s.at + from, s.mark ? s.mark + from : NULL, to - from, s.safe};
 }
 
 u32 str_chars(Jinja *j, JinjaStr s) {
@@ -193,7 +193,9 @@ void out_value(JinjaOut *o, JinjaVal v) {
   case JK_tuple:
   case JK_dict: out_repr(o, v); break;
   case JK_space:
-  case JK_macro: jinja_fail(o->j, ERR_unsupported, "a namespace or macro cannot be printed");
+  case JK_macro:
+  case JK_function:
+    jinja_fail(o->j, ERR_unsupported, "a namespace, macro or function cannot be printed");
   }
 }
 
@@ -202,6 +204,22 @@ JinjaVal text_of(Jinja *j, JinjaVal v) {
   JinjaOut o = out_new(j);
   out_value(&o, v);
   return out_end(&o);
+}
+
+JinjaStr jinja_escape(Jinja *j, JinjaStr s) {
+  static const char from[] = "&<>'\"";
+  static const char *const to[] = {"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
+  JinjaOut o = out_new(j);
+  for (u32 i = 0; i < s.n; i++) {
+    const char *found = s.at[i] ? strchr(from, s.at[i]) : NULL;
+    if (found)
+      out_str(
+          &o,
+          jinja_string(j->a, to[found - from], strlen(to[found - from]), s.mark && s.mark[i]).s);
+    else
+      out_str(&o, str_part(s, i, i + 1));
+  }
+  return out_end(&o).s;
 }
 
 /* ---- comparing ---- */

@@ -34,6 +34,7 @@ struct Args {
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump, *constants;
   const char *text, *ids;
+  const char *think, *file;
   const char *prompt, *system, *bake_prompt, *date, *grad, *train;
   const char *temperature, *top_k, *top_p, *min_p, *repeat_penalty, *frequency_penalty,
       *presence_penalty; /* passed on to the chat program */

@@ -114,7 +114,11 @@ static const Opt opts[] = {
     TEXT("system", NULL, system, "TEXT", "system prompt"),
     FLAG("raw", raw, "continue the prompt as plain text, without the chat template"),
     WHOLE("max-tokens", max_tokens, "N", 1, 1000000000,
-          "stop an answer after N tokens (default: at end of text or of the context)"),
+          "stop an answer after N tokens (default: after 2048, or when it repeats itself)"),
+    TEXT("think", NULL, think, "show|hide|off",
+         "reasoning of the model: show (default; dim on a terminal), hide, or off: ask the chat "
+         "template for none"),
+    TEXT("file", "f", file, "FILE", "read the prompt from FILE"),
     TEXT("temperature", NULL, temperature, "X",
          "sampling temperature; 0: greedy decoding (default 0.7)"),
     TEXT("top-k", NULL, top_k, "N", "sample from the N most probable tokens; 0: all (default 40)"),

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_ARGS = 64, MAX_STOPS = 16, MAX_PLAY_THREADS = 16, DEFAULT_CONTEXT = 4096 };
@@ -63,6 +64,42 @@ static int add_stops(PlayArgs *p, const Args *a) {
   return 0;
 }
 
+/* The prompt: --prompt, the text of --file, and what a pipe gives on standard input with either of
+ * them. NULL: none. Lives as long as the process. */
+static int read_prompt(const Args *a, const char **prompt) {
+  struct stat st;
+  char *part[2] = {NULL, NULL};
+  size_t n[3] = {a->prompt ? strlen(a->prompt) : 0, 0, 0};
+  const char *path[2] = {a->file, NULL};
+  *prompt = a->prompt;
+  if (!a->prompt && !a->file) return 0;
+  if (!fstat(STDIN_FILENO, &st) && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode))) path[1] = "-";
+  if (path[0] && path[1] && !strcmp(path[0], "-")) path[1] = NULL;
+  for (int i = 0; i < 2; i++) {
+    if (!path[i]) continue;
+    part[i] = read_all(path[i], &n[i + 1]);
+    if (!part[i] || memchr(part[i], 0, n[i + 1])) {
+      fprintf(stderr, "ingot play: %s: %s\n", strcmp(path[i], "-") ? path[i] : "standard input",
+              part[i] ? "expected text without NUL bytes" : "cannot be read");
+      return part[i] ? INGOT_BAD_INPUT : INGOT_SYSTEM;
+    }
+    while (n[i + 1] && strchr("\r\n", part[i][n[i + 1] - 1])) n[i + 1]--;
+  }
+  char *all = malloc(n[0] + n[1] + n[2] + 5);
+  if (!all) return INGOT_SYSTEM;
+  const char *text[3] = {a->prompt, part[0], part[1]};
+  size_t at = 0;
+  for (int i = 0; i < 3; i++) {
+    if (!n[i]) continue;
+    if (at) all[at++] = '\n', all[at++] = '\n';
+    memcpy(all + at, text[i], n[i]);
+    at += n[i];
+  }
+  all[at] = 0;
+  *prompt = all;
+  return 0;
+}
+
 static int collect_args(PlayArgs *p, const Args *a) {
   const PlayNumber number[] = {
       {"--temperature", a->temperature, 0, 100, 0},
@@ -73,7 +110,11 @@ static int collect_args(PlayArgs *p, const Args *a) {
       {"--frequency-penalty", a->frequency_penalty, -100, 100, 0},
       {"--presence-penalty", a->presence_penalty, -100, 100, 0},
   };
-  add(p, "--prompt", a->prompt);
+  const char *prompt;
+  int bad = read_prompt(a, &prompt);
+  if (bad) return bad;
+  add(p, "--prompt", prompt);
+  add(p, "--think", a->think);
   add(p, "--system", a->system);
   add(p, "--date", a->date);
   if (a->raw && a->system)
@@ -81,9 +122,11 @@ static int collect_args(PlayArgs *p, const Args *a) {
   if (a->raw && a->bake_prompt)
     return cli_refuse(
         a, "--raw continues plain text: leave out --bake-prompt, which is part of a chat");
-  if (a->conversation && a->prompt)
+  if (a->think && strcmp(a->think, "show") && strcmp(a->think, "hide") && strcmp(a->think, "off"))
+    return cli_refuse(a, "--think: expected show, hide or off");
+  if (a->conversation && prompt)
     return cli_refuse(a, "-cnv: with --prompt, play answers once; leave out --prompt to chat");
-  if (a->single_turn && !a->prompt)
+  if (a->single_turn && !prompt)
     return cli_refuse(a, "-st: a single turn needs its message, --prompt TEXT");
   for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
     if (check_number(&number[i])) return INGOT_USAGE;

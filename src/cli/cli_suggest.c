@@ -27,7 +27,6 @@ static const Advice options[] = {
     {"tol tolerance eps", "rtol", "did you mean --rtol %s or --atol %s?"},
     {"iterations iters repeat repeats runs warmup warm-up r", "seconds",
      "the number of runs follows from --seconds X"},
-    {"f file", "prompt", "a prompt is read from a file with -p \"$(cat %s)\""},
     {"r reverse-prompt", "prompt", "did you mean --stop %s?"},
     {"i interactive chat", "prompt", "leave out --prompt to chat"},
     {"verbosity log-level loglevel debug-level V", NULL, "did you mean --verbose?"},

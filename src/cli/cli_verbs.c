@@ -680,7 +680,8 @@ const Verb verb_table[] = {
      "[--name NAME] [--march CPU]",
      "write a source folder for a build system: C, an example, build files", 1, "compile"},
     {"play", verb_play,
-     "model-path prompt system raw max-tokens context cache temperature top-k top-p min-p "
+     "model-path prompt file system raw think max-tokens context cache temperature top-k top-p "
+     "min-p "
      "repeat-penalty "
      "frequency-penalty presence-penalty seed stop threads threads-grain cc march precise "
      "bake-prompt date clean conversation single-turn",

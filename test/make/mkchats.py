@@ -92,6 +92,8 @@ x   {%+ if n %}kept{% endif %}
 {{ {'a':{'b':1}}}} {{ range(3)|list }} {{ range(1, 7, 2)|list }} {{ range(3, 0, -1)|list }} {{ strftime_now('%Y-%m-%d') }} {{ [1, 2] + [3] }} {{ dict(a=1) }}
 {% for a in [1, 2] %}{% for b in [3, 4] %}{{ a }}{{ b }}{{ loop.index }} {% endfor %}{{ loop.index }}{% endfor %} {% for x in 'ab' %}{{ x }}.{% endfor %} {% for k in {'p': 1} %}{{ k }}{% endfor %}
 {{ messages[0].content|trim ~ eos_token }} {{ messages[0]['content'][:4] }} {{ (messages|first).role }} {{ messages[-1]['content'].strip() }} {{ loop is defined }}
+{{ strftime_now is defined }} {{ range is callable }} {{ strftime_now is not defined }} {% set f = range %}{{ f(2)|list }} {{ none|selectattr('a')|list }} {{ none|map('upper')|list }}
+{{ '<a>'|safe + "<b>&'\"" }} {{ '<a>' + '<b>'|safe }} {{ '<a>'|safe ~ '<b>' }} {{ '{}-{}'.format(1, 'x') }} {{ '{1}{0}{{}}'.format('a', 'b') }} {{ '{k}'.format(k=2) }}
 {{ n.x }}|{{ words.foo is defined }}|{{ messages[99] is defined }}
 {{ undefined_thing + 'x' }}
 {{ words + 1 }}

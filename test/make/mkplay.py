@@ -2,7 +2,8 @@
 
 usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf; padded.gguf and short.gguf, with more and fewer rows than tokens;
 window.gguf, whose layers see 16 tokens; today.gguf, whose
-template tells the date, leap.gguf, which tells the same one always, plain.gguf without a template, user.gguf without messages of the system
+template tells the date, leap.gguf, which tells the same one always, plain.gguf without a template, user.gguf without messages of the system,
+deaf.gguf, which drops them, forgets.gguf, which drops all messages but the last, reason.gguf, which reasons
 """
 import sys
 from pathlib import Path
@@ -88,3 +89,7 @@ main(Path(sys.argv[1]) / "today.gguf", template="{{ strftime_now('%d %b %Y') }}"
 main(Path(sys.argv[1]) / "leap.gguf", template="29 Feb 2024" + TEMPLATE)
 main(Path(sys.argv[1]) / "plain.gguf", template=None)
 main(Path(sys.argv[1]) / "user.gguf", template="{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}" + TEMPLATE)
+main(Path(sys.argv[1]) / "deaf.gguf", template=TEMPLATE.replace("in messages", "in messages if m.role != 'system'"))
+main(Path(sys.argv[1]) / "forgets.gguf", template=TEMPLATE.replace("in messages", "in messages[-1:]"))
+# as reasoning models: the answer begins in <think>, which later turns leave out; white space around messages goes
+main(Path(sys.argv[1]) / "reason.gguf", template=TEMPLATE.replace("m['content']", "(m['content'].split('</think>')[-1])|trim").replace("'<a>'", "'<a><think>'"))

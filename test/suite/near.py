@@ -42,7 +42,6 @@ def concepts(c):
                        (["compile", MODEL, "--opset", "17"], "'ingot ops' lists"), (["run", MODEL, "--verbos"], "did you mean --verbose?"),
                        (["bench", MODEL, "--iterations", "9"], "--seconds"),
                        (["compile", MODEL, "--opt"], "did you mean --optimize-for?"), (["build", MODEL, "--thr", "2"], "did you mean --threads, --threads-api, --threads-grain?"),
-                       (["play", MODEL, "-f", "text"], '-p "$(cat text)"'),
                        (["run", MODEL, "--seed"], "needs a value: --seed N"), (["run", MODEL, "--json=1"], "takes no value: --json"),
                        (["convert", MODEL], "did you mean 'compile'?"), (["infer"], "did you mean 'run'?"), (["chat"], "did you mean 'play'?"), (["serve"], "no server"),
                        (["generate"], "did you mean 'play'?"), (["comp"], "did you mean 'compile', 'completions'?"), (["run"], "MODEL: missing; usage: ingot run MODEL")):

@@ -142,7 +142,8 @@ def dates(env):
 def refused(env):
     """Before anything is compiled: templates that are missing, or have no such message; a question that a pipe asks ends with its status; what is kept can be removed."""
     folder = os.path.dirname(made(env))
-    for name, words, rc, why in (("plain.gguf", [], 3, "--raw continues a text"), ("user.gguf", ["--system", "x"], 3, "has no system message"),
+    for name, words, rc, why in (("plain.gguf", [], 3, "--raw continues a text"), ("user.gguf", ["--system", "x"], 3, "--system: chat template: no"),
+                                 ("deaf.gguf", ["--system", "xyz"], 3, "drops system messages"), ("tiny.gguf", ["--think", "no"], 2, "show, hide or off"),
                                  ("tiny.gguf", ["--system", "x", "--raw"], 2, "leave out --system")):
         if why not in play(env, os.path.join(folder, name), "-p", "ab", *words, rc=rc, cc="/bin/false").text():
             raise Fail(f"{name}: no word of {why!r}")
@@ -165,6 +166,35 @@ def refused(env):
         got = run([env.ingot, "tokenize", path, "--text", "a"], LIMIT)
         if got.rc != 4 or why not in got.text():
             raise Fail(f"{name}: {explain(got)}: {got.text()}")
+
+
+def templates(env):
+    """The template is rendered over the whole conversation: a template that rewrites turns keeps them, one that drops them says so; reasoning is shown, hidden or left out; files and pipes are prompts."""
+    folder = os.path.dirname(made(env))
+
+    def talk(name, lines, *words):
+        got = play(env, os.path.join(folder, name), "--temperature", "0", "--max-tokens", "3", *words, stdin=lines, cc="/no/compiler")
+        return got.out.decode(), got.err.decode()
+
+    positions = {}
+    for name in ("tiny.gguf", "reason.gguf", "forgets.gguf"):
+        _, err = talk(name, b"ab\n:stats\ncd\n:stats\n")
+        positions[name] = [int(n) for n in re.findall(r"(\d+) of 64 positions", err)]
+        if ("leaves out earlier messages" in err) != (name == "forgets.gguf"):
+            raise Fail(f"{name}: {err}")
+    # <u> ab <end> <a>, an answer of 3; <end> <u> c d <end> <a>, an answer; <think> has 7 bytes, and is no part of the first turn later
+    if positions["tiny.gguf"] != [7, 16] or positions["reason.gguf"][1] < 7 + 9 or positions["forgets.gguf"][1] >= positions["tiny.gguf"][1]:
+        raise Fail(f"{positions}")
+    shown, hidden, off = (talk("reason.gguf", b"ab\n", "--think", how)[0] for how in ("show", "hide", "off"))
+    if len(shown) < 3 or hidden != "\n" or off == shown or len(off) < 3:
+        raise Fail(f"--think: {shown!r} {hidden!r} {off!r}")
+    path = os.path.join(env.scratch("play", "prompt"), "p.txt")
+    with open(path, "w") as f:
+        f.write("cd\n")
+    whole = talk("tiny.gguf", None, "-p", "ab\n\ncd")[0]
+    for words, lines in (("-p ab -f " + path, None), ("-p ab", b"cd\n"), ("-f " + path + " -p ab", b"")):
+        if talk("tiny.gguf", lines, *words.split())[0] != whole:
+            raise Fail(f"{words} and {lines!r} on a pipe is not one prompt")
 
 
 def races(env):
@@ -385,4 +415,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (races, 8), (ends, 3), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (trust, 6), (full, 3), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (templates, 4), (races, 8), (ends, 3), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (trust, 6), (full, 3), (real, 15))]
