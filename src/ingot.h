@@ -331,7 +331,8 @@ int ingot_is_language_model(const Ingot *m); /* 1 if the open model is a languag
 IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes);
 IngotStatus ingot_cache_list(Ingot *m, int json, const char **text, size_t *n);
 
-/* Runs a language model in this process, as bytecode. ingot_chat_model returns the tables that a
+/* Runs a language model in this process, as bytecode. ingot_chat_engine, called before, can choose
+ * "cuda" instead of "vm". ingot_chat_model returns the tables that a
  * chat program contains. ingot_feed runs n ids, 1 to chunk, after the first `position` ids of the
  * context, and writes the logits of the last one. */
 typedef struct IngotChatModel {
@@ -346,6 +347,7 @@ typedef struct IngotChatModel {
   uint64_t ring;      /* positions up to which every layer keeps all keys and values */
   int64_t day;        /* date in the prompt, in seconds since 1970; 0: no prompt */
 } IngotChatModel;
+IngotStatus ingot_chat_engine(Ingot *m, const char *engine);
 IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out);
 /* Builds a library like the program of ingot_player: functions lm_*, declared in a header next to
  * it. Sets only the texts and trims of *out. */

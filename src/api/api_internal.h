@@ -104,6 +104,7 @@ typedef struct EngineStates {
   u8 *jit_arena;
   Cuda *cuda;          /* with the state on the device; NULL: not made yet */
   const Prog *cuda_of; /* program that it was made from */
+  bool feeds_cuda;     /* ingot_feed runs it */
 } EngineStates;
 
 typedef struct LastRun {
@@ -492,6 +493,7 @@ void api_close_jit(Ingot *m);
 /* cuda.c: an NVIDIA GPU */
 void api_target_device(Ingot *m); /* the program is lowered for a GPU; refuses another target */
 void api_run_cuda(Ingot *m, u64 seed);
+Cuda *api_cuda(Ingot *m);     /* with the code and the state of the program */
 void api_make_cuda(Ingot *m); /* compiles */
 void api_bench_cuda(Bench *a);
 void api_close_cuda(Ingot *m);

@@ -20,7 +20,8 @@ static void check(Ingot *m) {
          "cuda: programs in text form are not supported: the kernels do not check their indices");
 }
 
-static Cuda *code_of(Ingot *m) {
+Cuda *api_cuda(Ingot *m) {
+  check(m);
   if (m->states.cuda_of != m->p) api_close_cuda(m);
   if (m->states.cuda) return m->states.cuda;
   StrBuf self = sb_new(&m->c->keep);
@@ -34,20 +35,18 @@ static Cuda *code_of(Ingot *m) {
 }
 
 void api_make_cuda(Ingot *m) {
-  check(m);
-  code_of(m);
+  api_cuda(m);
 }
 
 void api_run_cuda(Ingot *m, u64 seed) {
-  check(m);
-  cuda_run(code_of(m), seed, m->run.in, m->run.out, &m->run.once);
+  cuda_run(api_cuda(m), seed, m->run.in, m->run.out, &m->run.once);
 }
 
 static double run_once(Bench *a) {
   Ingot *m = a->m;
   Mark mark = arena_mark(&m->run.once);
   double start = time_ms();
-  cuda_run(code_of(m), a->seed, m->run.in, a->result, &m->run.once);
+  cuda_run(api_cuda(m), a->seed, m->run.in, a->result, &m->run.once);
   double ms = time_ms() - start;
   arena_rewind(&m->run.once, mark); /* results are not used */
   return ms;
@@ -59,7 +58,7 @@ static void time_kernels(Bench *a) {
   Ingot *m = a->m;
   Ctx *c = m->c;
   KernelTime *time;
-  u32 n = cuda_time_kernels(code_of(m), &time);
+  u32 n = cuda_time_kernels(api_cuda(m), &time);
   for (u32 i = 0; i < RUNS; i++) run_once(a);
   IngotKernel *k = NEWS(&c->keep, IngotKernel, n + 1);
   const Range *range = prog_ranges(m->p, NULL, &c->keep);
@@ -74,9 +73,8 @@ static void time_kernels(Bench *a) {
 }
 
 void api_bench_cuda(Bench *a) {
-  check(a->m);
   double start = time_ms();
-  code_of(a->m);
+  api_cuda(a->m);
   a->out->build_ms = time_ms() - start;
   bench_runs(a, run_once);
   if (a->build && a->build->c.profile) time_kernels(a);

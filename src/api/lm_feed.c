@@ -1,8 +1,8 @@
 /* lm_feed.c: runs a language model for a chat program in this process.
  *
  * In: an open language model. Out: its tables, and logits after further ids. Method: bytecode with
- * the vectors of this machine. The state is kept in the session; the caller chooses how many
- * positions of it are valid, so it can go back.
+ * the vectors of this machine, or engine cuda. The state is kept in the session; the caller chooses
+ * how many positions of it are valid, so it can go back.
  */
 #include "api/api_internal.h"
 
@@ -14,7 +14,10 @@ static void chat_model(Ingot *m, IngotChatModel *out) {
   const LmAssets *s = api_chat_assets(m);
   Loc loc = {.file = m->opened.source.file, .index = -1};
   if (!s) fail(c, ERR_unsupported, loc, "is not a language model with a tokenizer");
-  api_target_host(m);
+  if (m->states.feeds_cuda)
+    api_target_device(m);
+  else
+    api_target_host(m);
   api_run_passes(m, NULL);
   const Buf *in = prog_buf(m->p, m->p->in.at[0]), *logits = prog_buf(m->p, m->p->out.at[0]);
   i64 lo, chunk;
@@ -43,6 +46,18 @@ static void chat_model(Ingot *m, IngotChatModel *out) {
                           .day = m->options.prompt ? api_chat_day(m) : 0};
 }
 
+static void chat_engine(Ingot *m, const char *engine) {
+  const Engine *e = api_engine(m->c, engine, 0);
+  if (strcmp(e->info.name, "vm") && !(e->info.flags & INGOT_DEVICE))
+    fail(m->c, ERR_usage, LOC_NONE, "--engine %s: expected vm or cuda", e->info.name);
+  if (e->info.flags & INGOT_DEVICE) cuda_need(m->c);
+  m->states.feeds_cuda = e->info.flags & INGOT_DEVICE;
+}
+
+IngotStatus ingot_chat_engine(Ingot *m, const char *engine) {
+  API_CALL(m, chat_engine(m, engine));
+}
+
 IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out) {
   API_CALL(m, chat_model(m, out));
 }
@@ -57,8 +72,12 @@ static void set_position(Ingot *m, i64 position) {
     for (BufId b = 1; b < p->buf.n; b++) {
       const Buf *x = prog_buf(p, b);
       if (x->space == BS_state && !x->alias && mem_bytes(p, b, &bytes, &unbound) &&
-          at >= x->offset && at < x->offset + bytes)
-        memcpy(m->states.vm_state->at[b] + (at - x->offset), &position, sizeof position);
+          at >= x->offset && at < x->offset + bytes) {
+        if (m->states.feeds_cuda)
+          cuda_set_state(api_cuda(m), b, at - x->offset, &position, sizeof position);
+        else
+          memcpy(m->states.vm_state->at[b] + (at - x->offset), &position, sizeof position);
+      }
     }
   }
 }
@@ -81,10 +100,14 @@ static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits
   i64 count = (i64)n;
   Tensor *out[1];
   arena_clear(&m->run.once);
-  if (!m->states.vm_state) m->states.vm_state = interp_state(m->p, &c->keep);
+  if (!m->states.vm_state && !m->states.feeds_cuda)
+    m->states.vm_state = interp_state(m->p, &c->keep);
   set_position(m, (i64)position);
   Tensor *in = tensor_wrap(&m->run.once, DT_i32, &count, 1, ids);
-  vm_run(api_vm(m), &(VmOptions){.state = m->states.vm_state}, &in, out, &m->run.once);
+  if (m->states.feeds_cuda)
+    cuda_run(api_cuda(m), 0, &in, out, &m->run.once);
+  else
+    vm_run(api_vm(m), &(VmOptions){.state = m->states.vm_state}, &in, out, &m->run.once);
   m->states.fed = position + n;
   memcpy(logits, out[0]->data, tensor_bytes(out[0]));
 }

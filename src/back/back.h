@@ -278,6 +278,8 @@ void cuda_need(Ctx *c); /* fails without driver, GPU or NVRTC */
 Cuda *cuda_make(const Prog *p, const CudaOptions *o);
 /* Arguments as for interp_run; the state stays on the device. */
 void cuda_run(Cuda *g, u64 seed, Tensor *const *in, Tensor **out, Arena *a);
+/* Overwrites n bytes of a buffer with state. */
+void cuda_set_state(Cuda *g, BufId b, u64 at, const void *from, u64 n);
 /* From now on every kernel is timed alone, in ms; returns their number. */
 typedef struct KernelTime {
   StmtId id;

@@ -335,6 +335,7 @@ static const struct {
     {"play", "seed", "N", "seed of the sampler (default 0)"},
     {"play", "threads", "N", "number of threads (default: number of cores, at most 16)"},
     {"play", "march", "CPU", "instruction set (default native)"},
+    {"play", "engine", "NAME", "default c, without a C compiler vm:"},
     {"quantize", "data", "FILE.npz|DIR",
      "calibration examples: arrays named like the inputs, or a folder with a file for each"},
     {"quantize", "output", "FILE", "quantized model to write"},
@@ -449,6 +450,9 @@ void args_engines(const Verb *v, FILE *to) {
   for (uint32_t i = 0; (e = ingot_engine(i)); i++) {
     if (!strcmp(v->name, "bench") && !(e->flags & INGOT_TIMED)) continue;
     if (!strcmp(v->name, "demo") && e->flags & INGOT_FILE) continue;
+    unsigned chats = e->flags & (INGOT_NATIVE | INGOT_DEVICE | INGOT_PEER | INGOT_HOST);
+    if (!strcmp(v->name, "play") && (!chats || chats == INGOT_HOST || chats == INGOT_PEER))
+      continue;
     if (!strcmp(v->name, "train") &&
         (e->flags & (INGOT_FILE | INGOT_GRAPH) || !(e->flags & INGOT_TIMED)))
       continue;

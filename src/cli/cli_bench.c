@@ -159,8 +159,9 @@ int verb_bench(const Args *given) {
   Args rest = own;
   if (result) return result;
   if (!own.engine && is_bytecode(&own)) own.engine = "vm";
-  if (!own.engine && !own.per_kernel && !own.bytes && (result = bench_player(&own)) >= 0)
-    return result;
+  const IngotEngine *chosen = ingot_find_engine(own.engine);
+  int plays = !own.engine || (chosen && chosen->flags & INGOT_DEVICE);
+  if (plays && !own.per_kernel && !own.bytes && (result = bench_player(&own)) >= 0) return result;
   result = 0;
   int no_compiler = lacks_compiler(&own);
   if (own.per_kernel && !own.engine) own.engine = engine_with(INGOT_NATIVE);

@@ -1,7 +1,8 @@
 /* cli_play.c: chat with a language model.
  *
  * Compiles the model to a cached program (ingot_player) and replaces this process with it
- * (tools/player.c), passing the sampling options as arguments. Invalid numbers are refused here,
+ * (tools/player.c), passing the sampling options as arguments. Engines vm and cuda run in this
+ * process. Invalid numbers are refused here,
  * before the model is compiled.
  */
 #include "cli/cli.h"
@@ -146,7 +147,7 @@ static unsigned long long default_threads(void) {
   return n < 1 ? 1 : n > MAX_PLAY_THREADS ? MAX_PLAY_THREADS : (unsigned long long)n;
 }
 
-/* Chats with the bytecode interpreter, without a compiler. */
+/* Chats without a C compiler: with the bytecode interpreter, or on a GPU. */
 static int interpret(Ingot *m, const Args *a, const PlayArgs *p) {
   int status = play_model_here(m, p->n, (char **)p->word);
   if (status < 0) return cli_finish(m, a, (IngotStatus)-status);
@@ -154,9 +155,15 @@ static int interpret(Ingot *m, const Args *a, const PlayArgs *p) {
   return status;
 }
 
-/* Executes the program of an opened model. */
+/* Executes the program of an opened model, or chats in this process. */
 static int exec_player(Ingot *m, const Args *a, const PlayArgs *p) {
   const char *program;
+  const IngotEngine *e = ingot_find_engine(a->engine);
+  if (a->engine && !(e && e->flags & INGOT_NATIVE)) {
+    IngotStatus bad = ingot_chat_engine(m, a->engine);
+    if (!bad) bad = ingot_keep_code(m, "");
+    return bad ? cli_finish(m, a, bad) : interpret(m, a, p);
+  }
   watch_task("compile");
   IngotStatus s = ingot_player(m,
                                &(IngotBuild){.cc = a->cc,

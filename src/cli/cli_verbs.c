@@ -683,7 +683,7 @@ const Verb verb_table[] = {
      "model-path prompt file system raw think max-tokens context cache temperature top-k top-p "
      "min-p "
      "repeat-penalty "
-     "frequency-penalty presence-penalty seed stop threads threads-grain cc march precise "
+     "frequency-penalty presence-penalty seed stop engine threads threads-grain cc march precise "
      "bake-prompt date clean conversation single-turn",
      "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--context N] [--temperature X] "
      "[--top-k N] [--top-p X] [--seed N] [--threads N]",

@@ -4,7 +4,7 @@
  * without a GPU. Kernels are compiled by g++ with shim.h; a "cubin" is the path of the
  * library that comes out. Memory of the device is filled with a pattern. SHIM_ORDER=0, 1 or 2 is
  * the order of warps and lanes, SHIM the path of shim.h, SHIM_FOLDER where libraries go, SHIM_CHIP
- * a capability such as 90. */
+ * a capability such as 90, SHIM_MEMORY the largest allocation in bytes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -92,7 +92,9 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *all) {
   return 0;
 }
 int cuMemAlloc_v2(Ptr *to, size_t n) {
-  void *p = n > (size_t)1 << 33 ? NULL : aligned_alloc(256, (n + 255) / 256 * 256);
+  void *p = n > strtoull(setting("SHIM_MEMORY", "8589934592"), NULL, 10)
+                ? NULL
+                : aligned_alloc(256, (n + 255) / 256 * 256);
   if (!p) return 2;
   memset(p, 0xAA, n);
   *to = (Ptr)(size_t)p;

@@ -77,6 +77,30 @@ def many_runs(env):
         raise Fail(f"verify: {explain(got)}: {tail(got.text())}")
 
 
+def chat(env):
+    """A language model: answers and perplexity of the bytecode. Chunks of one size are launched, recorded and replayed at further positions."""
+    from suite.play import made
+    settings, model = shim(env), made(env)
+    ask = [env.need_ingot(), "play", model, "--context", "64", "-q", "-p", "ab", "--temperature", "0", "--max-tokens", "8", "--engine"]
+    score = [env.ingot, "perplexity", model, "--ids", " ".join(str(3 + i * 7 % 40) for i in range(23)), "--chunk", "4", "--context", "64", "--engine"]
+    for words in (ask, score):
+        vm, gpu = run([*words, "vm"], 120, env=settings), run([*words, "cuda"], 300, env=settings)
+        if vm.rc or gpu.rc or not vm.out or vm.out.split(b"perplexity")[0] != gpu.out.split(b"perplexity")[0]:
+            raise Fail(f"{words[1]}: vm {vm.out!r}, cuda {gpu.out!r}: {explain(gpu)}: {tail(gpu.text())}")
+    got = run([env.ingot, "bench", model, "--context", "64", "--engine", "cuda", "--json"], 300, env=settings)
+    if got.rc or b"decode_tokens_per_s" not in got.out:
+        raise Fail(f"bench: {explain(got)}: {tail(got.text())}")
+    if run([*ask, "interp"], 60, env=settings).rc != 2:
+        raise Fail("play --engine interp was not refused")
+
+
+def memory(env):
+    """Out of memory: what needs how much, and what is free."""
+    got = run([env.need_ingot(), "run", DIGITS, "--engine", "cuda", "-q"], 120, env={**shim(env), "SHIM_MEMORY": "4096"})
+    if got.rc != 5 or "not enough memory on shim: the weights needs" not in got.text().replace("need ", "needs ") or "are free" not in got.text():
+        raise Fail(f"{explain(got)}: {tail(got.text())}")
+
+
 def missing(env):
     """Without the driver: exit 3, and what was looked for."""
     try:
@@ -167,6 +191,6 @@ def file_of(env):
 
 def tests(env):
     out = [Test("cuda/digits", lambda: agree(env, DIGITS, "digits"), cost=4), Test("cuda/runs", lambda: many_runs(env), cost=4),
-           Test("cuda/missing", lambda: missing(env), cost=1), Test("cuda/file", lambda: file_of(env), cost=5)]
+           Test("cuda/chat", lambda: chat(env), cost=8), Test("cuda/memory", lambda: memory(env), cost=1), Test("cuda/missing", lambda: missing(env), cost=1), Test("cuda/file", lambda: file_of(env), cost=5)]
     out += [Test(f"cuda/exec/{os.path.basename(t.path)[:-2]}", lambda t=t: exec_graph(env, t), cost=2) for t in texts()]
     return out + [Test(f"cuda/nvrtc/{c}", lambda c=c: chip(env, c), cost=1) for c in CHIPS]

@@ -13,10 +13,11 @@ typedef struct CudaFn {
   const char *label; /* what it computes, for reports */
   bool warps;        /* workers are warps, else threads */
   u64 at, n;         /* its text in CudaText.kernels */
+  u32 unit;          /* that compiles it */
 } CudaFn;
 
 /* A kernel statement. Arguments: buffers, variables, then the seed of the run. A variable that the
- * kernel sets is passed by address. */
+ * kernel sets is passed by address, and so is one in CudaText.slot. */
 typedef struct CudaCall {
   StmtId id;
   u32 fn;
@@ -31,7 +32,9 @@ typedef struct CudaText {
   StrBuf support, kernels; /* what all kernels use, and the kernels */
   VEC(CudaFn) fn;
   VEC(CudaCall) call;
-  Map at; /* StmtId -> 1 + call */
+  Map at;     /* StmtId -> 1 + call */
+  bool *slot; /* by variable: has one value per run, which kernels load from memory of the device,
+                 as they do the seed. So a recorded run serves all values. NULL: none */
   struct Emit *emit;
 } CudaText;
 
@@ -79,11 +82,11 @@ typedef struct CudaUnits {
   u32 n;
   CudaUnit *at;
 } CudaUnits;
-CudaUnits cuda_compile(Ctx *c, const CudaLib *l, const CudaText *t, const CudaOptions *o,
+CudaUnits cuda_compile(Ctx *c, const CudaLib *l, CudaText *t, const CudaOptions *o,
                        const char *chip);
 
-/* cuda_text.c: the kernels of a planned program as text. */
-CudaText *cuda_text(const Prog *p, const Target *target, const char *prefix);
+/* cuda_text.c: the kernels of a planned program as text. slots: see CudaText.slot. */
+CudaText *cuda_text(const Prog *p, const Target *target, const char *prefix, bool slots);
 u64 cuda_worker_scratch(const CudaText *t, const CudaCall *k); /* bytes of scratch of a worker */
 enum { CUDA_WARP = 32, CUDA_BLOCK = 128, CUDA_ALIGN = 256 };
 

@@ -83,7 +83,7 @@ static void write_cubin(Ctx *c, const char *path, const CudaUnit *u) {
 }
 
 /* Kernels in the order of the text, in units that end when they have their part of it. */
-static CudaUnits deal(Ctx *c, const CudaText *t) {
+static CudaUnits deal(Ctx *c, CudaText *t) {
   long cpus = sysconf(_SC_NPROCESSORS_ONLN);
   u32 n = (t->fn.n + UNIT_KERNELS - 1) / UNIT_KERNELS,
       most = cpus < UNITS_MAX ? (u32)cpus : UNITS_MAX;
@@ -94,8 +94,10 @@ static CudaUnits deal(Ctx *c, const CudaText *t) {
     CudaUnit *u = &all.at[k];
     u->text = sb_new(&c->keep);
     sb_put(&u->text, t->support.at, t->support.n);
-    for (; i < t->fn.n && t->fn.at[i].at < t->kernels.n * (k + 1) / n; i++)
+    for (; i < t->fn.n && t->fn.at[i].at < t->kernels.n * (k + 1) / n; i++) {
       sb_put(&u->text, t->kernels.at + t->fn.at[i].at, t->fn.at[i].n);
+      t->fn.at[i].unit = k;
+    }
     sb_cstr(&u->text);
   }
   return all;
@@ -108,7 +110,7 @@ static void check_units(Ctx *c, const CudaUnits *all) {
            all->at[i].log ? all->at[i].log : "");
 }
 
-CudaUnits cuda_compile(Ctx *c, const CudaLib *l, const CudaText *t, const CudaOptions *o,
+CudaUnits cuda_compile(Ctx *c, const CudaLib *l, CudaText *t, const CudaOptions *o,
                        const char *chip) {
   CudaUnits all = deal(c, t);
   CompileJob *job = NEWS(&c->keep, CompileJob, all.n + 1);

@@ -323,7 +323,7 @@ static void name_sizes(Emit *e, StrBuf *t) {
 
 void cuda_emit(const Prog *p, const CudaFile *f, StrBuf *source, StrBuf *header, StrBuf *blob) {
   Ctx *c = p->c;
-  CudaOut o = {.t = cuda_text(p, target_warp(), f->name)};
+  CudaOut o = {.t = cuda_text(p, target_warp(), f->name, false)};
   Emit *e = o.e = o.t->emit;
   check_host(e->p, o.t);
   o.place = NEWS(&c->keep, u64, e->p->buf.n);

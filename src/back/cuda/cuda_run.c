@@ -1,10 +1,16 @@
 /* cuda_run.c: runs a program on the device.
  *
  * In: a planned program and inputs. Out: outputs. Memory is planned as on a CPU: one arena, which
- * keeps the state, and one block with all constants. The host executes what stands between kernels;
- * where that reads what a kernel wrote, it waits for the device. A run that never does so is
- * recorded as a graph, and later runs with the same sizes replay it. Scratch of the workers has its
- * own memory; the grid of a kernel is as small as that memory needs. */
+ * keeps the state, and one block with all constants. Scratch of the workers has its own memory; the
+ * grid of a kernel is as small as that memory needs.
+ *
+ * The host executes what stands between kernels. Buffers that no kernel accesses, such as the
+ * position in a KV cache, stay in its memory, and it runs small kernels that only check indices of
+ * inputs. Where it reads what a kernel wrote, it waits for the device. Values that are the same
+ * during a run, and its seed, are in memory of the device (CudaText.slot). So launches depend on
+ * few values, the trace: sizes of inputs, what loops and conditions between kernels see, and what
+ * is computed inside them. The second run with a trace is recorded as a graph, and further ones
+ * replay it. A run that waited is never recorded. */
 #include "back/cuda/cuda.h"
 #include "ir/prog/prog_mem.h"
 
@@ -16,9 +22,26 @@
 
 enum {
   GRID_MAX = 1 << 20,
+  HOST_BYTES = 256,           /* limit of a buffer that the host keeps */
   ATTRIBUTE_PROGRAMMATIC = 6, /* a kernel starts before the one before it ends: see ig_after */
+  EDGES_VERSION = 12030,      /* drivers from here on keep that order in graphs */
   CAPTURE_THREAD = 1,
+  GRAPHS = 8,           /* recorded runs that are kept */
+  NODES_MAX = 1 << 14,  /* of a graph */
+  TRACE_MAX = 1 << 16,  /* values */
+  HOST_STEPS = 1 << 14, /* statements of a kernel that runs on the host */
+  COUNT_MAX = 1 << 24,  /* bound of iterations for which a grid is sized */
+  ROOM_MAX = 1 << 26,   /* bytes of an input or output that are allocated for its bound */
 };
+
+typedef VEC(i64) Trace;
+
+typedef struct CudaGraph {
+  i64 *trace; /* in malloc'ed memory; NULL: free */
+  u32 n, launches;
+  void *exec; /* NULL: seen once */
+  u64 used;   /* number of the last run with it */
+} CudaGraph;
 
 struct Cuda {
   Ctx *c;
@@ -34,11 +57,17 @@ struct Cuda {
   u64 scratch_bytes;
   DevicePtr *at; /* by buffer: of roots */
   u64 *room;     /* by buffer: bytes of an input or output */
-  i64 *key;      /* by symbol: sizes of the recorded run */
-  i64 *after;    /* by symbol: sizes at its end */
-  u64 key_seed;
-  bool key_valid;
-  void *exec;       /* the recorded run; NULL: none */
+  u32 nhost;
+  u8 **host;   /* by buffer: of roots that no kernel accesses; NULL: on the device */
+  bool *small; /* by call: the host may run it */
+  bool *quiet; /* by statement: nothing but launches and loops */
+  u32 *place;  /* by variable: its number in `slots`; the seed has 0 */
+  u64 *shown;  /* by number: value there */
+  u32 nslots;
+  bool waits; /* the host may read what kernels write */
+  CudaGraph graph[GRAPHS];
+  u64 runs;
+  bool has_edges;   /* programmatic edges in graphs */
   KernelTime *time; /* by call; NULL: kernels are not timed */
   void *event[2];
 };
@@ -52,9 +81,11 @@ typedef struct DeviceRun {
   Scalar *var;
   i64 *env;
   u64 seed;
-  bool waits;     /* the host read from the device or from inputs */
-  bool recording; /* launches go into a graph */
-  bool launched;  /* a kernel precedes the next one */
+  Trace trace;
+  const Range *range; /* by variable */
+  bool plans;         /* nothing is launched */
+  bool recording;     /* launches go into a graph */
+  u32 launches;
   Loc loc;
 } DeviceRun;
 
@@ -72,16 +103,18 @@ static DevicePtr device_new(Cuda *g, u64 bytes, const char *what) {
        (double)all / (1 << 20));
 }
 
-static void forget_graph(Cuda *g) {
-  if (g->exec) g->l->graph_exec_free(g->exec);
-  g->exec = NULL;
-  g->key_valid = false;
+static void forget_graphs(Cuda *g) {
+  for (u32 i = 0; i < GRAPHS; i++) {
+    if (g->graph[i].exec) g->l->graph_exec_free(g->graph[i].exec);
+    free(g->graph[i].trace);
+    g->graph[i] = (CudaGraph){0};
+  }
 }
 
 /* Memory of an input or output for at least n bytes. */
 static void need_room(Cuda *g, BufId b, u64 n) {
   if (g->at[b] && n <= g->room[b]) return;
-  forget_graph(g);
+  forget_graphs(g);
   if (g->at[b]) g->l->memory_free(g->at[b]);
   g->at[b] = 0;
   g->at[b] = device_new(g, n, "an input or output");
@@ -92,7 +125,7 @@ static void need_scratch(DeviceRun *r, u64 n) {
   Cuda *g = r->g;
   if (n <= g->scratch_bytes) return;
   cuda_check(r->c, g->l, "run", g->l->stream_wait(g->stream));
-  forget_graph(g);
+  forget_graphs(g);
   if (g->scratch) g->l->memory_free(g->scratch);
   g->scratch = 0;
   g->scratch = device_new(g, n, "scratch");
@@ -128,11 +161,99 @@ static void place_arena(Cuda *g) {
     if (!prog_is_planned(x)) continue;
     g->at[b] = g->arena + x->offset;
     u64 bytes = x->space == BS_state && x->data ? tensor_bytes(x->data) : 0;
-    if (bytes) cuda_check(g->c, g->l, "state", g->l->copy_in(g->at[b], x->data->data, bytes));
+    if (bytes && g->host[b])
+      memcpy(g->host[b], x->data->data, bytes);
+    else if (bytes)
+      cuda_check(g->c, g->l, "state", g->l->copy_in(g->at[b], x->data->data, bytes));
   }
 }
 
 /* ---- making ---- */
+
+/* Gives buffers that no kernel accesses memory of the host. */
+static void find_host_buffers(Cuda *g) {
+  Prog *p = g->p;
+  Mark m = arena_mark(&g->c->scratch);
+  bool *taken = NEWS(&g->c->scratch, bool, p->buf.n);
+  for (u32 i = 0; i < g->t->call.n; i++) {
+    const CudaCall *k = &g->t->call.at[i];
+    for (u32 n = 0; n < k->takes.buf.n; n++) taken[prog_root(p, k->takes.buf.at[n])] = true;
+  }
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    u64 bytes;
+    Sym sym;
+    if (taken[b] || x->alias || (x->space != BS_state && x->space != BS_temp) ||
+        !mem_stride(p, b, &bytes, &sym) || bytes > HOST_BYTES)
+      continue;
+    g->host[b] = NEWS(&g->c->keep, u8, HOST_BYTES);
+    g->nhost++;
+  }
+  arena_rewind(&g->c->scratch, m);
+}
+
+/* Can the host run it? It stores nothing and reads what the host has. */
+static bool is_small(Cuda *g, const CudaCall *k) {
+  const Stmt *s;
+  Prog *p = g->p;
+  for (u32 i = 0; i < k->takes.buf.n; i++) {
+    BufId root = prog_root(p, k->takes.buf.at[i]);
+    BufSpace space = prog_buf(p, root)->space;
+    if (space != BS_in && space != BS_const) return false;
+  }
+  StmtId body = prog_stmt(p, k->id)->body;
+  if (list_runs(p, body, HOST_STEPS) > HOST_STEPS) return false;
+  for (StmtVisit w = prog_visit(p, body); (s = prog_next(&w));) {
+    if (s->kind != ST_for && s->kind != ST_if && s->kind != ST_let && s->kind != ST_set)
+      return false;
+    for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
+      if (x.e->lanes > 1 || x.e->kind >= EX_hreduce) return false;
+  }
+  return true;
+}
+
+/* Marks statements whose execution without launches does nothing, and finds those that wait. */
+static bool mark_quiet(Cuda *g, StmtId first) {
+  Prog *p = g->p;
+  bool all = true;
+  for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s = prog_stmt(p, id);
+    bool quiet = s->kind == ST_fence || s->kind == ST_prefetch;
+    if (s->kind == ST_kernel) {
+      const u32 *call = map_get(&g->t->at, id);
+      quiet = !call || !*call || !g->t->call.at[*call - 1].any_set;
+      g->waits = g->waits || !(quiet || g->small[*call - 1]);
+    } else {
+      bool body = mark_quiet(g, s->body), other = mark_quiet(g, s->other);
+      quiet = quiet || (s->kind == ST_for && body && other);
+      if (s->kind == ST_store && !g->host[prog_root(p, s->buf)]) g->waits = true;
+      for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);) {
+        if (x.e->kind != EX_load) continue;
+        BufId root = prog_root(p, x.e->ref);
+        BufSpace space = prog_buf(p, root)->space;
+        if (space != BS_in && space != BS_const && !g->host[root]) g->waits = true;
+      }
+    }
+    g->quiet[id] = quiet;
+    all = all && quiet;
+  }
+  return all;
+}
+
+static void number_slots(Cuda *g) {
+  g->place = NEWS(&g->c->keep, u32, g->p->var.n);
+  g->nslots = 1;
+  for (u32 i = 0; i < g->t->call.n; i++) {
+    const CudaCall *k = &g->t->call.at[i];
+    for (u32 n = 0; n < k->takes.var.n; n++) {
+      VarId v = k->takes.var.at[n];
+      if ((k->sets[n] || g->t->slot[v]) && !g->place[v]) g->place[v] = g->nslots++;
+    }
+  }
+  g->shown = NEWS(&g->c->keep, u64, g->nslots);
+  g->slots = device_new(g, 8 * (u64)g->nslots, "variables");
+  cuda_check(g->c, g->l, "variables", g->l->memory_set(g->slots, 0, 8 * (u64)g->nslots));
+}
 
 static void make(Ctx *c, void *arg) {
   Cuda *g = arg;
@@ -146,16 +267,21 @@ static void make(Ctx *c, void *arg) {
   for (u32 i = 0; i < g->units.n; i++)
     cuda_check(c, g->l, "kernels", g->l->module_load(&g->module[i], g->units.at[i].cubin));
   for (u32 i = 0; i < g->t->fn.n; i++) {
-    int error = 1;
-    for (u32 k = 0; error && k < g->units.n; k++)
-      error = g->l->module_function(&g->fn[i], g->module[k], g->t->fn.at[i].name);
-    cuda_check(c, g->l, g->t->fn.at[i].name, error);
+    const CudaFn *fn = &g->t->fn.at[i];
+    cuda_check(c, g->l, fn->name, g->l->module_function(&g->fn[i], g->module[fn->unit], fn->name));
   }
   g->at = NEWS(&c->keep, DevicePtr, g->p->buf.n);
   g->room = NEWS(&c->keep, u64, g->p->buf.n);
-  g->key = NEWS(&c->keep, i64, dim_nsyms(g->p->dims) + 1);
-  g->after = NEWS(&c->keep, i64, dim_nsyms(g->p->dims) + 1);
-  g->slots = device_new(g, 8 * (u64)g->p->var.n, "variables");
+  g->host = NEWS(&c->keep, u8 *, g->p->buf.n);
+  g->small = NEWS(&c->keep, bool, g->t->call.n + 1);
+  g->quiet = NEWS(&c->keep, bool, g->p->stmt.n);
+  for (u32 i = 0; i < g->t->call.n; i++)
+    g->small[i] = g->t->call.at[i].any_set && is_small(g, &g->t->call.at[i]);
+  find_host_buffers(g);
+  mark_quiet(g, g->p->body);
+  int version = 0;
+  g->has_edges = g->l->major >= 9 && !g->l->driver_version(&version) && version >= EDGES_VERSION;
+  number_slots(g);
   place_weights(g);
   place_arena(g);
 }
@@ -169,7 +295,7 @@ Cuda *cuda_make(const Prog *p, const CudaOptions *o) {
       fail(c, ERR_unsupported, LOC_NONE, "engine cuda does not support strings");
   g->c = c;
   g->l = cuda_need_device(c);
-  g->t = cuda_text(p, o->target, "");
+  g->t = cuda_text(p, o->target, "", true);
   g->p = g->t->p;
   snprintf(chip, sizeof chip, "sm_%d%d", g->l->major, g->l->minor);
   g->units = cuda_compile(c, g->l, g->t, o, chip);
@@ -184,7 +310,7 @@ Cuda *cuda_make(const Prog *p, const CudaOptions *o) {
 void cuda_end(Cuda *g) {
   if (!g) return;
   const CudaLib *l = g->l;
-  forget_graph(g);
+  forget_graphs(g);
   for (BufId b = 1; g->room && b < g->p->buf.n; b++)
     if (g->room[b] && g->at[b]) l->memory_free(g->at[b]);
   DevicePtr block[] = {g->arena, g->weights, g->slots, g->scratch};
@@ -205,7 +331,6 @@ void cuda_end(Cuda *g) {
 /* ---- what stands between kernels ---- */
 
 static void wait_device(DeviceRun *r) {
-  r->waits = true;
   cuda_check(r->c, r->g->l, "run", r->g->l->stream_wait(r->g->stream));
 }
 
@@ -234,10 +359,10 @@ static Scalar load(DeviceRun *r, const Expr *e) {
   switch (x->space) {
   case BS_const: return scalar_load(e->dt, (const u8 *)x->data->data + at);
   case BS_in:
-    r->waits = true; /* a later run may have another value */
     while (r->p->in.at[pos] != root) pos++;
     return scalar_load(e->dt, (const u8 *)r->in[pos]->data + at);
   default:
+    if (r->g->host[root]) return scalar_load(e->dt, r->g->host[root] + at);
     wait_device(r);
     cuda_check(r->c, r->g->l, "copy",
                r->g->l->copy_out(raw, r->g->at[root] + at, dtype_bytes(e->dt)));
@@ -276,9 +401,19 @@ static Scalar eval(DeviceRun *r, ExprId id) {
   }
 }
 
+/* Remembers what the launches of this run depend on. */
+static void trace(DeviceRun *r, i64 x) {
+  if (r->plans && r->trace.n <= TRACE_MAX) *vec_push(&r->c->scratch, &r->trace) = x;
+}
+
 static void set_var(DeviceRun *r, VarId v, Scalar x) {
   i32 sym = prog_var(r->p, v)->sym;
   r->var[v] = x;
+  if (!r->g->t->slot[v]) {
+    u64 bits;
+    memcpy(&bits, &x, sizeof bits);
+    trace(r, (i64)bits);
+  }
   if (sym < 0) return;
   const SymInfo *si = dim_syminfo(r->p->dims, (Sym)sym);
   if (x.i < si->lo || x.i > si->hi)
@@ -291,10 +426,14 @@ static void store(DeviceRun *r, const Stmt *s) {
   const Buf *b = prog_buf(r->p, s->buf);
   Scalar x = eval(r, s->a);
   u64 at = place_of(r, s->buf, s->idx, s->nidx);
+  BufId root = prog_root(r->p, s->buf);
+  if (r->g->host[root]) {
+    scalar_store(b->dt, r->g->host[root] + at, x);
+    return;
+  }
   scalar_store(b->dt, raw, x);
   wait_device(r);
-  cuda_check(r->c, r->g->l, "copy",
-             r->g->l->copy_in(r->g->at[prog_root(r->p, s->buf)] + at, raw, dtype_bytes(b->dt)));
+  cuda_check(r->c, r->g->l, "copy", r->g->l->copy_in(r->g->at[root] + at, raw, dtype_bytes(b->dt)));
 }
 
 /* ---- kernels ---- */
@@ -346,11 +485,11 @@ static void copy_slots(DeviceRun *r, const CudaCall *k, bool back) {
     u8 raw[16] = {0};
     if (!k->sets[i]) continue;
     if (back) {
-      cuda_check(r->c, g->l, "copy", g->l->copy_out(raw, g->slots + 8 * (u64)v, 8));
+      cuda_check(r->c, g->l, "copy", g->l->copy_out(raw, g->slots + 8 * (u64)g->place[v], 8));
       set_var(r, v, get_arg(prog_var(r->p, v)->dt, raw));
     } else {
       put_arg(prog_var(r->p, v)->dt, r->var[v], raw);
-      cuda_check(r->c, g->l, "copy", g->l->copy_in(g->slots + 8 * (u64)v, raw, 8));
+      cuda_check(r->c, g->l, "copy", g->l->copy_in(g->slots + 8 * (u64)g->place[v], raw, 8));
     }
   }
 }
@@ -365,26 +504,44 @@ static void add_time(DeviceRun *r, KernelTime *to) {
   to->calls++;
 }
 
-static void launch(DeviceRun *r, StmtId id) {
+static void exec(DeviceRun *r, StmtId first);
+
+/* Copies changed values to the device. */
+static void show_slots(DeviceRun *r) {
   Cuda *g = r->g;
-  const u32 *slot = map_get(&g->t->at, id);
-  if (!slot || !*slot) return; /* an empty kernel */
-  const CudaCall *k = &g->t->call.at[*slot - 1];
-  const CudaFn *fn = &g->t->fn.at[k->fn];
-  u64 width = fn->warps ? CUDA_WARP : 1, count = 1, own;
-  if (k->count) {
-    i64 n = eval(r, k->count).i;
-    if (n <= 0) return;
-    count = (u64)n;
+  bool changed = g->shown[0] != r->seed;
+  g->shown[0] = r->seed;
+  for (VarId v = 1; v < r->p->var.n; v++) {
+    u64 value = 0;
+    if (!g->place[v] || !g->t->slot[v]) continue;
+    put_arg(prog_var(r->p, v)->dt, r->var[v], (u8 *)&value);
+    changed = changed || g->shown[g->place[v]] != value;
+    g->shown[g->place[v]] = value;
   }
-  own = cuda_worker_scratch(g->t, k);
-  LaunchConfig config;
-  u64 most = own ? (SCRATCH_BYTES / own ? SCRATCH_BYTES / own : 1) * width : UINT64_MAX;
-  choose_grid(g, count * width, most, &config);
-  u64 workers = (u64)config.grid[0] * config.block[0] / width, at = 0;
-  if (own) need_scratch(r, own * workers);
+  if (changed)
+    cuda_check(r->c, g->l, "variables",
+               g->l->copy_in_async(g->slots, g->shown, 8 * (u64)g->nslots, g->stream));
+}
+
+/* Iterations that the workers share, or a bound if a recorded run serves several numbers. */
+static u64 count_of(DeviceRun *r, const CudaCall *k) {
+  i64 n;
+  bool varies = false;
+  if (!k->count) return 1;
+  for (ExprVisit x = ex_visit(r->p, k->count); ex_next(&x);) {
+    i32 sym = x.e->kind == EX_var ? prog_var(r->p, x.e->ref)->sym : -1;
+    varies = varies || (x.e->kind == EX_var && r->g->t->slot[x.e->ref] &&
+                        (sym < 0 || dim_syminfo(r->p->dims, (Sym)sym)->kind != SY_input));
+  }
+  n = varies ? ex_range(r->p, k->count, r->range).hi : eval(r, k->count).i;
+  return n <= 0 ? 0 : varies && n > COUNT_MAX ? COUNT_MAX : (u64)n;
+}
+
+/* Pointers and values for a kernel. */
+static void **args_of(DeviceRun *r, const CudaCall *k, u64 workers) {
+  Cuda *g = r->g;
+  u64 at = 0;
   u32 n = k->takes.buf.n + k->takes.var.n;
-  Mark m = arena_mark(&r->c->scratch);
   void **arg = NEWS(&r->c->scratch, void *, n + 2);
   u64 *value = NEWS(&r->c->scratch, u64, n + 2);
   for (u32 i = 0; i < n + 1; i++) arg[i] = &value[i];
@@ -401,24 +558,47 @@ static void launch(DeviceRun *r, StmtId id) {
   }
   for (u32 i = 0; i < k->takes.var.n; i++) {
     VarId v = k->takes.var.at[i];
-    if (k->sets[i])
-      value[k->takes.buf.n + i] = g->slots + 8 * (u64)v;
+    if (k->sets[i] || g->t->slot[v])
+      value[k->takes.buf.n + i] = g->slots + 8 * (u64)g->place[v];
     else
       put_arg(prog_var(r->p, v)->dt, r->var[v], (u8 *)&value[k->takes.buf.n + i]);
   }
-  value[n] = r->seed;
+  value[n] = g->slots;
+  return arg;
+}
+
+static void launch(DeviceRun *r, StmtId id) {
+  Cuda *g = r->g;
+  const u32 *slot = map_get(&g->t->at, id);
+  if (!slot || !*slot) return; /* an empty kernel */
+  const CudaCall *k = &g->t->call.at[*slot - 1];
+  const CudaFn *fn = &g->t->fn.at[k->fn];
+  if (g->small[*slot - 1]) {
+    exec(r, prog_stmt(r->p, id)->body);
+    return;
+  }
+  if (r->plans) return;
+  u64 width = fn->warps ? CUDA_WARP : 1, count = count_of(r, k), own = cuda_worker_scratch(g->t, k);
+  if (!count) return;
+  LaunchConfig config;
+  u64 most = own ? (SCRATCH_BYTES / own ? SCRATCH_BYTES / own : 1) * width : UINT64_MAX;
+  choose_grid(g, count * width, most, &config);
+  u64 workers = (u64)config.grid[0] * config.block[0] / width;
+  if (own) need_scratch(r, own * workers);
+  Mark m = arena_mark(&r->c->scratch);
+  void **arg = args_of(r, k, workers);
+  if (!r->recording) show_slots(r);
   if (k->any_set) {
     wait_device(r);
     copy_slots(r, k, false);
   }
   LaunchAttribute attribute = {.id = ATTRIBUTE_PROGRAMMATIC, .value.flag = 1};
-  if (r->launched && g->l->major >= 9 && !g->time) {
+  if (r->launches++ && g->has_edges && !g->time) {
     config.attribute = &attribute;
     config.nattribute = 1;
   }
   if (g->time) cuda_check(r->c, g->l, "event", g->l->event_record(g->event[0], g->stream));
   cuda_check(r->c, g->l, fn->name, g->l->launch(&config, g->fn[k->fn], arg, NULL));
-  r->launched = true;
   if (g->time) add_time(r, &g->time[*slot - 1]);
   arena_rewind(&r->c->scratch, m);
   if (!k->any_set) return;
@@ -426,15 +606,22 @@ static void launch(DeviceRun *r, StmtId id) {
   copy_slots(r, k, true);
 }
 
-static void exec(DeviceRun *r, StmtId first);
-
-static void loop(DeviceRun *r, const Stmt *s) {
+static void loop(DeviceRun *r, const Stmt *s, bool quiet) {
   i64 lo = eval(r, s->a).i, hi = eval(r, s->b).i;
+  trace(r, lo);
+  trace(r, hi);
+  if (r->plans && quiet) return;
   for (i64 i = lo; i < hi; i += s->step) {
     r->var[s->var].i = i;
     exec(r, s->body);
     if (i > INT64_MAX - s->step) break;
   }
+}
+
+static bool holds(DeviceRun *r, ExprId condition) {
+  bool yes = eval(r, condition).i;
+  trace(r, yes);
+  return yes;
 }
 
 static void exec(DeviceRun *r, StmtId first) {
@@ -443,11 +630,11 @@ static void exec(DeviceRun *r, StmtId first) {
     const Stmt *s = prog_stmt(r->p, id);
     if (s->loc.line || s->loc.index >= 0 || s->loc.node) r->loc = s->loc;
     switch (s->kind) {
-    case ST_for: loop(r, s); break;
+    case ST_for: loop(r, s, r->g->quiet[id]); break;
     case ST_while:
-      while (eval(r, s->a).i) exec(r, s->body);
+      while (holds(r, s->a)) exec(r, s->body);
       break;
-    case ST_if: exec(r, eval(r, s->a).i ? s->body : s->other); break;
+    case ST_if: exec(r, holds(r, s->a) ? s->body : s->other); break;
     case ST_let:
     case ST_set: set_var(r, s->var, eval(r, s->a)); break;
     case ST_store: store(r, s); break;
@@ -465,58 +652,92 @@ static void exec(DeviceRun *r, StmtId first) {
 
 /* ---- a run ---- */
 
-static bool is_recorded(const DeviceRun *r) {
-  const Cuda *g = r->g;
-  u32 n = dim_nsyms(r->p->dims);
-  return g->key_valid && g->key_seed == r->seed &&
-         (!n || !memcmp(g->key, r->env, n * sizeof *g->key));
-}
-
 static void record(Ctx *c, void *arg) {
   DeviceRun *r = arg;
-  Cuda *g = r->g;
-  void *graph = NULL;
-  cuda_check(c, g->l, "graph", g->l->capture_begin(g->stream, CAPTURE_THREAD));
+  const CudaLib *l = r->g->l;
+  cuda_check(c, l, "graph", l->capture_begin(r->g->stream, CAPTURE_THREAD));
   r->recording = true;
   exec(r, r->p->body);
-  cuda_check(c, g->l, "graph", g->l->capture_end(g->stream, &graph));
-  r->recording = false;
-  int error = g->l->graph_make(&g->exec, graph, 0);
-  g->l->graph_free(graph);
-  cuda_check(c, g->l, "graph", error);
 }
 
-/* The first run of these sizes launches kernel by kernel, the second records a graph. */
+static void *graph_of(DeviceRun *r) {
+  const CudaLib *l = r->g->l;
+  void *graph = NULL, *graph_exec = NULL;
+  int error = 0;
+  Err e = ctx_protect(r->c, record, r);
+  if (r->recording) error = l->capture_end(r->g->stream, &graph);
+  r->recording = false;
+  if (!e && !error) error = l->graph_make(&graph_exec, graph, 0);
+  if (graph) l->graph_free(graph);
+  if (e) longjmp(*r->c->door, (int)e);
+  cuda_check(r->c, l, "graph", error);
+  return graph_exec;
+}
+
+/* The entry of a trace; one that was not used for longest if it is new. */
+static CudaGraph *find_graph(DeviceRun *r) {
+  Cuda *g = r->g;
+  CudaGraph *oldest = &g->graph[0];
+  g->runs++;
+  for (u32 i = 0; i < GRAPHS; i++) {
+    CudaGraph *x = &g->graph[i];
+    if (x->trace && x->n == r->trace.n && !memcmp(x->trace, r->trace.at, x->n * sizeof *x->trace)) {
+      x->used = g->runs;
+      return x;
+    }
+    if (x->used < oldest->used) oldest = x;
+  }
+  if (oldest->exec) g->l->graph_exec_free(oldest->exec);
+  free(oldest->trace);
+  *oldest = (CudaGraph){.n = r->trace.n, .used = g->runs};
+  oldest->trace = malloc((r->trace.n + 1) * sizeof *oldest->trace);
+  if (oldest->trace) memcpy(oldest->trace, r->trace.at, r->trace.n * sizeof *oldest->trace);
+  return oldest;
+}
+/* Copies the buffers of the host to `kept`, or back. */
+static void keep_host(Cuda *g, u8 *kept, bool back) {
+  u32 n = 0;
+  for (BufId b = 1; b < g->p->buf.n; b++)
+    if (g->host[b]) {
+      u8 *copy = kept + HOST_BYTES * (u64)n++;
+      memcpy(back ? g->host[b] : copy, back ? copy : g->host[b], HOST_BYTES);
+    }
+}
+
+/* The host first runs all but the launches. */
 static void run_body(DeviceRun *r) {
   Cuda *g = r->g;
-  u32 n = dim_nsyms(r->p->dims);
-  if (!is_recorded(r) || g->time) {
-    forget_graph(g);
-    if (n) memcpy(g->key, r->env, n * sizeof *g->key);
-    exec(r, r->p->body);
-    if (r->waits) return;
-    if (n) memcpy(g->after, r->env, n * sizeof *g->after);
-    g->key_seed = r->seed;
-    g->key_valid = true;
+  Prog *p = r->p;
+  r->range = prog_ranges(p, r->env, &r->c->scratch);
+  if (g->waits || g->time) {
+    exec(r, p->body);
     return;
   }
-  if (!g->exec) {
-    Err e = ctx_protect(r->c, record, r);
-    if (e && r->recording) {
-      void *graph = NULL;
-      g->l->capture_end(g->stream, &graph);
-      if (graph) g->l->graph_free(graph);
-    }
-    if (e) longjmp(*r->c->door, (int)e);
+  u8 *kept = NEWS(&r->c->scratch, u8, HOST_BYTES * (u64)(g->nhost + 1));
+  keep_host(g, kept, false);
+  r->plans = true;
+  for (Sym s = 0; s < dim_nsyms(p->dims); s++)
+    if (dim_syminfo(p->dims, s)->kind == SY_input) trace(r, r->env[s]);
+  exec(r, p->body);
+  r->plans = false;
+  CudaGraph *x = r->trace.n <= TRACE_MAX ? find_graph(r) : NULL;
+  if (!x || !x->exec) keep_host(g, kept, true);
+  show_slots(r);
+  if (x && !x->exec && x->launches && x->launches <= NODES_MAX) x->exec = graph_of(r);
+  if (x && x->exec) {
+    cuda_check(r->c, g->l, "graph", g->l->graph_launch(x->exec, g->stream));
+    return;
   }
-  cuda_check(r->c, g->l, "graph", g->l->graph_launch(g->exec, g->stream));
-  if (n) memcpy(r->env, g->after, n * sizeof *g->after);
+  exec(r, p->body);
+  if (x) x->launches = r->launches;
 }
 
 static void need_memory(DeviceRun *r) {
   Cuda *g = r->g;
   for (u32 i = 0; i < r->p->in.n; i++) {
-    u64 bytes = tensor_bytes(r->in[i]);
+    u64 bytes = tensor_bytes(r->in[i]), bound;
+    Sym sym;
+    if (mem_stride(r->p, r->p->in.at[i], &bound, &sym) && bound <= ROOM_MAX) bytes = bound;
     need_room(g, r->p->in.at[i], bytes ? bytes : 1);
   }
   for (u32 i = 0; i < r->p->out.n; i++) {
@@ -536,6 +757,13 @@ u32 cuda_time_kernels(Cuda *g, KernelTime **times) {
   }
   *times = g->time;
   return g->t->call.n;
+}
+
+void cuda_set_state(Cuda *g, BufId b, u64 at, const void *from, u64 n) {
+  if (g->host[b])
+    memcpy(g->host[b] + at, from, n);
+  else
+    cuda_check(g->c, g->l, "state", g->l->copy_in(g->at[b] + at, from, n));
 }
 
 void cuda_run(Cuda *g, u64 seed, Tensor *const *in, Tensor **out, Arena *a) {

@@ -76,7 +76,8 @@ typedef struct Kernel {
   StmtId id;
   StmtId body;
   KernelParams takes;
-  bool *sets; /* by variable of `takes` */
+  bool *sets;       /* by variable of `takes` */
+  const bool *slot; /* see CudaText */
   bool any_set, grid;
 } Kernel;
 
@@ -134,6 +135,10 @@ static void find_joins(Emit *e, const Kernel *k) {
   }
 }
 
+static bool in_slot(const Kernel *k, u32 i) {
+  return k->slot && k->slot[k->takes.var.at[i]];
+}
+
 static void put_text_params(Emit *e, StrBuf *t, const Kernel *k, bool inner) {
   const char *comma = "";
   for (u32 i = 0; i < k->takes.buf.n; i++, comma = ", ") {
@@ -148,13 +153,23 @@ static void put_text_params(Emit *e, StrBuf *t, const Kernel *k, bool inner) {
            fixed ? "IG_RESTRICT " : "");
     put_param_mark(t, i);
   }
-  for (u32 i = 0; i < k->takes.var.n; i++, comma = ", ")
-    sb_fmt(t, "%s%s %sa%u", comma, c_type(prog_var(e->p, k->takes.var.at[i])->dt),
-           !k->sets[i] ? ""
-           : inner     ? "&"
-                       : "*",
-           i);
-  if (k->takes.random) sb_fmt(t, "%suint64_t seed", comma);
+  for (u32 i = 0; i < k->takes.var.n; i++, comma = ", ") {
+    const char *type = c_type(prog_var(e->p, k->takes.var.at[i])->dt);
+    if (!inner && !k->sets[i] && in_slot(k, i))
+      sb_fmt(t, "%sconst %s *p%u", comma, type, i);
+    else
+      sb_fmt(t, "%s%s %sa%u", comma, type, !k->sets[i] ? "" : inner ? "&" : "*", i);
+  }
+  if (k->takes.random)
+    sb_fmt(t, !inner && k->slot ? "%sconst uint64_t *seed_at" : "%suint64_t seed", comma);
+}
+
+/* Values that a kernel loads. */
+static void put_slots(Emit *e, StrBuf *t, const Kernel *k) {
+  for (u32 i = 0; i < k->takes.var.n; i++)
+    if (!k->sets[i] && in_slot(k, i))
+      sb_fmt(t, "  const %s a%u = *p%u;\n", c_type(prog_var(e->p, k->takes.var.at[i])->dt), i, i);
+  if (k->takes.random && k->slot) sb_puts(t, "  const uint64_t seed = *seed_at;\n");
 }
 
 /* Each worker has its own copy of scratch. */
@@ -235,7 +250,10 @@ static bool write_kernel(Emit *e, const Kernel *k, StrBuf *text, const char ***n
   put_text_params(e, text, k, k->any_set);
   sb_puts(text, ") {\n");
   if (warps) sb_puts(text, "  const int lane = ig_lane_id();\n");
-  if (!k->any_set) sb_puts(text, "  ig_after();\n");
+  if (!k->any_set) {
+    sb_puts(text, "  ig_after();\n");
+    put_slots(e, text, k);
+  }
   put_scratch(e, text, k, warps);
   sb_put(text, body.at, body.n);
   sb_puts(text, "}\n");
@@ -243,6 +261,7 @@ static bool write_kernel(Emit *e, const Kernel *k, StrBuf *text, const char ***n
     sb_puts(text, "IG_KERNEL $${fn}(");
     put_text_params(e, text, k, false);
     sb_puts(text, ") {\n  ig_after();\n");
+    put_slots(e, text, k);
     for (u32 i = 0; i < k->takes.var.n; i++)
       if (k->sets[i])
         sb_fmt(text, "  %s b%u = *a%u;\n", c_type(prog_var(e->p, k->takes.var.at[i])->dt), i, i);
@@ -276,7 +295,7 @@ static void add_kernel(CudaText *o, Emit *e, StmtId id, const Range *range, cons
   Stmt s = *prog_stmt(e->p, id);
   if (!s.body) return;
   Mark m = arena_mark(&c->scratch);
-  Kernel k = {.id = id, .body = s.body};
+  Kernel k = {.id = id, .body = s.body, .slot = o->slot};
   k.takes = kernel_params(e->p, s.body, 0, &e->marked, &c->keep);
   k.sets = NEWS(&c->keep, bool, k.takes.var.n + 1);
   for (u32 i = 0; i < k.takes.var.n; i++) {
@@ -300,7 +319,11 @@ static void add_kernel(CudaText *o, Emit *e, StmtId id, const Range *range, cons
     sb_fmt(out, " */\n%s %s%s(", k.any_set ? "IG_FN void" : "IG_KERNEL", name,
            k.any_set ? "_body" : "");
     sb_subst(c, out, text.at, text.n, mark);
-    *vec_push(&c->keep, &o->fn) = (CudaFn){name, str_text(c, s.label), warps, from, out->n - from};
+    *vec_push(&c->keep, &o->fn) = (CudaFn){.name = name,
+                                           .label = str_text(c, s.label),
+                                           .warps = warps,
+                                           .at = from,
+                                           .n = out->n - from};
     *slot = o->fn.n;
   }
   *map_put(&o->at, id) = o->call.n + 1;
@@ -323,7 +346,32 @@ u64 cuda_worker_scratch(const CudaText *t, const CudaCall *k) {
   return sum;
 }
 
-CudaText *cuda_text(const Prog *given, const Target *target, const char *prefix) {
+/* Variables with one value per run: symbols, and what a statement outside of all others sets once.
+ */
+static bool *find_slots(Prog *p) {
+  Ctx *c = p->c;
+  bool *slot = NEWS(&c->keep, bool, p->var.n);
+  u32 *sets = NEWS(&c->scratch, u32, p->var.n);
+  const Stmt *s;
+  for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
+    w.skip = s->kind == ST_kernel;
+    if (s->kind == ST_let || s->kind == ST_set || s->kind == ST_for) sets[s->var]++;
+  }
+  for (VarId v = 1; v < p->var.n; v++) slot[v] = prog_var(p, v)->sym >= 0 && !sets[v];
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) {
+    s = prog_stmt(p, id);
+    if (s->kind == ST_let || s->kind == ST_set) slot[s->var] = sets[s->var] == 1;
+  }
+  for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {
+    if (s->kind != ST_kernel) continue;
+    for (StmtVisit in = prog_visit(p, s->body); (s = prog_next(&in));)
+      if (s->kind == ST_set) slot[s->var] = false;
+    w.skip = true;
+  }
+  return slot;
+}
+
+CudaText *cuda_text(const Prog *given, const Target *target, const char *prefix, bool slots) {
   Ctx *c = given->c;
   CudaText *o = NEW(&c->keep, CudaText);
   EmitOptions *options = NEW(&c->keep, EmitOptions);
@@ -335,6 +383,7 @@ CudaText *cuda_text(const Prog *given, const Target *target, const char *prefix)
   *o = (CudaText){.p = e->p, .support = sb_new(&c->keep), .kernels = sb_new(&c->keep)};
   o->at = map_new(&c->keep);
   o->emit = e;
+  if (slots) o->slot = find_slots(e->p);
   VEC(StmtId) kernel = {0};
   const Stmt *s;
   for (StmtVisit w = prog_visit(e->p, e->p->body); (s = prog_next(&w));) {
@@ -347,7 +396,7 @@ CudaText *cuda_text(const Prog *given, const Target *target, const char *prefix)
 }
 
 void cuda_print(const Prog *p, const Target *t, StrBuf *to) {
-  const CudaText *text = cuda_text(p, t, "");
+  const CudaText *text = cuda_text(p, t, "", true);
   sb_put(to, text->support.at, text->support.n);
   sb_put(to, text->kernels.at, text->kernels.n);
 }
