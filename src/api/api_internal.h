@@ -4,9 +4,9 @@
 #define INGOT_API_INTERNAL_H
 
 #include "back/back.h"
+#include "host/host.h"
 #include "ingot.h"
 #include "ir/prog/prog_mem.h"
-#include "front/onnx/pb.h"
 #include "io/data.h"
 #include "front/reader.h"
 #include "pass/pass.h"
@@ -289,11 +289,7 @@ bool api_wants_weights_file(const Ingot *m);
 EmitOptions api_query_options(const Ingot *m,
                               const Target *target); /* for facts about the C only */
 
-/* bandwidth.c: bytes per second; 0: too little data. */
-double api_read_bandwidth(const void *at, size_t n);
-/* player_build.c */
-void api_key_self(Ctx *c, StrBuf *t); /* identity of this ingot, for cache keys */
-void api_key_file(Ctx *c, StrBuf *t, const char *path);
+/* chat_assets.c */
 const LmAssets *api_chat_assets(Ingot *m); /* NULL: not a language model */
 i64 api_context_length(const Ingot *m);    /* positions of the KV cache */
 double api_kv_bytes(const Ingot *m);       /* bytes per position of the KV cache */
@@ -305,57 +301,6 @@ ChatFormat api_chat_texts(Ingot *m, const LmAssets *s);
 i64 api_kv_min_length(const Ingot *m);
 /* Additions to the C of a language model; NULL: not one. given: weights are an argument. */
 const EmitExtra *api_lm_c(Ingot *m, const char *name, bool given);
-
-/* files.c: $XDG_CACHE_HOME/ingot/NAME or ~/.cache/ingot/NAME; creates the folder with mode 0700.
- * Falls back to $TMPDIR/ingot-UID/NAME, with a warning, if other users can write to that folder.
- * who: the option that needs it, for messages. */
-const char *cache_file(Ctx *c, const char *name, const char *who);
-const char *temp_folder(void); /* $TMPDIR or /tmp */
-/* false: the cache file does not exist. Removes, with a warning, a file that is not regular, or
- * that other users own or can write (it or its folder). */
-bool cache_check_file(Ctx *c, const char *path);
-bool cache_folder_trusted(Ctx *c, const char *folder); /* warns if not */
-
-/* spawn.c */
-typedef struct TempDir {
-  char path[200];                                   /* "": none */
-  const Ctx *c;                                     /* context whose guard owns the folder */
-  void (*on_command)(void *user, const char *line); /* receives every command; may be NULL */
-  void *user;
-} TempDir;
-typedef VEC(const char *) ArgVec; /* argument vector; append NULL before use */
-void tempdir_make(Ctx *c, TempDir *f);
-void tempdir_remove(TempDir *f); /* with its files */
-/* Runs fn, removes the folder, and propagates a failure of fn. */
-void tempdir_protect(Ctx *c, TempDir *f, void (*fn)(Ctx *c, void *arg), void *arg);
-const char *tempdir_file(Ctx *c, const TempDir *f, const char *name);
-/* Runs a program and returns its exit code. Its output goes to the file "log" of the folder. */
-enum { SPAWN_KILLED = 128 }; /* plus the signal number, as in shells */
-int spawn_status(Ctx *c, const TempDir *f, const char *what, const char *const *argv);
-/* Runs a program and returns its output. */
-const char *spawn_text(Ctx *c, const TempDir *f, const char *what, const char *const *argv,
-                       int *status);
-_Noreturn void spawn_fail(Ctx *c, const TempDir *f, const char *what, const char *program,
-                          int status); /* fails with the log */
-void spawn_run(Ctx *c, const TempDir *f, const char *what,
-               const char *const *argv); /* fails unless it exits with 0 */
-enum { SPAWN_MAX = 16 };
-/* Runs up to SPAWN_MAX programs, one per processor at a time; fails unless all exit with 0. */
-void spawn_parallel(Ctx *c, const TempDir *f, const char *what, const ArgVec *job, u32 n);
-bool spawn_exists(Ctx *c, const char *program);
-const char *spawn_resolve(Ctx *c, const char *program);          /* path without symbolic links */
-void spawn_check(Ctx *c, const char *what, const char *program); /* fails if it is missing */
-void argv_add(Ctx *c, ArgVec *w, const char *text);
-void argv_compiler(Ctx *c, ArgVec *w, const char *cc); /* cc, else $CC, else "cc" */
-bool api_has_compiler(Ctx *c, const char *cc);
-void api_need_compiler(Ctx *c, const char *cc); /* fails if it is missing */
-
-/* parts.c: compiles a C file made for PARTS_LIMIT parts */
-enum { PARTS_LIMIT = 16 };
-u32 parts_wanted(u64 code_bytes); /* 1: one compilation unit */
-/* begin: the compiler and its flags. The objects lie next to the source. */
-ArgVec parts_compile(Ctx *c, const TempDir *f, const ArgVec *begin, const char *source,
-                     const char *name, u32 n);
 
 /* choose_target.c */
 const Target *api_target_here(Ctx *c);            /* the target of "native" */
@@ -376,46 +321,6 @@ void api_need_runnable(Ingot *m);               /* refuses a target that this CP
 bool api_is_runnable(Ingot *m, const char *cc); /* checks the target, not a named CPU */
 void api_need_runnable_build(Ingot *m, const char *cc,
                              const char *what); /* refuses code that may fail here */
-
-/* bandwidth.c: peak throughput of this machine, measured by bench/peak.c. */
-typedef struct MachinePeak {
-  double gflops, gflops64; /* a multiply-add is 2 operations; 0: unknown */
-  double gbps;             /* read from memory */
-} MachinePeak;
-MachinePeak api_peak(Ctx *c, const TempDir *f, const char *cc, u32 threads);
-
-/* toolchain.c */
-typedef enum CompilerKind { CK_gcc, CK_clang, CK_tcc, CK_other } CompilerKind;
-typedef struct ExternalTool {
-  const char *name, *package; /* package: in Debian */
-  const char *use;
-  const char *flag; /* prints the version */
-  bool suffixed;    /* the name may end in a version number */
-} ExternalTool;
-extern const ExternalTool tool_table[];
-extern const u32 tool_count;
-const char *tool_find(Ctx *c, const char *name);                        /* command name, or NULL */
-_Noreturn void tool_missing(Ctx *c, const char *name, const char *why); /* fails */
-/* Version line; NULL: the tool does not start. */
-const char *tool_version(Ctx *c, const TempDir *f, const ExternalTool *t, const char *program);
-/* Version line of the compiler w, from argv_compiler. */
-const char *compiler_version(Ctx *c, const TempDir *f, const ArgVec *w);
-CompilerKind compiler_kind(Ctx *c, const TempDir *f, const ArgVec *w);
-/* Can it build a small program with these flags? */
-bool compiler_accepts(Ctx *c, const TempDir *f, const ArgVec *w, const char *flags);
-const char *compiler_cpu(Ctx *c, const TempDir *f, const ArgVec *w, CompilerKind kind,
-                         const char *march); /* CPU that -march= selects; NULL: unknown */
-/* Flags for LTO with gcc or clang; NULL: unsupported. */
-const char *compiler_lto(Ctx *c, const TempDir *f, const ArgVec *w, CompilerKind kind);
-/* llvm-profdata of that clang, or any; NULL: not found */
-const char *compiler_profdata(Ctx *c, const TempDir *f, const ArgVec *w);
-
-/* doctor.c */
-const char *api_cpu_name(Ctx *c);
-
-/* library.c */
-void api_check_library(Ctx *c, const char *path); /* refuses a truncated file */
-bool api_is_library(Ctx *c, const char *path);    /* made by ingot? */
 
 /* cache.c */
 /* Path of compiled code of engine c in a folder. key: everything the code depends on; changed. */
@@ -465,51 +370,23 @@ void api_check_c(Ingot *m, int status); /* fails unless status is 0 */
 void api_run_python(Ingot *m, u64 seed);           /* runs ONNX Runtime; fills m->out */
 void api_write_inputs(Ingot *m, const char *path); /* m->in as .npz */
 
-/* bench.c: one measurement */
-typedef struct Bench {
-  Ingot *m; /* with inputs, after the passes */
-  const char *engine;
-  const IngotBuild *build;
-  double seconds, start; /* start: when the call began, in ms */
-  u64 seed;
-  VmProgram *vm;   /* NULL: interp */
-  Tensor **result; /* results of runs; unused */
-  IngotBench *out;
-  TempDir folder;
-} Bench;
-void api_bench(Bench *a); /* imports, runs the passes and measures */
-void api_bench_interp(Bench *a);
-void api_bench_vm(Bench *a);
-void api_bench_c(Bench *a);
-void bench_runs(Bench *a, double (*once)(Bench *a)); /* in this process; once runs and returns ms */
-
 /* jit.c: LLVM in this process */
 void api_run_jit(Ingot *m, u64 seed);
 void api_make_jit(Ingot *m);       /* compiles */
 const Jit *api_code_jit(Ingot *m); /* the arena is m->kept.jit_arena */
 void api_check_jit(Ingot *m, int status);
-void api_bench_jit(Bench *a);
 void api_close_jit(Ingot *m);
 /* cuda.c: an NVIDIA GPU */
 void api_target_device(Ingot *m); /* the program is lowered for a GPU; refuses another target */
 void api_run_cuda(Ingot *m, u64 seed);
-Cuda *api_cuda(Ingot *m);     /* with the code and the state of the program */
-void api_make_cuda(Ingot *m); /* compiles */
-void api_bench_cuda(Bench *a);
+Cuda *api_cuda(Ingot *m);             /* with the code and the state of the program */
+void api_make_cuda(Ingot *m);         /* compiles */
+void api_check_cuda_source(Ingot *m); /* refuses programs in text form */
 void api_close_cuda(Ingot *m);
-bool api_wants_cuda(const IngotBuild *o); /* --target cuda */
-void api_check_cuda(Ingot *m, const IngotBuild *o);
-void api_build_cuda(Ingot *m, const IngotBuild *o);  /* OUT.cu, OUT.h, OUT.bin */
-void api_check_backend(Ctx *c, const IngotBuild *o); /* refuses options of generated C */
-void api_need_plain(Ingot *m); /* refuses models whose objects would lack functions */
-/* Object file of a model after the passes; name: prefix of its functions. */
-void api_object(Ingot *m, const IngotBuild *o, const char *name, StrBuf *to);
-
 /* engine.c */
 struct Engine {
   IngotEngine info;
   void (*run)(Ingot *m, u64 seed); /* m->in -> m->out */
-  void (*bench)(Bench *a);         /* INGOT_TIMED */
   void (*make)(Ingot *m);          /* prepares runs of the program; NULL: nothing to do */
 };
 void api_ready(Ingot *m, const Engine *e); /* imports and makes the program if necessary */
@@ -521,74 +398,14 @@ const Engine *api_engine(Ctx *c, const char *name, unsigned flags);
 const Engine *api_engine_for(const Ingot *m, const char *name,
                              unsigned flags); /* and that can run m */
 
-/* requant_gguf.c */
-void api_requantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
-
 /* bytecode.c */
 bool api_is_bytecode(const Ingot *m);                  /* is the open model bytecode? */
 void api_read_bytecode(Ingot *m);                      /* import */
 void api_need_model(const Ingot *m, const char *what); /* refuses bytecode */
 
-/* build_product.c */
-typedef struct CodeSize {
-  u64 text, data; /* code and constants of the object file */
-  u64 arena;      /* bytes */
-} CodeSize;
-CodeSize api_build(Ingot *m, const IngotBuild *o);
-
-/* examples.c: inputs of many runs */
-typedef struct ClassLabels { /* class indices of one example, one per row of its result */
-  i64 *at;
-  u32 n;
-} ClassLabels;
-typedef struct Examples {
-  u32 n, ninput;
-  const Str *name;    /* of inputs */
-  Tensor ***at;       /* at[i][k]: input k in example i */
-  ClassLabels *label; /* by example; NULL: not requested */
-} Examples;
-bool api_list_archives(Ctx *c, const char *path,
-                       ArgVec *to); /* .npz files of a folder; false: not a folder */
-/* Arrays of an archive. Unpacks only inputs and the label; others have t NULL. */
-NamedTensors api_read_arrays(Ingot *m, const File *f, Loc loc, Str label);
-/* Warns of arrays that are neither inputs nor the label. */
-void api_warn_arrays(Ingot *m, Loc loc, const NamedTensors *v, Str label);
+/* values.c */
 /* Refuses a file that is not an archive; also: other accepted files. */
 _Noreturn void api_fail_no_archive(Ctx *c, const char *path, const char *also);
-/* Reads an .npz or a folder of them; label: array with the class indices, or NULL. */
-Examples api_examples(Ingot *m, const char *path, const char *label);
-Examples api_examples_slice(const Examples *e, Arena *a, u32 from, u32 n,
-                            u32 step); /* every step-th */
-
-/* quantize_run.c: runs models in memory on examples */
-typedef struct ModelRunner ModelRunner; /* a model that is run repeatedly */
-typedef struct ErrorSums {              /* sums of squares: expected values, error */
-  double signal, noise, max_abs;
-  u64 n;
-  u64 whole, changed; /* non-float elements; different ones */
-} ErrorSums;
-struct ModelRunner {
-  Ctx *c;
-  StrBuf model;     /* its bytes */
-  const char *file; /* for messages */
-  Ingot *s;         /* NULL: not opened yet */
-  Tensor **last;    /* inputs of the last run */
-};
-void runner_run(ModelRunner *t, const Examples *e, u32 i);
-const Tensor *runner_value(const ModelRunner *t,
-                           const char *name); /* of the last run; NULL: unknown */
-void runner_close(ModelRunner *t);
-void error_sums_add(ErrorSums *s, const Tensor *have, const Tensor *want);
-double error_sums_sqnr(const ErrorSums *s); /* dB */
-double error_sums_mse(const ErrorSums *s);
-
-/* quantize.c: one function per format */
-void api_quantize_onnx(Ingot *m, const IngotQuantize *o, IngotQuantized *out);
-/* compare.c */
-void api_diff(Ingot *m, const IngotTensor *have, const IngotTensor *want, double rtol, double atol,
-              IngotDiff *d);
-
-/* values.c */
 /* Exclusive limit of generated integers, per input: RANDOM_INT_LIMIT, or less for indices. */
 enum { RANDOM_INT_LIMIT = 10 };
 void api_need_array(Ctx *c, const IngotTensor *x); /* refuses NULL pointers */
@@ -617,8 +434,5 @@ Tensor *api_encode_strings(Ingot *m, u32 i,
                            const Tensor *t); /* strings as bytes for input i, or NULL */
 void api_decode_strings(Ingot *m);           /* outputs of the last run */
 Tensor *api_import_strings(Ctx *c, const IngotTensor *x); /* from pointers of the caller */
-
-/* memory.c */
-void api_memory(Ingot *m, IngotMemory *out); /* after import; runs the passes if necessary */
 
 #endif

@@ -101,7 +101,7 @@ static bool try_quietly(Ctx *c, void (*fn)(Ctx *c, void *arg), CacheFile *f) {
 
 static void check(Ctx *c, void *arg) {
   CacheFile *f = arg;
-  f->is_whole = api_is_library(c, f->path);
+  f->is_whole = library_is_complete(c, f->path);
 }
 
 bool cache_find(Ctx *c, const char *path) {

@@ -51,24 +51,15 @@ static void run_ref64(Ingot *m, u64 seed) {
 }
 
 static const Engine engines[] = {
-    {{"vm", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_HOST}, run_vm, api_bench_vm, make_vm},
-    {{"c", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_NATIVE},
-     api_run_c,
-     api_bench_c,
-     api_make_c},
-    {{"jit", INGOT_EXACT | INGOT_TIMED | INGOT_OPTIONAL | INGOT_HOST},
-     api_run_jit,
-     api_bench_jit,
-     api_make_jit},
-    {{"cuda", INGOT_TIMED | INGOT_OPTIONAL | INGOT_DEVICE},
-     api_run_cuda,
-     api_bench_cuda,
-     api_make_cuda},
-    {{"interp", INGOT_EXACT | INGOT_TIMED}, run_interp, api_bench_interp, NULL},
-    {{"ref", INGOT_GRAPH | INGOT_JUDGE}, run_ref, NULL, NULL},
-    {{"ref64", INGOT_GRAPH}, run_ref64, NULL, NULL},
-    {{"watch", INGOT_EXACT}, run_watch, NULL, NULL},
-    {{"onnxruntime", INGOT_FILE | INGOT_PEER}, api_run_python, NULL, NULL},
+    {{"vm", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_HOST}, run_vm, make_vm},
+    {{"c", INGOT_EXACT | INGOT_PEER | INGOT_TIMED | INGOT_NATIVE}, api_run_c, api_make_c},
+    {{"jit", INGOT_EXACT | INGOT_TIMED | INGOT_OPTIONAL | INGOT_HOST}, api_run_jit, api_make_jit},
+    {{"cuda", INGOT_TIMED | INGOT_OPTIONAL | INGOT_DEVICE}, api_run_cuda, api_make_cuda},
+    {{"interp", INGOT_EXACT | INGOT_TIMED}, run_interp, NULL},
+    {{"ref", INGOT_GRAPH | INGOT_JUDGE}, run_ref, NULL},
+    {{"ref64", INGOT_GRAPH}, run_ref64, NULL},
+    {{"watch", INGOT_EXACT}, run_watch, NULL},
+    {{"onnxruntime", INGOT_FILE | INGOT_PEER}, api_run_python, NULL},
 };
 enum { NENGINES = sizeof engines / sizeof *engines };
 
@@ -152,7 +143,7 @@ static void begin(Ingot *m, const Engine *e) {
   if (m->max_steps && e->run != run_vm)
     fail(m->c, ERR_usage, LOC_NONE, "--max-steps: engine %s does not count steps; expected vm",
          e->info.name);
-  if (e->info.flags & INGOT_NATIVE && !m->compiled.library) api_need_compiler(m->c, NULL);
+  if (e->info.flags & INGOT_NATIVE && !m->compiled.library) compiler_need(m->c, NULL);
   if (e->info.flags & INGOT_DEVICE) cuda_need(m->c);
   m->runs = true;
   api_import(m, false);

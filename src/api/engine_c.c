@@ -47,7 +47,7 @@ static const char *kept_path(Ctx *c, Native *n, const ArgVec *w, const StrBuf *s
   for (u32 i = 0; i < w->n; i++) sb_fmt(&key, "%s\n", w->at[i]);
   argv_compiler(c, &cc, NULL);
   spawn_check(c, "C compiler", cc.at[0]);
-  api_key_file(c, &key, spawn_resolve(c, cc.at[0]));
+  cache_key_add_file(c, &key, spawn_resolve(c, cc.at[0]));
   /* version of the compiler, also through a wrapper such as ccache */
   sb_fmt(&key, "%s\n", compiler_version(c, &n->folder, &cc));
   sb_put(&key, source->at, source->n);
@@ -281,7 +281,7 @@ static void load(Ctx *c, Native *n) {
   if (own_file && !n->m->states.weights)
     n->m->states.weights = join_weights(c, &n->m->written.blob);
   if (library) {
-    api_check_library(c, library);
+    library_check(c, library);
     n->m->states.handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   } else {
     n->m->states.handle = load_code(c, n, &source, parts_wanted(facts.code_bytes));

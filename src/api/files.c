@@ -4,14 +4,11 @@
  * ensures that none of them was read.
  */
 #include "api/api_internal.h"
+#include "front/onnx/pb.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* IngotGuard is the internal type under its public name. */
 IngotGuard *ingot_guard_new(void (*doing)(void *user, const char *what), void *user) {
@@ -105,98 +102,4 @@ static void will_write_outputs(Ctx *c, const char *path) {
 
 IngotStatus ingot_will_write_outputs(Ingot *m, const char *path) {
   API_CALL(m, will_write_outputs(m->c, path));
-}
-
-/* Creates the folder and its parents. */
-static void folders_make(Ctx *c, const char *folder) {
-  char *path = arena_copy(&c->keep, folder, strlen(folder) + 1);
-  for (char *p = path + 1;; p++) {
-    char end = *p;
-    if (end && end != '/') continue;
-    *p = 0;
-    if (mkdir(path, 0700) && errno != EEXIST)
-      fail(c, ERR_system, LOC_NONE, "%s: %s", path, strerror(errno));
-    *p = end;
-    if (!end) return;
-  }
-}
-
-/* NULL: only the effective user can write to the file or folder. */
-static const char *others_may_write(const struct stat *st) {
-  if (st->st_uid != geteuid()) return "belongs to another user";
-  return st->st_mode & (S_IWGRP | S_IWOTH) ? "can be written by other users" : NULL;
-}
-
-/* NULL: only the effective user can write to the folder, or it does not exist. */
-static const char *folder_fault(const char *folder) {
-  struct stat st;
-  if (stat(folder, &st)) return errno == ENOENT ? NULL : "cannot be read";
-  return S_ISDIR(st.st_mode) ? others_may_write(&st) : "is not a folder";
-}
-
-/* Parent folder of a path, "." without a slash. false: too long. */
-static bool folder_of(const char *path, char *to, size_t room) {
-  const char *slash = strrchr(path, '/');
-  const char *from = slash ? path : ".";
-  int n = slash ? (int)(slash - path) + (slash == path) : 1;
-  return snprintf(to, room, "%.*s", n, from) < (int)room;
-}
-
-/* NULL: the file is trusted. */
-static const char *cache_fault(const char *path) {
-  char folder[PATH_MAX];
-  struct stat st;
-  if (!folder_of(path, folder, sizeof folder)) return "has a path that is too long";
-  if (folder_fault(folder)) return "lies in a folder that other users can write to";
-  if (lstat(path, &st)) return "cannot be read";
-  return S_ISREG(st.st_mode) ? others_may_write(&st) : "is not a regular file";
-}
-
-bool cache_check_file(Ctx *c, const char *path) {
-  struct stat st;
-  if (lstat(path, &st)) return false;
-  const char *why = cache_fault(path);
-  if (!why) return true;
-  warn(c, LOC_NONE, "%s %s: it is ignored and replaced", path, why);
-  unlink(path);
-  return false;
-}
-
-bool cache_folder_trusted(Ctx *c, const char *folder) {
-  const char *why = folder_fault(folder);
-  if (!why) return true;
-  Str text =
-      str_fmt(c, "%s %s, so it is not used: chown it to yourself, chmod go-w it", folder, why);
-  for (const Diag *d = c->diags; d; d = d->next)
-    if (strstr(d->text, str_text(c, text))) return false; /* warned before */
-  warn(c, LOC_NONE, "%s", str_text(c, text));
-  return false;
-}
-
-const char *temp_folder(void) {
-  const char *tmp = getenv("TMPDIR");
-  return tmp && *tmp == '/' ? tmp : "/tmp";
-}
-
-const char *cache_file(Ctx *c, const char *name, const char *who) {
-  const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  Str dir = 0;
-  if (base && *base == '/')
-    dir = str_of(c, base);
-  else if (home && *home == '/')
-    dir = str_fmt(c, "%s/.cache", home);
-  else
-    fail(c, ERR_usage, LOC_NONE, "%s: neither XDG_CACHE_HOME nor HOME is set: name a file", who);
-  const char *folder = str_text(c, str_fmt(c, "%s/ingot", str_text(c, dir)));
-  folders_make(c, folder);
-  if (!cache_folder_trusted(c, folder)) {
-    folder = str_text(c, str_fmt(c, "%s/ingot-%lu", temp_folder(), (unsigned long)geteuid()));
-    folders_make(c, folder);
-    struct stat st; /* a link in a world-writable folder may change at any time */
-    if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || !cache_folder_trusted(c, folder))
-      fail(c, ERR_system, LOC_NONE,
-           "%s: %s is not a folder that only this user can write to: set XDG_CACHE_HOME to one",
-           who, folder);
-  }
-  return str_text(c, str_fmt(c, "%s/%s", folder, name));
 }

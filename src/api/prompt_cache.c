@@ -163,7 +163,7 @@ void api_bake_prompt(Ingot *m) {
   if ((i64)m->prompt_cache.n >= api_context_length(m))
     fail(c, ERR_input, loc, "--bake-prompt: %u tokens fill the context length of %lld",
          m->prompt_cache.n, (long long)api_context_length(m));
-  bool compiled = target_is_here(api_program_target(m)) && api_has_compiler(c, NULL);
+  bool compiled = target_is_here(api_program_target(m)) && compiler_exists(c, NULL);
   run_ids(m, api_engine(c, compiled ? "c" : "vm", 0));
   keep_states(m);
   api_close_c(m);

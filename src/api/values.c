@@ -4,6 +4,7 @@
  * parameter, of its type; outputs as .npz, .npy or a directory of .pb files.
  */
 #include "api/api_internal.h"
+#include "front/onnx/pb.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -607,4 +608,10 @@ static void write_outputs(Ingot *m, const char *text) {
 
 IngotStatus ingot_write_outputs(Ingot *m, const char *path) {
   API_CALL(m, write_outputs(m, path));
+}
+
+_Noreturn void api_fail_no_archive(Ctx *c, const char *path, const char *also) {
+  Loc loc = {.file = str_of(c, path), .index = -1};
+  fail(c, ERR_usage, loc, "expected an .npz archive, as numpy.savez writes it%s%s", also,
+       ends_with(path, ".npy") ? "; found .npy, a single array without a name" : "");
 }

@@ -353,5 +353,8 @@ void files_plan(Ctx *c, const char *const *path, u32 n);
 void file_release(Ctx *c, const char *path);
 /* Does the path exist and is neither a file nor a folder, such as a device or pipe? */
 bool file_is_device(const char *path);
+/* Creates all folders before the last slash of the path, which is changed meanwhile and restored.
+ * Returns errno, or 0. */
+int folders_make(char *path, unsigned mode);
 
 #endif

@@ -537,13 +537,12 @@ void files_plan(Ctx *c, const char *const *path, u32 n) {
   arena_rewind(&c->scratch, m);
 }
 
-/* Creates all parent folders. */
-static int make_folders(char *path) {
+int folders_make(char *path, unsigned mode) {
   int err = 0;
   for (char *p = path + 1; *p && !err; p++) {
     if (*p != '/') continue;
     *p = 0;
-    if (mkdir(path, 0777) && errno != EEXIST) err = errno;
+    if (mkdir(path, (mode_t)mode) && errno != EEXIST) err = errno;
     *p = '/';
   }
   return err;
@@ -560,7 +559,7 @@ bool file_is_device(const char *path) {
 }
 
 static int put_aside(Ctx *c, Aside *a, const FileOut *f) {
-  int fd, err = a->missing ? make_folders(a->temp) : 0;
+  int fd, err = a->missing ? folders_make(a->temp, 0777) : 0;
   if (err) return err;
   if (f->program && a->mode >= 0) a->mode |= (a->mode & 0444) >> 2;
   guard_enter(c);

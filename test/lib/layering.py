@@ -11,10 +11,12 @@ PROG = {"ir", "ir/prog", "ir/math", "ir/codegen"}
 IR = GRAPH | PROG | {"ir/ref"}
 TEXT = {"tokenizer", "chat"}
 LANG = {"lang/syntax", "lang/run"}
-API = {"", "base", "io", "front", "pass", "back", "api"} | IR | TEXT
+API = {"", "base", "host", "io", "front", "pass", "back", "api"} | IR | TEXT
+DRIVER = API | {"driver"}
 # folder -> folders whose headers it may see; "" is src/ itself, the public header. A folder that is not listed belongs to the one above it.
 MAY = {
     "base": {"base"},
+    "host": {"", "base", "host"},
     "ir": {"base", "ir", "ir/math"},
     "ir/math": {"base", "ir", "ir/math"},
     "ir/quant": {"base", "ir", "ir/math", "ir/quant"},
@@ -33,9 +35,17 @@ MAY = {
     "lang/syntax": {"base", "front/compose", "lang/syntax"} | GRAPH,
     "pass": {"base", "pass"} | IR,
     "back": {"base", "back"} | PROG,
-    "": API - TEXT,
+    "": {""},
     "api": API,
-    "lang/run": {"front/compose"} | API | LANG,
+    "driver": DRIVER,
+    "driver/verify": DRIVER | {"driver/verify"},
+    "driver/build": DRIVER | {"driver/build", "driver/verify"},
+    "driver/bench": DRIVER | {"driver/bench", "driver/build"},
+    "driver/doctor": DRIVER | {"driver/bench", "driver/build"},
+    "driver/report": DRIVER | {"driver/bench", "driver/report"},
+    "driver/quantize": DRIVER | {"driver/quantize"},
+    "driver/train": DRIVER | {"driver/train"},
+    "lang/run": {"front/compose", "driver/build"} | API | LANG,
     "cli": {"", "cli"},
 }
 MATH = {f"src/ir/math/mathlib{x}.h" for x in ("", "d", "f", "q", "s")}
@@ -45,8 +55,9 @@ ALSO = {
     "front/onnx": {"src/front/reader.h", "src/front/input_extents.h", "src/pass/graph/grad.h"},
     "front/tflite": {"src/front/reader.h", "src/front/input_extents.h"},
     "front/llm": {"src/front/reader.h", "src/front/vocab_file.h"},
-    "api": {"src/front/onnx/pb.h", "src/front/onnx/onnx_quantize.h"},
-    "lang/run": {"src/front/onnx/pb.h"},
+    "api": {"src/front/onnx/pb.h"},
+    "driver/verify": {"src/front/onnx/pb.h"},
+    "driver/quantize": {"src/front/onnx/onnx_quantize.h"},
 }
 # Libraries that need a switch of the Makefile (IMAGES), each in one place.
 OPTIONAL = {("src/io/image_libs.c", name) for name in ("openjpeg.h", "webp/decode.h", "jpeglib.h")} | {(f"src/back/vm/{x}", "immintrin.h") for x in ("tile.c", "rows.h")}

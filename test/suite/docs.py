@@ -253,7 +253,7 @@ def interface(env):
             found |= set(re.findall(r"#define (NET_\w+)|(NET_\w+) = ", text) if end == ".h" else [])
             found |= set(re.findall(r"^(?:\w[\w ]* \**)(net_\w+)(?:\(.*\)|\[\]);()", text, re.M))
     names = {re.sub(r"(INPUT|OUTPUT|SIZE)\d+_", r"\g<1>0_", a or b) for a, b in found}
-    for path, prefix in (("src/api/lm_c.c", "m"), ("src/api/train_emit_c.c", "step")):
+    for path, prefix in (("src/api/lm_c.c", "m"), ("src/driver/train/train_emit_c.c", "step")):
         text = read(path)
         text = text[text.index("declarations[]"):]
         names |= {f"{prefix}_{n}" for n in re.findall(r"\$_(\w+)\(", text[:text.index(";\n\n")])}

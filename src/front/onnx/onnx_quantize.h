@@ -1,8 +1,8 @@
 /* onnx_quantize.h: quantization of ONNX models.
  *
  * A QuantJob holds a model prepared for quantization (normalization folded into convolutions) and
- * its layers: nodes with constant weights. The caller (src/api/quantize_onnx.c) runs the model of
- * quant_probe on calibration examples, passes the values to quant_observe, calls
+ * its layers: nodes with constant weights. The caller (src/driver/quantize/quantize_onnx.c) runs
+ * the model of quant_probe on calibration examples, passes the values to quant_observe, calls
  * quant_choose_ranges, and gets models with any set of quantized layers from quant_make.
  */
 #ifndef INGOT_ONNX_QUANTIZE_H

@@ -3,7 +3,7 @@
  * In: a path. Out: what the program prints, through a callback; errors as messages of the session.
  * If a program only has definitions and a function main without parameters, main is called.
  */
-#include "api/build_product.h"
+#include "driver/build/build_product.h"
 #include "lang/run/dry.h"
 #include "lang/run/lang_object.h"
 
@@ -205,7 +205,7 @@ static void build(Ingot *m, const char *path, const IngotBuild *o) {
   bool source = ends_with(o->output, ".c");
   if (!source) build_check_name(m->c, o->output);
   files_plan(c, &o->output, 1);
-  if (!source) api_need_compiler(c, o->cc);
+  if (!source) compiler_need(c, o->cc);
   Script *s = read_script(c, path);
   script_load(s);
   NativeBuild b = {.o = o, .text = sb_new(&c->keep)};

@@ -1,8 +1,9 @@
 /* tune_table.c: autotuning table, and a log of queries to it.
  *
  * In: a key (kernel and shape) and its legal choices, best first by the cost model. Out: the choice
- * in the table, or the first. Every query is logged, so that the autotuner (api/autotune.c) knows
- * what to measure. Keys and choices are opaque here; tile_tune.c and winograd_plan.c define them.
+ * in the table, or the first. Every query is logged, so that the autotuner
+ * (driver/bench/autotune.c) knows what to measure. Keys and choices are opaque here; tile_tune.c
+ * and winograd_plan.c define them.
  */
 #include "pass/kernel/tune_table.h"
 

@@ -1,0 +1,33 @@
+/* cache_key.c: parts of cache keys.
+ *
+ * In: a file, or this ingot. Out: text that changes when the file is replaced or written.
+ */
+#include "host/host.h"
+#include "ingot.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A changed file has another size or time. */
+void cache_key_add_file(Ctx *c, StrBuf *t, const char *path) {
+  struct stat st;
+  char *real = realpath(path, NULL);
+  if (stat(path, &st) != 0 || !real) fail(c, ERR_system, LOC_NONE, "%s: cannot be read", path);
+  sb_fmt(t, "%s %lld %lld.%09ld %llu\n", real, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+         st.st_mtim.tv_nsec, (unsigned long long)st.st_ino);
+  free(real);
+}
+
+/* A rebuilt ingot may make other code, even with the same version. It is a program, or a library in
+ * another program. */
+void cache_key_add_self(Ctx *c, StrBuf *t) {
+  static const char here = 0;
+  Dl_info found;
+  bool is_library = dladdr(&here, &found) && found.dli_fname && strstr(found.dli_fname, ".so");
+  const char *path = is_library ? found.dli_fname : "/proc/self/exe";
+  sb_fmt(t, "version=%s\n", INGOT_VERSION);
+  if (!access(path, R_OK)) cache_key_add_file(c, t, path);
+}
