@@ -165,7 +165,8 @@ IngotStatus ingot_set_grad(Ingot *m, const char *spec);
  * the additional inputs "label" and "rate". Its outputs are "loss" and, for cross_entropy, "right":
  * correct predictions in the batch. Weights and optimizer moments are state. Keys: loss
  * (cross_entropy, mse, mae, bce, bce_logits), optimizer (sgd, momentum, adam, adamw, rmsprop,
- * adagrad), momentum, beta1, beta2, epsilon, decay, clip, axis (of the classes), rate (default
+ * adagrad, lion, lamb), momentum, beta1, beta2, epsilon, decay, clip (of the global gradient norm),
+ * clip_value (of every element), smoothing (of labels), axis (of the classes), rate (default
  * learning rate, 0.001), output (name), freeze (pattern with * of weights not to train;
  * repeatable), recompute (1: loops recompute activations instead of storing them). */
 IngotStatus ingot_set_train(Ingot *m, const char *spec);

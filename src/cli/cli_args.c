@@ -254,7 +254,7 @@ static const Opt opts[] = {
     TEXT("loss", NULL, loss, "NAME",
          "cross_entropy (default), mse, mae, bce (of probabilities) or bce_logits"),
     TEXT("optimizer", NULL, optimizer, "NAME",
-         "sgd, momentum, adam (default), adamw, rmsprop or adagrad"),
+         "sgd, momentum, adam (default), adamw, rmsprop, adagrad, lion or lamb"),
     REAL("lr", lr, "learning rate (default 0.001)"),
     TEXT("schedule", NULL, schedule, "HOW",
          "step[:N[,K]]: multiply by K (0.1) every N epochs; exp[:K]: every epoch; cosine[:LOW] "
