@@ -457,6 +457,8 @@ typedef struct IngotTrain {
   const char *schedule;
   double clip;               /* clip the global gradient norm to this; 0: off */
   uint64_t batch, epochs;    /* 0: 32, 1 */
+  uint64_t patience;         /* stop after this many epochs in which the validation loss did not
+                                fall below its minimum, and write the weights of the best epoch; 0: off */
   uint64_t seed;             /* seed of shuffling and dropout */
   const char *const *freeze; /* weights not to train: names, with * and ? */
   uint32_t nfreeze;
@@ -481,6 +483,7 @@ typedef struct IngotTrained {
   const char *engine;
   uint64_t weights, steps; /* number of trained weights; steps of this call */
   uint64_t resumed;        /* steps completed before the checkpoint that was loaded */
+  uint64_t best;           /* epoch whose weights were written; without patience the last */
   double seconds;          /* of the steps of this call */
   int rank;                /* MPI rank; rank 0 writes the file */
 } IngotTrained;

@@ -262,6 +262,8 @@ static const Opt opts[] = {
     REAL("clip", clip, "clip the global gradient norm to X"),
     WHOLE("batch", batch, "N", 1, 1ull << 24, "batch size (default 32)"),
     WHOLE("epochs", epochs, "N", 1, 1000000000, "passes over the training data (default 1)"),
+    WHOLE("patience", patience, "N", 1, 1000000000,
+          "stop after N epochs without a lower validation loss; write the best epoch's weights"),
     WHOLE("accumulate", accumulate, "N", 1, 1ull << 20,
           "gradient accumulation steps (default: number of MPI processes)"),
     TEXT("checkpoint", NULL, checkpoint, "FILE",
