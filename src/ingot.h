@@ -165,7 +165,8 @@ IngotStatus ingot_set_grad(Ingot *m, const char *spec);
  * the additional inputs "label" and "rate". Its outputs are "loss" and, for cross_entropy, "right":
  * correct predictions in the batch. Weights and optimizer moments are state. Keys: loss
  * (cross_entropy, mse, mae, bce, bce_logits), optimizer (sgd, momentum, adam, adamw, rmsprop,
- * adagrad), momentum, beta1, beta2, epsilon, decay, clip, axis (of the classes), rate (default
+ * adagrad, lion, lamb), momentum, beta1, beta2, epsilon, decay, clip (of the global gradient norm),
+ * clip_value (of every element), smoothing (of labels), axis (of the classes), rate (default
  * learning rate, 0.001), output (name), freeze (pattern with * of weights not to train;
  * repeatable), recompute (1: loops recompute activations instead of storing them). */
 IngotStatus ingot_set_train(Ingot *m, const char *spec);
@@ -456,6 +457,8 @@ typedef struct IngotTrain {
   const char *schedule;
   double clip;               /* clip the global gradient norm to this; 0: off */
   uint64_t batch, epochs;    /* 0: 32, 1 */
+  uint64_t patience;         /* stop after this many epochs in which the validation loss did not
+                                fall below its minimum, and write the weights of the best epoch; 0: off */
   uint64_t seed;             /* seed of shuffling and dropout */
   const char *const *freeze; /* weights not to train: names, with * and ? */
   uint32_t nfreeze;
@@ -480,6 +483,7 @@ typedef struct IngotTrained {
   const char *engine;
   uint64_t weights, steps; /* number of trained weights; steps of this call */
   uint64_t resumed;        /* steps completed before the checkpoint that was loaded */
+  uint64_t best;           /* epoch whose weights were written; without patience the last */
   double seconds;          /* of the steps of this call */
   int rank;                /* MPI rank; rank 0 writes the file */
 } IngotTrained;

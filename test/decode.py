@@ -60,7 +60,7 @@ class Session:
 def chunks(library, folder, engine, march):
     wrong, models = [], sorted(Path(folder).glob("*.gguf"))
     for path, cache in [(p, None) for p in models] + [(Path(folder) / f"{name}.gguf", b"int8") for name in ("qwen3", "gemma2")]:
-        s = Session(library, path, engine, march, chunk=90, every=1, cache=cache)
+        s = Session(library, path, engine, march, chunk=90, every=1, cache=cache, context=96)
         ids = np.random.default_rng(7).integers(0, 47, 90)
         one = s.feed(ids, 1)
         for chunk in (7, 64, 90):

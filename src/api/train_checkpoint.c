@@ -4,7 +4,8 @@
  * options as lines of text; ingot/place: epoch, examples seen in it, total steps; ingot/counts and
  * ingot/loss: metrics of this epoch; ingot/epochs: scores of earlier epochs. The order of examples
  * and the seed of each step follow from seed, epoch and step number. The file is written under
- * another name and renamed, so a complete one always exists.
+ * another name and renamed, so a complete one always exists. With --patience, best/NAME has the
+ * weights of the best epoch, which follows from the scores.
  */
 #include "api/train_loop.h"
 
@@ -29,6 +30,7 @@ static void write_options(const Training *f, StrBuf *t) {
   sb_fmt(t, "--lr %.17g\n--schedule %s\n", f->rate, o->schedule ? o->schedule : "constant");
   sb_fmt(t, "--batch %llu\n--epochs %llu\n--seed %llu\n", (unsigned long long)f->batch,
          (unsigned long long)f->epochs, (unsigned long long)o->seed);
+  if (o->patience) sb_fmt(t, "--patience %llu\n", (unsigned long long)o->patience);
   if (f->microbatch) sb_fmt(t, "shares of %llu examples\n", (unsigned long long)f->microbatch);
 }
 
@@ -124,6 +126,8 @@ void checkpoint_save(Training *f) {
   for (u32 i = 0; i < f->state.n; i++) {
     const StateArray *h = &f->state.at[i];
     add(&x, str_fmt(c, "state/%s", str_text(c, h->name)), h->dt, h->dim, h->rank, h->at);
+    if (h->best)
+      add(&x, str_fmt(c, "best/%s", str_text(c, h->name)), h->dt, h->dim, h->rank, h->best);
   }
   data_write_npz(c, &out, x.name.at, x.t.at, x.t.n);
   FileOut file = {.path = f->checkpoint, .at = out.at, .n = out.n, .update = true};
@@ -151,16 +155,22 @@ static Tensor *find_list(Training *f, const NamedTensors *v, const char *name, D
   return t;
 }
 
-static void load_states(Training *f, const NamedTensors *v) {
+static void load_state(Training *f, const NamedTensors *v, const char *kind, const StateArray *h,
+                       u8 *to) {
   Ctx *c = f->c;
+  const Tensor *t = find(f, v, str_fmt(c, "%s/%s", kind, str_text(c, h->name)), h->dt);
+  Loc loc = {.file = str_of(c, f->checkpoint), .index = -1};
+  if (tensor_bytes(t) != h->bytes)
+    fail(c, ERR_input, loc, "is not a checkpoint of this model: '%s' has another size",
+         show(c, h->name));
+  if (h->bytes) memcpy(to, t->data, h->bytes);
+}
+
+static void load_states(Training *f, const NamedTensors *v) {
   for (u32 i = 0; i < f->state.n; i++) {
     const StateArray *h = &f->state.at[i];
-    const Tensor *t = find(f, v, str_fmt(c, "state/%s", str_text(c, h->name)), h->dt);
-    Loc loc = {.file = str_of(c, f->checkpoint), .index = -1};
-    if (tensor_bytes(t) != h->bytes)
-      fail(c, ERR_input, loc, "is not a checkpoint of this model: '%s' has another size",
-           show(c, h->name));
-    if (h->bytes) memcpy(h->at, t->data, h->bytes);
+    load_state(f, v, "state", h, h->at);
+    if (h->best) load_state(f, v, "best", h, h->best);
   }
 }
 

@@ -207,6 +207,45 @@ static void open_measure(Training *f) {
   if (left) train_step_open(f, &f->measure_rest, TP_eval, left, train_cheap_engine(f));
 }
 
+/* ---- early stopping ---- */
+
+static void open_best(Training *f) {
+  if (!f->o->patience) return;
+  if (!f->validate.n)
+    fail(f->c, ERR_usage, LOC_NONE, "--patience needs the loss on other examples: add --validate");
+  for (u32 i = 0; i < f->state.n; i++) {
+    StateArray *h = &f->state.at[i];
+    if (h->weight) h->best = arena_copy(&f->c->keep, h->at, h->bytes);
+  }
+}
+
+/* Index of the finished epoch whose weights are to be written. */
+static u32 best_epoch(const Training *f) {
+  u32 best = 0;
+  double lowest = INFINITY; /* a loss that is not a number never counts */
+  if (!f->o->patience) return f->row.n - 1;
+  for (u32 i = 0; i < f->row.n; i++) {
+    if (!(f->row.at[i].validate.loss < lowest)) continue;
+    lowest = f->row.at[i].validate.loss;
+    best = i;
+  }
+  return best;
+}
+
+/* After an epoch. */
+static void keep_best(Training *f) {
+  if (!f->o->patience || best_epoch(f) != f->row.n - 1) return;
+  for (u32 i = 0; i < f->state.n; i++) {
+    const StateArray *h = &f->state.at[i];
+    if (h->best) memcpy(h->best, h->at, h->bytes);
+  }
+}
+
+static bool is_finished(const Training *f) {
+  if (f->at.epoch >= f->epochs) return true;
+  return f->o->patience && f->row.n && f->row.n - 1 - best_epoch(f) >= f->o->patience;
+}
+
 /* ---- steps ---- */
 
 /* Fisher-Yates shuffle, seeded by seed and epoch. */
@@ -328,6 +367,7 @@ static void run_epoch(Training *f) {
   metrics_score(f, &f->tally, &e.train);
   measure(f, &e.validate);
   *vec_push(&f->c->keep, &f->row) = e;
+  keep_best(f);
   report_epoch(f, f->row.n - 1);
   f->tally = (Metrics){0};
   f->at.row = 0;
@@ -357,7 +397,7 @@ static void write_model(Training *f, const char *path) {
     const StateArray *h = &f->state.at[i];
     if (!h->weight) continue;
     name[n] = h->name;
-    t[n++] = tensor_wrap(&c->keep, h->dt, h->dim, h->rank, h->at);
+    t[n++] = tensor_wrap(&c->keep, h->dt, h->dim, h->rank, h->best ? h->best : h->at);
     f->out->weights += h->bytes / dtype_bytes(h->dt);
   }
   f->m->opened.reader->rewrite(c, &f->m->opened.source, f->m->opened.model, name, t, n, path);
@@ -373,13 +413,14 @@ static void work(Ctx *c, void *arg) {
   else
     open_step(f);
   open_measure(f);
+  open_best(f);
   write_model(f, NULL);
   ranks_begin(c, &f->ranks);
   if (f->checkpoint && checkpoint_load(f)) f->out->resumed = f->at.step;
   for (u32 i = 0; i < f->row.n; i++) report_epoch(f, i);
   f->began = f->saved = time_ms();
   f->began_at = f->at.epoch * f->data.n + f->at.row;
-  while (f->at.epoch < f->epochs) run_epoch(f);
+  while (!is_finished(f)) run_epoch(f);
   f->out->seconds = (time_ms() - f->began) / 1e3;
   f->out->steps = f->at.step - f->out->resumed;
   if (!f->ranks.rank) write_model(f, f->o->output);
@@ -387,6 +428,7 @@ static void work(Ctx *c, void *arg) {
   ranks_end(&f->ranks);
   f->out->epoch = f->row.at;
   f->out->nepoch = f->row.n;
+  f->out->best = f->row.n ? f->row.at[best_epoch(f)].epoch : 0;
   f->out->engine = f->engine;
   f->out->rank = f->ranks.rank;
 }

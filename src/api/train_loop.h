@@ -25,6 +25,7 @@ struct StateArray {
   u8 *at;
   u64 bytes;
   bool weight; /* belongs to the model, not to the optimizer */
+  u8 *best;    /* with patience, weights only: contents after the best epoch */
 };
 
 struct TrainStep {

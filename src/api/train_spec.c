@@ -45,6 +45,8 @@ static const struct {
     {"epsilon", TK_number, offsetof(TrainOptions, epsilon), F32_LIMIT},
     {"decay", TK_number, offsetof(TrainOptions, decay), F32_LIMIT},
     {"clip", TK_number, offsetof(TrainOptions, clip), F32_LIMIT},
+    {"clip_value", TK_number, offsetof(TrainOptions, clip_value), F32_LIMIT},
+    {"smoothing", TK_number, offsetof(TrainOptions, smoothing), 1},
 };
 enum { NKEYS = sizeof keys / sizeof *keys };
 
@@ -125,6 +127,8 @@ void api_add_train_step(Ingot *m) {
                     .epsilon = TRAIN_DEFAULT,
                     .decay = TRAIN_DEFAULT,
                     .clip = TRAIN_DEFAULT,
+                    .clip_value = TRAIN_DEFAULT,
+                    .smoothing = TRAIN_DEFAULT,
                     .axis = TRAIN_DEFAULT,
                     .part = m->options.part,
                     .trains = trains,

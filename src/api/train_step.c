@@ -42,8 +42,8 @@ static void find_states(TrainStep *d) {
     if (train_step_state(d, x->name))
       fail(c, ERR_unsupported, LOC_NONE, "two states of the step are called '%s'",
            show(c, x->name));
-    d->state[d->nstate++] =
-        (StateArray){x->name, x->dt, x->rank, dim, memory_of(d, b), n * dtype_bytes(x->dt), false};
+    d->state[d->nstate++] = (StateArray){
+        x->name, x->dt, x->rank, dim, memory_of(d, b), n * dtype_bytes(x->dt), false, NULL};
     for (u32 i = 0; i < d->weight.n; i++)
       if (d->weight.at[i] == x->name) d->state[d->nstate - 1].weight = true;
   }

@@ -60,7 +60,7 @@ struct Args {
   int recompute, in_place;
   const char *validate, *loss, *optimizer, *schedule, *checkpoint;
   double lr, clip, checkpoint_every; /* checkpoint_every below 0: not given */
-  unsigned long long batch, epochs, accumulate;
+  unsigned long long batch, epochs, patience, accumulate;
   const char *type, *method, *holdout, *calibrate, *activations, *granularity, *budget, *label;
   unsigned long long block;
   int symmetric, bias_correction, equalize;

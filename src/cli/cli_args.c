@@ -254,7 +254,7 @@ static const Opt opts[] = {
     TEXT("loss", NULL, loss, "NAME",
          "cross_entropy (default), mse, mae, bce (of probabilities) or bce_logits"),
     TEXT("optimizer", NULL, optimizer, "NAME",
-         "sgd, momentum, adam (default), adamw, rmsprop or adagrad"),
+         "sgd, momentum, adam (default), adamw, rmsprop, adagrad, lion or lamb"),
     REAL("lr", lr, "learning rate (default 0.001)"),
     TEXT("schedule", NULL, schedule, "HOW",
          "step[:N[,K]]: multiply by K (0.1) every N epochs; exp[:K]: every epoch; cosine[:LOW] "
@@ -262,6 +262,8 @@ static const Opt opts[] = {
     REAL("clip", clip, "clip the global gradient norm to X"),
     WHOLE("batch", batch, "N", 1, 1ull << 24, "batch size (default 32)"),
     WHOLE("epochs", epochs, "N", 1, 1000000000, "passes over the training data (default 1)"),
+    WHOLE("patience", patience, "N", 1, 1000000000,
+          "stop after N epochs without a lower validation loss; write the best epoch's weights"),
     WHOLE("accumulate", accumulate, "N", 1, 1ull << 20,
           "gradient accumulation steps (default: number of MPI processes)"),
     TEXT("checkpoint", NULL, checkpoint, "FILE",

@@ -86,6 +86,7 @@ static void print_json(const IngotTrained *t) {
   printf(",\"weights\":%llu,\"steps\":%llu,\"resumed\":%llu", (unsigned long long)t->weights,
          (unsigned long long)t->steps, (unsigned long long)t->resumed);
   json_number(",\"seconds\":", t->seconds);
+  printf(",\"best\":%llu", (unsigned long long)t->best);
   printf(",\"epochs\":[");
   for (uint32_t i = 0; i < t->nepoch; i++) {
     const IngotEpoch *e = &t->epoch[i];
@@ -144,6 +145,7 @@ int verb_train(const Args *a) {
                   .clip = a->clip,
                   .batch = a->batch,
                   .epochs = a->epochs,
+                  .patience = a->patience,
                   .accumulate = a->accumulate,
                   .recompute = a->recompute,
                   .seed = a->seed,
@@ -180,5 +182,8 @@ int verb_train(const Args *a) {
   watch_task(NULL);
   all.quiet = a->quiet || (!s && t.rank); /* rank 0 prints the same messages */
   if (!s && !t.rank && a->json) print_json(&t);
+  if (!s && !t.rank && a->patience && !a->json)
+    printf("best epoch %llu of %u: its weights were written\n", (unsigned long long)t.best,
+           t.nepoch);
   return cli_finish(m, &all, s);
 }

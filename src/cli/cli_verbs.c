@@ -719,7 +719,8 @@ const Verb verb_table[] = {
      "MODEL --data FILE.npz|DIR | --type TYPE -o OUT [--method HOW] [--exclude NODE] [--budget X]",
      "quantize a model and report the loss of accuracy", 1, "change"},
     {"train", verb_train,
-     "data validate label loss optimizer lr schedule clip batch epochs accumulate freeze train "
+     "data validate label loss optimizer lr schedule clip batch epochs patience accumulate freeze "
+     "train "
      "seed engine march threads threads-api threads-grain checkpoint checkpoint-every output "
      "in-place json "
      "emit name recompute input-dim shapes",

@@ -372,7 +372,7 @@ BAD = [  # name, exit code, part of the message, case that is changed, change
     ("base", 4, "the base is -1", "llama", put("llama.rope.freq_base", F32, -1.0)),
     ("base-one", 4, "yarn scaling does not support a base of 1", "llama_yarn", put("llama.rope.freq_base", F32, 1.0)),
     ("original-one", 4, "an original context length above 1", "phi3", put("phi3.rope.scaling.original_context_length", U32, 1)),
-    ("scaling", 3, "scaling 'dynamic' is not supported", "llama", put("llama.rope.scaling.type", TEXT, "dynamic")),
+    ("scaling", 3, "scaling 'spiral' is not supported", "llama", put("llama.rope.scaling.type", TEXT, "spiral")),
     ("no-factor", 4, "linear scaling needs a factor", "llama_linear", no_key("llama.rope.scaling.factor")),
     ("factor-zero", 4, "rope.scaling.factor is 0", "llama_linear", put("llama.rope.scaling.factor", F32, 0.0)),
     ("factors-few", 4, "3 factors for 4 pairs", "llama_llama3", resize("rope_freqs.weight", 3)),

@@ -43,7 +43,7 @@ def logits(env, folder, model, *args, cc=None):
     out = os.path.join(env.scratch("decoders", "-".join([name, os.path.basename(model), *args]).replace("--", "")), "out.npz")
     ids = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["ids"])
     text = "ids=[" + ",".join(str(i) for i in ids.data) + "]"
-    ingot(env, "run", os.path.join(folder, model), "--input", text, "--every-token", "--output", out, "--quiet", *args, cc=cc)
+    ingot(env, "run", os.path.join(folder, model), "--input", text, "--every-token", "--context", "96", "--output", out, "--quiet", *args, cc=cc)
     y = npy.decode(npy.load_npz_raw(out)["logits"])
     return y.shape, list(y.data)
 

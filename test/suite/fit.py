@@ -265,16 +265,34 @@ def quantized(env):
 WORDS = [DIGITS, "--data", IMAGES, "--validate", IMAGES, "--batch", "16", "--epochs", "3", "--optimizer", "adam", "--schedule", "cosine", "--clip", "1", "--seed", "3", "--engine", "vm"]
 
 
-def killed(env):
+def patience(env):
+    """Labels to validate with are wrong, so that their loss rises from some epoch: training ends N epochs later, with the weights of the epoch before, those of a training that ends there."""
+    folder = env.scratch("fit", "patience")
+    arrays = npy.load_npz(IMAGES)
+    noisy = npy.Array("u8", arrays["label"].shape, [(k + (i % 3 == 0)) % 10 for i, k in enumerate(arrays["label"].data)])
+    npy.save_npz(os.path.join(folder, "noisy.npz"), {"image": arrays["image"], "label": noisy})
+    words = [DIGITS, "--data", "noisy.npz", "--validate", IMAGES, "--batch", "64", "--lr", "0.02", "--optimizer", "momentum", "--engine", "vm", "--json"]
+    told = json.loads(train(env, [*words, "--epochs", "40", "--patience", "2", "-o", "early.onnx"], folder).out)
+    losses = [e["validate"]["loss"] for e in told["epochs"]]
+    best = losses.index(min(losses)) + 1
+    want(told["best"] == best and len(losses) == best + 2 and len(losses) < 40, f"best {told['best']} of {losses}")
+    train(env, [*words, "--epochs", str(best), "-o", "exact.onnx"], folder)
+    with open(os.path.join(folder, "early.onnx"), "rb") as a, open(os.path.join(folder, "exact.onnx"), "rb") as b:
+        want(a.read() == b.read(), "the weights are not those of the best epoch")
+    train(env, [DIGITS, "--data", IMAGES, "--patience", "2", "-o", "x.onnx", "--engine", "vm"], folder, 2, "add --validate")
+
+
+def killed(env, name="killed", more=()):
     """Trainings that are killed at any point, some also while they go on, end with the bits of one that was not; the table too."""
-    folder = env.scratch("fit", "killed")
-    whole = train(env, [*WORDS, "-o", "whole.onnx"], folder)
+    folder = env.scratch("fit", name)
+    words = [*WORDS, *more]
+    whole = train(env, [*words, "-o", "whole.onnx"], folder)
     with open(os.path.join(folder, "whole.onnx"), "rb") as f:
         bits = f.read()
     r, kills = random.Random(4), 0
     for k in range(3):
         out = os.path.join(folder, f"k{k}.onnx")
-        cmd = [env.ingot, "train", *WORDS, "-o", out, "--checkpoint-every", "0"]
+        cmd = [env.ingot, "train", *words, "-o", out, "--checkpoint-every", "0"]
         for _ in range(2):
             p = subprocess.Popen(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
             limit = time.monotonic() + 60
@@ -288,7 +306,7 @@ def killed(env):
                 p.send_signal(signal.SIGKILL)
                 kills += 1
             p.wait()
-        got = train(env, [*WORDS, "-o", out, "--checkpoint-every", "0", "--engine", "vm"], folder)
+        got = train(env, [*words, "-o", out, "--checkpoint-every", "0", "--engine", "vm"], folder)
         with open(out, "rb") as f:
             want(f.read() == bits, f"killed training {k} ends with other weights")
         want(got.out == whole.out, f"another table: {got.out.decode()}, expected {whole.out.decode()}")
@@ -492,6 +510,7 @@ def tests(env):
     out += [Test(f"fit/shares-{e}", lambda e=e: formulas(env, "adam", engine=e, more=("--accumulate", "3")), cost=2) for e in ("vm", "c")]
     out += [Test(f"fit/left-{e}", lambda e=e: leftover(env, e), cost=1) for e in ("vm", "c")]
     out += [Test("fit/schedules", lambda: schedules(env), cost=1), Test("fit/scores", lambda: scores(env), cost=3)]
+    out += [Test("fit/patience", lambda: patience(env), cost=2), Test("fit/killed-patience", lambda: killed(env, "killed-patience", ("--lr", "0.05", "--epochs", "6", "--patience", "2")), cost=6)]
     out += [Test("fit/killed", lambda: killed(env), cost=6), Test("fit/interrupted", lambda: interrupted(env), cost=2), Test("fit/resumed", lambda: resumed(env), cost=1), Test("fit/other", lambda: other(env), cost=1), Test("fit/refused", lambda: refused(env), cost=2)]
     out += [Test(f"fit/mode-{k}", lambda k=k: modes(env, k), cost=3) for k in (9, 17)] + [Test("fit/inner", lambda: inner_modes(env), cost=1), Test("fit/quantized", lambda: quantized(env), cost=1)]
     out += [Test("fit/ranks", lambda: ranks(env), cost=6), Test("fit/emit", lambda: emitted(env), cost=3), Test("fit/digits", lambda: digits(env), cost=6)]

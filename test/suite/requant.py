@@ -119,7 +119,7 @@ def folder_case(env, name):
     expected = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["logits"])
     ids = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["ids"])
     y = os.path.join(os.path.dirname(out), "y.npz")
-    ingot(env, "run", out, "--input", "ids=[" + ",".join(str(i) for i in ids.data) + "]", "--every-token", "--cache", "f32", "--output", y, "--quiet")
+    ingot(env, "run", out, "--input", "ids=[" + ",".join(str(i) for i in ids.data) + "]", "--every-token", "--context", "96", "--cache", "f32", "--output", y, "--quiet")
     have = npy.decode(npy.load_npz_raw(y)["logits"])
     far = max(abs(a - b) for a, b in zip(have.data, expected.data))
     want(tuple(have.shape) == tuple(expected.shape) and far <= NEAR and not any(a != a for a in have.data), f"logits are off by {far:.3g}")

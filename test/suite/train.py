@@ -24,9 +24,9 @@ def const(values):
 class Net:
     """Two dense layers with tanh between, in double: forward, backward and update as they stand in books."""
 
-    def __init__(self, loss):
+    def __init__(self, loss, smoothing=0.0):
         r = random.Random(7)
-        self.loss = loss
+        self.loss, self.smoothing = loss, smoothing
         self.w = {"w1": numbers(r, IN, HIDDEN), "b1": numbers(r, HIDDEN), "w2": numbers(r, HIDDEN, OUT), "b2": numbers(r, OUT)}
         self.x = numbers(r, N, IN)
         self.label = [r.randrange(OUT) for _ in range(N)] if loss == "cross_entropy" else [float(r.randrange(2)) for _ in range(N * OUT)]
@@ -53,8 +53,9 @@ class Net:
         for i in range(N):
             if self.loss == "cross_entropy":
                 total = sum(math.exp(v) for v in y[i])
-                loss += (math.log(total) - y[i][self.label[i]]) / N
-                dy.append([(math.exp(v) / total - (j == self.label[i])) / N for j, v in enumerate(y[i])])
+                target = [(1 - self.smoothing) * (j == self.label[i]) + self.smoothing / OUT for j in range(OUT)]
+                loss += sum(t * (math.log(total) - v) for t, v in zip(target, y[i])) / N
+                dy.append([(math.exp(v) / total - t) / N for t, v in zip(target, y[i])])
                 continue
             row = []
             for j, v in enumerate(y[i]):
@@ -93,6 +94,22 @@ def adam(w, g, m, v, t, decay=0.0):
     return w * (1 - RATE * decay) - RATE * (m / (1 - 0.9 ** t)) / (math.sqrt(v / (1 - 0.999 ** t)) + 1e-8), m, v
 
 
+def lion(w, g, m, v, t):
+    c = 0.9 * m + 0.1 * g
+    return w - RATE * ((c > 0) - (c < 0) + 0.1 * w), 0.99 * m + 0.01 * g, v
+
+
+def lamb(n, d):
+    for k, row in d.items():
+        m, v = n.m.setdefault(k, [0.0] * len(row)), n.v.setdefault(k, [0.0] * len(row))
+        for i, g in enumerate(row):
+            m[i], v[i] = 0.9 * m[i] + 0.1 * g, 0.999 * v[i] + 0.001 * g * g
+        u = [a / (1 - 0.9 ** n.t) / (math.sqrt(b / (1 - 0.999 ** n.t)) + 1e-6) + 0.01 * w for a, b, w in zip(m, v, n.w[k])]
+        of_w, of_u = (math.sqrt(sum(x * x for x in r)) for r in (n.w[k], u))
+        ratio = of_w / of_u if of_w > 0 and of_u > 0 else 1
+        n.w[k] = [w - RATE * ratio * x for w, x in zip(n.w[k], u)]
+
+
 OPTIMIZERS = {
     "sgd": each(lambda w, g, m, v, t: (w - RATE * g, m, v)),
     "momentum": each(lambda w, g, m, v, t: (w - RATE * (0.9 * m + g), 0.9 * m + g, v)),
@@ -101,8 +118,10 @@ OPTIMIZERS = {
     "rmsprop": each(lambda w, g, m, v, t: (w - RATE * g / (math.sqrt(0.99 * v + 0.01 * g * g) + 1e-8), m, 0.99 * v + 0.01 * g * g)),
     "adagrad": each(lambda w, g, m, v, t: (w - RATE * g / (math.sqrt(v + g * g) + 1e-10), m, v + g * g)),
     "decayed": each(lambda w, g, m, v, t: (w - RATE * (g + 0.1 * w), m, v)),
+    "lion": each(lion),
+    "lamb": lamb,
 }
-SPECS = {"decayed": "sgd,decay=0.1"}
+SPECS = {"decayed": "sgd,decay=0.1", "lion": "lion,decay=0.1"}
 
 
 def clipped(n, d):
@@ -110,9 +129,13 @@ def clipped(n, d):
     OPTIMIZERS["sgd"](n, {k: [g * min(1, 0.1 / length) for g in row] for k, row in d.items()})
 
 
-def check(env, loss, optimizer, update, engines, steps=(1, 2, 3, 8)):
+def clipped_elements(n, d):
+    OPTIMIZERS["sgd"](n, {k: [max(-0.05, min(0.05, g)) for g in row] for k, row in d.items()})
+
+
+def check(env, loss, optimizer, update, engines, steps=(1, 2, 3, 8), smoothing=0.0):
     env.need_ingot()
-    net = Net(loss)
+    net = Net(loss, smoothing)
     folder = env.scratch("train", f"{loss}-{optimizer}")
     path = os.path.join(folder, "net.ing")
     with open(path, "w", encoding="utf-8") as f:
@@ -207,7 +230,7 @@ def numbers_of(env):
     check(env, "cross_entropy", "momentum,momentum=0", OPTIMIZERS["sgd"], ("vm",), (8,))
     path = small(env, "numbers")
     for spec, has in (("axis=4294967297", "below 16"), ("axis=1e300", "below 16"), ("axis=0.5", "a whole number"), ("axis=nan", "a number from 0"), ("beta1=1", "below 1"),
-                      ("decay=inf", "below 1e+38"), ("recompute=2", "below 2")):
+                      ("decay=inf", "below 1e+38"), ("recompute=2", "below 2"), ("smoothing=1", "below 1"), ("loss=mse,smoothing=0.1", "smoothing is for loss cross_entropy")):
         expect(env, ["inspect", path, "--train", spec], 2, has)
     got = expect(env, ["opt", path, "--train", "axis=0", "--stop=none"], 0, "")
     if f'"label": i64[{OUT}]' not in got.out.decode():
@@ -267,6 +290,8 @@ def tests(env):
     out += [Test("train/numbers", lambda: numbers_of(env), cost=1), Test("train/labels", lambda: labels(env), cost=2)]
     out.append(Test("train/weights", lambda: weights(env), cost=1))
     out.append(Test("train/clip", lambda: check(env, "cross_entropy", "sgd,clip=0.1", clipped, ("vm",), (1, 8)), cost=1))
+    out.append(Test("train/clip_value", lambda: check(env, "cross_entropy", "sgd,clip_value=0.05", clipped_elements, ("vm",), (1, 8)), cost=1))
+    out.append(Test("train/smoothing", lambda: check(env, "cross_entropy", "adam,smoothing=0.1", OPTIMIZERS["adam"], some, (1, 8), smoothing=0.1), cost=1))
     out.append(Test("train/c", lambda: check(env, "cross_entropy", "adam", OPTIMIZERS["adam"], ("c",), (3,)), cost=2))
     out += [Test(f"train/digits-{t}", lambda t=t: network(env, t), cost=1) for t in ("sse2", "avx2", "avx512")]
     return out

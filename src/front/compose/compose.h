@@ -26,6 +26,8 @@ struct CausalAttn {
   double scale, cap; /* see attn_scale, attn_cap */
   Val past;          /* i64 */
   i64 window;        /* keys visible to a query, its own included; 0: all */
+  Val slope;         /* ALiBi: slope per query head, times scale; 0: none */
+  Val sink;          /* score per query head that only enters the denominator; 0: none */
 };
 
 /* A sliding window over the axes after batch and channels: [N, C, ...]. */

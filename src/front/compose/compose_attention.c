@@ -84,6 +84,19 @@ Val attn_window_mask(Graph *g, Val s, Val past, i64 left, i64 right) {
   return keep ? mk_and(g, keep, low) : low;
 }
 
+static Val sink_softmax(Graph *g, Val s, Val more, i64 axis) {
+  Val top = mk_max(g, mk_reduce(g, OP_reduce_max, s, &axis, 1, true), more);
+  Val e = mk_exp(g, mk_sub(g, s, top)), sum = mk_reduce(g, OP_reduce_sum, e, &axis, 1, true);
+  return mk_div(g, e, mk_add(g, sum, mk_exp(g, mk_sub(g, more, top))));
+}
+
+/* One number per query head, to broadcast against its scores. */
+static Val per_head(Graph *g, Val x, Val s) {
+  Type t = *graph_type(g, s);
+  if (t.rank == 5) x = mk_reshape(g, x, (Dim[]){t.dim[1], t.dim[2]}, 2);
+  return mk_expand_tail(g, x, 2);
+}
+
 Val attn_causal(Graph *g, const CausalAttn *a, Val q, Val k, Val v) {
   Dim heads = val_dim(g, q, 1);
   bool split;
@@ -94,9 +107,15 @@ Val attn_causal(Graph *g, const CausalAttn *a, Val q, Val k, Val v) {
   Val i = mk_add(g, mk_iota(g, DT_i64, col, 2, 0), a->past), j = mk_iota(g, DT_i64, &cols, 1, 0);
   Val keep = mk_le(g, j, i);
   if (a->window > 0) keep = mk_and(g, keep, mk_gt(g, j, mk_addk(g, i, -(double)a->window)));
-  s = attn_mask(g, attn_cap(g, s, a->cap), keep);
-  Val y = mk_contract(g, compose_softmax(g, s, &last, 1), v,
-                      split ? "bhgls,bhsd->bhgld" : "bhls,bhsd->bhld");
+  s = attn_cap(g, s, a->cap);
+  if (a->slope) {
+    Val back = mk_cast(g, mk_sub(g, j, i), graph_type(g, s)->dt);
+    s = mk_add(g, s, mk_mul(g, per_head(g, a->slope, s), back));
+  }
+  s = attn_mask(g, s, keep);
+  Val p =
+      a->sink ? sink_softmax(g, s, per_head(g, a->sink, s), last) : compose_softmax(g, s, &last, 1);
+  Val y = mk_contract(g, p, v, split ? "bhgls,bhsd->bhgld" : "bhls,bhsd->bhld");
   return split ? ungrouped(g, y, heads) : y;
 }
 
@@ -172,7 +191,5 @@ Val attn_append_kv(Graph *g, Val old, Val past, Val x, Dim length) {
 
 Val attn_sink_softmax(Graph *g, Val s, Val sink) {
   Val more = sink ? mk_expand_tail(g, mk_cast(g, sink, graph_type(g, s)->dt), 2) : mk_like(g, s, 0);
-  Val top = mk_max(g, mk_reduce(g, OP_reduce_max, s, &(i64){3}, 1, true), more);
-  Val e = mk_exp(g, mk_sub(g, s, top)), sum = mk_reduce(g, OP_reduce_sum, e, &(i64){3}, 1, true);
-  return mk_div(g, e, mk_add(g, sum, mk_exp(g, mk_sub(g, more, top))));
+  return sink_softmax(g, s, more, 3);
 }

@@ -23,7 +23,9 @@ typedef struct Decoder {
   Dim tokens, past, all; /* tokens of this run, of earlier runs, of both */
   Val before;            /* past as a scalar */
   Val cos[2], sin[2];    /* by LmRope: [1, tokens, pairs] */
-  Map used;              /* names of the tensors read */
+  Val slope;             /* ALiBi; 0: none */
+  Val far;               /* factor of queries by position [tokens, 1]; 0: none */
+  Map used;              /* names of the tensors read -> 1 + LmTensorRole */
 } Decoder;
 
 static const char *const weight = ".weight", *const bias = ".bias";
@@ -47,26 +49,60 @@ static Val tensor(Decoder *d, const char *name, i64 rows, i64 cols) {
     fail(g->c, ERR_input, g->loc, "the tensor has shape %s, expected %lld%s%.0lld", sb_cstr(&have),
          (long long)rows, cols ? "x" : "", (long long)cols);
   }
-  *map_put(&d->used, str_of(g->c, name)) = 1;
   return v;
+}
+
+/* The name of the tensor of a role. Names overlap between architectures, so that the tensor of
+ * another role may be found where one is missing: such a tensor is missing. */
+static const char *name_of(Decoder *d, LmTensorRole p, u32 layer, const char *end) {
+  const char *name = lm_tensor_name(d->f, p, layer, end);
+  u32 *slot = map_put(&d->used, str_of(d->g->c, name));
+  if (*slot && *slot != 1 + p)
+    fail(d->f->c, ERR_input, d->f->loc, "the model has no tensor for '%s' other than '%s'",
+         lm_gguf_name(d->g->c, p, layer, end), name);
+  *slot = 1 + p;
+  return name;
+}
+
+static bool has(Decoder *d, LmTensorRole p, u32 layer, const char *end) {
+  const char *name = lm_tensor_name(d->f, p, layer, end);
+  const u32 *slot = map_get(&d->used, str_of(d->g->c, name));
+  return lm_tensor(d->f, name) && (!slot || *slot == 1 + p);
+}
+
+/* A vector of n elements. */
+static Val vector(Decoder *d, LmTensorRole p, u32 layer, const char *end, i64 n) {
+  return tensor(d, name_of(d, p, layer, end), n, 0);
 }
 
 /* x [tokens, in] times the matrix [out, in], plus the bias if there is one. */
 static Val linear(Decoder *d, LmTensorRole p, u32 layer, Val x, i64 out) {
   Graph *g = d->g;
-  Val w = tensor(d, lm_tensor_name(d->f, p, layer, weight), out, val_dim(g, x, 1));
-  x = mk_contract(g, x, w, "tk,nk->tn");
-  if (!lm_tensor(d->f, lm_tensor_name(d->f, p, layer, bias))) return x;
-  return mk_add(g, x, tensor(d, lm_tensor_name(d->f, p, layer, bias), out, 0));
+  i64 in = val_dim(g, x, 1);
+  const char *name = name_of(d, p, layer, weight);
+  if (d->s->arch->flags & LA_transposed && !d->f->gguf && p != LP_output)
+    x = mk_contract(g, x, tensor(d, name, in, out), "tk,kn->tn");
+  else
+    x = mk_contract(g, x, tensor(d, name, out, in), "tk,nk->tn");
+  return has(d, p, layer, bias) ? mk_add(g, x, vector(d, p, layer, bias, out)) : x;
 }
 
-/* Normalizes over the last axis. */
+/* Normalizes over the last axis, without weights. */
+static Val normalize(Decoder *d, Val x) {
+  i64 last = graph_type(d->g, x)->rank - 1;
+  if (d->s->arch->norm == NK_layer)
+    return compose_normalize(d->g, x, &last, 1, d->s->eps, NULL, NULL);
+  return compose_rms_norm(d->g, x, &last, 1, d->s->eps, NULL);
+}
+
 static Val norm(Decoder *d, LmTensorRole p, u32 layer, Val x) {
   Graph *g = d->g;
-  i64 last = graph_type(g, x)->rank - 1;
-  Val w = tensor(d, lm_tensor_name(d->f, p, layer, weight), val_dim(g, x, (u32)last), 0);
+  if (d->s->arch->flags & LA_bare_norm) return normalize(d, x);
+  i64 n = val_dim(g, x, graph_type(g, x)->rank - 1);
+  Val w = vector(d, p, layer, weight, n), b = 0;
   if (d->s->plus_one) w = mk_addk(g, w, 1);
-  return compose_affine(g, compose_rms_norm(g, x, &last, 1, d->s->eps, NULL), w, 0);
+  if (has(d, p, layer, bias)) b = vector(d, p, layer, bias, n);
+  return compose_affine(g, normalize(d, x), w, b);
 }
 
 /* ---- RoPE ---- */
@@ -101,6 +137,7 @@ static void make_rope_tables(Decoder *d, u32 i) {
   Val c = mk_sub(g, mk_mul(g, c1, c2), less);
   Val more = mk_mul(g, c1, s2);
   Val s = mk_add(g, mk_mul(g, s1, c2), more);
+  if (d->s->arch->flags & LA_turn_back) s = mk_neg(g, s);
   d->cos[i] = mk_unsqueeze(g, c, 0);
   d->sin[i] = mk_unsqueeze(g, s, 0);
 }
@@ -149,81 +186,199 @@ static Val cache_kv(Decoder *d, const char *what, u32 layer, Val x) {
   return mk_cast(g, append(d, what, layer, mk_cast(g, x, d->opts->kept)), DT_f32);
 }
 
-/* Queries, keys and values [tokens, heads * size]. */
-static void project(Decoder *d, u32 layer, Val x, Val *q, Val *k, Val *v) {
+/* Splits the columns of x into parts of these sizes. */
+static void split(Decoder *d, Val x, const i64 *size, u32 n, Val *part) {
+  i64 at = 0;
+  for (u32 i = 0; i < n; at += size[i++]) part[i] = mk_slice_axis(d->g, x, 1, at, size[i]);
+}
+
+/* [tokens, key heads, n * head] from column `first` of each key head. */
+static Val of_group(Decoder *d, Val x, i64 first, i64 n) {
   const LmHparams *s = d->s;
-  i64 nq = s->heads * s->head, nk = s->kv_heads * s->head;
-  if (s->arch->flags & LA_fused_qkv) {
+  x = mk_slice_axis(d->g, x, 2, first * s->head, n * s->head);
+  return mk_reshape(d->g, x, (Dim[]){d->tokens, s->kv_heads * n * s->head}, 2);
+}
+
+/* Queries, keys and values [tokens, heads * size]. */
+static void project(Decoder *d, u32 layer, Val x, Val *y) {
+  Graph *g = d->g;
+  const LmHparams *s = d->s;
+  i64 nq = s->heads * s->head, nk = s->kv_heads * s->head, group = s->heads / s->kv_heads;
+  const i64 size[3] = {nq, nk, nk};
+  if (s->arch->qkv != QK_separate && has(d, LP_qkv, layer, weight)) {
     Val all = linear(d, LP_qkv, layer, x, nq + 2 * nk);
-    *q = mk_slice_axis(d->g, all, 1, 0, nq);
-    *k = mk_slice_axis(d->g, all, 1, nq, nk);
-    *v = mk_slice_axis(d->g, all, 1, nq + nk, nk);
-    return;
+    if (d->f->gguf || s->arch->qkv == QK_fused) {
+      split(d, all, size, 3, y);
+    } else {
+      all = mk_reshape(g, all, (Dim[]){d->tokens, s->kv_heads, (group + 2) * s->head}, 3);
+      y[0] = of_group(d, all, 0, group);
+      y[1] = of_group(d, all, group, 1);
+      y[2] = of_group(d, all, group + 1, 1);
+    }
+  } else {
+    if (s->arch->flags & LA_bias)
+      for (LmTensorRole p = LP_q; p <= LP_v; p++)
+        lm_require_tensor(d->f, lm_tensor_name(d->f, p, layer, bias));
+    for (u32 i = 0; i < 3; i++) y[i] = linear(d, LP_q + i, layer, x, size[i]);
   }
-  if (s->arch->flags & LA_bias)
-    for (LmTensorRole p = LP_q; p <= LP_v; p++)
-      lm_require_tensor(d->f, lm_tensor_name(d->f, p, layer, bias));
-  *q = linear(d, LP_q, layer, x, nq);
-  *k = linear(d, LP_k, layer, x, nk);
-  *v = linear(d, LP_v, layer, x, nk);
+  for (u32 i = 0; i < 3 && s->qkv_cap != 0; i++) y[i] = mk_clamp(g, y[i], -s->qkv_cap, s->qkv_cap);
+}
+
+/* A norm whose heads have tensors of their own. */
+static const char *listed_norm(Decoder *d, LmTensorRole p, u32 layer, i64 head) {
+  Ctx *c = d->g->c;
+  return str_text(c, str_fmt(c, "%s%u.self_attn.%c_layernorm.norms.%lld.weight", d->f->stack, layer,
+                             p == LP_q_norm ? 'q' : 'k', (long long)head));
+}
+
+static bool has_norm_list(Decoder *d, u32 layer) {
+  return !d->f->gguf && lm_tensor(d->f, listed_norm(d, LP_q_norm, layer, 0));
+}
+
+/* Weights of the norm of queries or keys: per head in one matrix, or in a tensor for each head. */
+static Val head_norm(Decoder *d, LmTensorRole p, u32 layer, Val x) {
+  Graph *g = d->g;
+  Ctx *c = g->c;
+  i64 heads = val_dim(g, x, 1), size = val_dim(g, x, 3);
+  const char *name = lm_tensor_name(d->f, p, layer, weight);
+  const StoredTensor *t = lm_tensor(d->f, name);
+  if (!t && has_norm_list(d, layer)) {
+    Val *w = NEWS(&c->scratch, Val, (size_t)heads);
+    for (i64 i = 0; i < heads; i++) {
+      name = listed_norm(d, p, layer, i);
+      w[i] = mk_unsqueeze(g, tensor(d, name, size, 0), 0);
+      *map_put(&d->used, str_of(c, name)) = 1 + p;
+    }
+    Val all = mk_concat(g, w, (u32)heads, 0);
+    return mk_mul(g, normalize(d, x), mk_unsqueeze(g, all, 1));
+  }
+  if (!t || t->rank != 2) return norm(d, p, layer, x);
+  Val w = tensor(d, name_of(d, p, layer, weight), heads, size);
+  return mk_mul(g, normalize(d, x), mk_unsqueeze(g, w, 1));
+}
+
+/* Does the norm of queries and keys span all heads? */
+static bool spans_heads(Decoder *d, u32 layer) {
+  const StoredTensor *t = lm_tensor(d->f, lm_tensor_name(d->f, LP_q_norm, layer, weight));
+  return t && t->rank == 1 && t->dim[0] != d->s->head;
+}
+
+static bool has_head_norm(Decoder *d, u32 layer) {
+  return d->s->arch->flags & LA_qk_norm || has(d, LP_q_norm, layer, weight) ||
+         has_norm_list(d, layer);
 }
 
 static Val attention(Decoder *d, u32 layer, Val x) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
   const LmLayer *l = &s->layer[layer];
-  Val q, k, v;
-  project(d, layer, x, &q, &k, &v);
-  q = heads_of(d, q, s->heads);
-  k = heads_of(d, k, s->kv_heads);
-  v = heads_of(d, v, s->kv_heads);
-  if (s->arch->flags & LA_qk_norm) {
-    q = norm(d, LP_q_norm, layer, q);
-    k = norm(d, LP_k_norm, layer, k);
+  bool normed = has_head_norm(d, layer), whole = normed && spans_heads(d, layer);
+  bool late = s->arch->flags & LA_norm_turned;
+  Val y[3];
+  project(d, layer, x, y);
+  for (u32 i = 0; i < 2 && whole; i++) y[i] = norm(d, LP_q_norm + i, layer, y[i]);
+  for (u32 i = 0; i < 3; i++) y[i] = heads_of(d, y[i], i ? s->kv_heads : s->heads);
+  for (u32 i = 0; i < 2; i++) {
+    if (normed && !whole && !late) y[i] = head_norm(d, LP_q_norm + i, layer, y[i]);
+    set_place(d, lm_tensor_name(d->f, LP_attn_out, layer, ""));
+    if (l->rotated) y[i] = attn_rope(g, y[i], d->cos[l->rope], d->sin[l->rope], s->pairs);
+    if (normed && !whole && late) y[i] = head_norm(d, LP_q_norm + i, layer, y[i]);
   }
-  set_place(d, lm_tensor_name(d->f, LP_attn_out, layer, ""));
-  if (l->rotated) {
-    q = attn_rope(g, q, d->cos[l->rope], d->sin[l->rope], s->pairs);
-    k = attn_rope(g, k, d->cos[l->rope], d->sin[l->rope], s->pairs);
-  }
-  k = cache_kv(d, "key", layer, k);
-  v = cache_kv(d, "value", layer, v);
-  CausalAttn c = {.scale = s->scale, .cap = s->attn_cap, .past = d->before, .window = l->window};
-  Val y = attn_merge_heads(g, attn_causal(g, &c, q, k, v));
-  return linear(d, LP_attn_out, layer, mk_squeeze(g, y, 0), s->embed);
+  if (d->far) y[0] = mk_mul(g, y[0], d->far);
+  Val k = cache_kv(d, "key", layer, y[1]), v = cache_kv(d, "value", layer, y[2]);
+  CausalAttn c = {.scale = s->scale,
+                  .cap = s->attn_cap,
+                  .past = d->before,
+                  .window = l->window,
+                  .slope = d->slope};
+  Val out = mk_squeeze(g, attn_merge_heads(g, attn_causal(g, &c, y[0], k, v)), 0);
+  if (s->arch->flags & LA_sub_norm) out = norm(d, LP_attn_sub_norm, layer, out);
+  return linear(d, LP_attn_out, layer, out, s->embed);
 }
 
 /* ---- the rest of a layer ---- */
 
-static Val gate(Decoder *d, Val x) {
-  if (d->s->gate == LG_silu) return compose_silu(d->g, x, 1);
-  return compose_gelu(d->g, x, d->s->gate == LG_gelu_tanh);
+/* A learned number of an activation; config.json does not have it. */
+static Val act_number(Decoder *d, u32 layer, const char *name) {
+  Ctx *c = d->g->c;
+  const char *full = str_text(c, str_fmt(c, "%s%u.mlp.act_fn.%s", d->f->stack, layer, name));
+  const StoredTensor *t = lm_require_tensor(d->f, full);
+  *map_put(&d->used, t->name) = LP_COUNT + 1;
+  set_place(d, full);
+  Val v = mk_cast(d->g, lm_weight(d->g, d->f, full), DT_f32);
+  return mk_reshape(d->g, v, NULL, 0);
+}
+
+/* xIELU: a quadratic above 0, an exponential below, each plus beta * x. */
+static Val xielu(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  if (d->f->gguf)
+    fail(g->c, ERR_unsupported, g->loc, "activation 'xielu' is supported for safetensors only");
+  Val beta = act_number(d, layer, "beta"), least = act_number(d, layer, "eps");
+  Val up = compose_softplus(g, act_number(d, layer, "alpha_p"));
+  Val down = compose_softplus(g, act_number(d, layer, "alpha_n"));
+  down = mk_add(g, down, beta);
+  Val linear_part = mk_mul(g, x, beta), low = mk_min(g, x, least);
+  Val above = mk_mul(g, mk_mul(g, x, x), up);
+  Val below = mk_mul(g, mk_sub(g, mk_addk(g, mk_exp(g, low), -1), x), down);
+  Val positive = mk_gt(g, x, mk_like(g, x, 0));
+  return mk_add(g, mk_select(g, positive, above, below), linear_part);
+}
+
+static Val activate(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  switch (d->s->act) {
+  case LG_silu: return compose_silu(g, x, 1);
+  case LG_gelu: return compose_gelu(g, x, false);
+  case LG_gelu_tanh: return compose_gelu(g, x, true);
+  case LG_relu: return compose_relu(g, x);
+  case LG_relu2: x = compose_relu(g, x); return mk_mul(g, x, x);
+  case LG_xielu: break;
+  }
+  return xielu(d, layer, x);
 }
 
 static Val feed_forward(Decoder *d, u32 layer, Val x) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
-  Val open, up;
-  if (s->arch->flags & LA_fused_qkv) {
-    Val both = linear(d, LP_gate_up, layer, x, 2 * s->ffn);
-    open = mk_slice_axis(g, both, 1, 0, s->ffn);
-    up = mk_slice_axis(g, both, 1, s->ffn, s->ffn);
+  const i64 size[2] = {s->ffn, s->ffn};
+  Val y[2];
+  if (s->arch->mlp == ML_plain)
+    return linear(d, LP_down, layer, activate(d, layer, linear(d, LP_up, layer, x, s->ffn)),
+                  s->embed);
+  if (s->arch->mlp == ML_gate_up) {
+    split(d, linear(d, LP_gate_up, layer, x, 2 * s->ffn), size, 2, y);
   } else {
-    open = linear(d, LP_gate, layer, x, s->ffn);
-    up = linear(d, LP_up, layer, x, s->ffn);
+    y[0] = linear(d, LP_gate, layer, x, s->ffn);
+    y[1] = linear(d, LP_up, layer, x, s->ffn);
   }
-  return linear(d, LP_down, layer, mk_mul(g, gate(d, open), up), s->embed);
+  Val z = mk_mul(g, activate(d, layer, y[0]), y[1]);
+  if (s->arch->flags & LA_sub_norm) z = norm(d, LP_ffn_sub_norm, layer, z);
+  return linear(d, LP_down, layer, z, s->embed);
+}
+
+/* x + y, y scaled. */
+static Val add_residual(Decoder *d, Val x, Val y) {
+  if (d->s->residual_scale != 0) y = mk_mulk(d->g, y, d->s->residual_scale);
+  return mk_add(d->g, x, y);
 }
 
 static Val decoder_layer(Decoder *d, u32 layer, Val x) {
-  Graph *g = d->g;
-  bool post = d->s->arch->flags & LA_post_norm;
-  Val y = attention(d, layer, norm(d, LP_attn_norm, layer, x));
-  if (post) y = norm(d, LP_post_attn, layer, y);
-  x = mk_add(g, x, y);
-  y = feed_forward(d, layer, norm(d, post ? LP_pre_ffn : LP_ffn_norm, layer, x));
-  if (post) y = norm(d, LP_post_ffn, layer, y);
-  return mk_add(g, x, y);
+  LmPlace place = d->s->arch->place;
+  Val in = place == NP_after ? x : norm(d, LP_attn_norm, layer, x);
+  Val y = attention(d, layer, in);
+  if (d->s->parallel) {
+    LmTensorRole p = has(d, LP_ffn_norm, layer, weight) ? LP_ffn_norm : LP_mlp_norm;
+    if (has(d, p, layer, weight)) in = norm(d, p, layer, x);
+    x = add_residual(d, x, y);
+    return add_residual(d, x, feed_forward(d, layer, in));
+  }
+  if (place != NP_before) y = norm(d, LP_post_attn, layer, y);
+  x = in = add_residual(d, x, y);
+  if (place != NP_after) in = norm(d, place == NP_both ? LP_pre_ffn : LP_ffn_norm, layer, x);
+  y = feed_forward(d, layer, in);
+  if (place != NP_before) y = norm(d, LP_post_ffn, layer, y);
+  return add_residual(d, x, y);
 }
 
 /* ---- entry point ---- */
@@ -235,6 +390,7 @@ static Val logits(Decoder *d, Val x, Val embedding) {
     x = mk_slice_axis(g, x, 0, dim_sub(g->dims, d->tokens, 1), 1); /* last token only */
   x = norm(d, LP_out_norm, 0, x);
   x = s->tied ? mk_contract(g, x, embedding, "tk,nk->tn") : linear(d, LP_output, 0, x, s->vocab);
+  if (s->logit_scale != 0) x = mk_mulk(g, x, s->logit_scale);
   return attn_cap(g, x, s->logit_cap);
 }
 
@@ -244,18 +400,33 @@ static Str owner_of(Ctx *c, Str name) {
   return end ? str_intern(c, text, (size_t)(end - text) + strlen(weight)) : name;
 }
 
+/* Is it derived data, or does it belong to layers that predict further tokens? */
+static bool is_extra(Decoder *d, const char *text) {
+  static const char *const derived[] = {"rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias",
+                                        ".attention.bias", ".attention.masked_bias"};
+  i64 more = 0;
+  u32 layer = 0;
+  for (u32 i = 0; i < sizeof derived / sizeof *derived; i++)
+    if (strstr(text, derived[i])) return true;
+  lm_either_int(d->f, ".nextn_predict_layers", "num_nextn_predict_layers", 0, LM_LAYERS, &more);
+  for (const char *s = text + strlen(d->f->gguf ? "blk." : d->f->stack); *s >= '0' && *s <= '9';
+       s++)
+    if (layer < LM_LAYERS) layer = layer * 10 + (u32)(*s - '0');
+  return layer >= d->s->layers && layer < d->s->layers + more;
+}
+
 /* An unread tensor means that the layer differs from what this file builds. */
 static void refuse_unused(Decoder *d) {
   const LmFile *f = d->f;
-  const char *layer = f->gguf ? "blk." : "model.layers.";
+  const char *layer = f->gguf ? "blk." : f->stack;
   for (u32 i = 0; i < f->tensor.n; i++) {
     Str name = f->tensor.at[i].name;
     const char *text = str_text(f->c, name);
     if (strncmp(text, layer, strlen(layer)) != 0 || map_get(&d->used, owner_of(f->c, name)))
       continue;
-    if (strstr(text, "rotary_emb.inv_freq")) continue; /* derived data, written by old tools */
-    fail(f->c, ERR_unsupported, f->loc, "tensor '%s' has no place in architecture '%s'",
-         show(f->c, name), d->s->arch->name);
+    if (!is_extra(d, text))
+      fail(f->c, ERR_unsupported, f->loc, "tensor '%s' has no place in architecture '%s'",
+           show(f->c, name), d->s->arch->name);
   }
 }
 
@@ -282,6 +453,57 @@ static void check_context(LmFile *f, const LmHparams *s, const LmOptions *opts) 
          context, bytes / 1e9, opts->room / 1e9);
 }
 
+/* Slopes of ALiBi: powers of 2^(-8/n) for the largest power of two n of heads; heads beyond it take
+ * every second one of 2n. */
+static Val alibi_slopes(Decoder *d) {
+  const LmHparams *s = d->s;
+  i64 n = 1;
+  while (2 * n <= s->heads) n *= 2;
+  Tensor *t = tensor_new(&d->g->c->work, DT_f32, &s->heads, 1);
+  for (i64 i = 0; i < s->heads; i++) {
+    double power = i < n ? (double)(i + 1) / (double)n : ((double)(i - n) + 0.5) / (double)n;
+    tensor_set(t, (u64)i, (Scalar){.f = s->alibi * pow(2, -8 * power)});
+  }
+  return mk_const(d->g, t);
+}
+
+/* Positions of the tokens of this run. */
+static Val positions(Decoder *d) {
+  return mk_add(d->g, mk_iota(d->g, DT_i64, &d->tokens, 1, 0), d->before);
+}
+
+static void make_position_values(Decoder *d) {
+  Graph *g = d->g;
+  const LmHparams *s = d->s;
+  for (u32 i = 0; i < 2; i++)
+    if (s->rope[i].n) make_rope_tables(d, i);
+  if (s->positions == PO_alibi) d->slope = alibi_slopes(d);
+  if (s->far_scale == 0 || !(s->far_from > 0)) return;
+  Val from = mk_scalar(g, DT_i64, s->far_from), step = mk_div(g, positions(d), from);
+  Val by = mk_log(g, mk_addk(g, mk_cast(g, step, DT_f32), 1));
+  d->far = mk_unsqueeze(g, mk_addk(g, mk_mulk(g, by, s->far_scale), 1), 1);
+}
+
+static Val embed(Decoder *d, Val ids, Val embedding) {
+  Graph *g = d->g;
+  const LmHparams *s = d->s;
+  Val x = mk_gather(g, embedding, mk_check_index(g, ids, &(Dim){s->vocab}, 1), 0);
+  if (s->embed_scale != 0) x = mk_mulk(g, x, s->embed_scale);
+  if (s->positions == PO_learned) {
+    const char *name = name_of(d, LP_positions, 0, weight);
+    i64 rows = lm_require_tensor(d->f, name)->dim[0], first = s->arch->offset;
+    if (rows - first < s->context)
+      fail(g->c, ERR_usage, d->f->loc, "the model has %lld positions, fewer than a context of %lld",
+           (long long)(rows - first), (long long)s->context);
+    Val at = positions(d);
+    if (first) at = mk_addk(g, at, (double)first);
+    x = mk_add(g, x, mk_gather(g, tensor(d, name, rows, s->embed), at, 0));
+  }
+  if (s->arch->flags & LA_embed_norm || has(d, LP_embed_norm, 0, weight))
+    x = norm(d, LP_embed_norm, 0, x);
+  return x;
+}
+
 Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   Ctx *c = f->c;
   Graph *g = graph_new(c);
@@ -295,11 +517,9 @@ Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   d.tokens = val_dim(g, ids, 0);
   d.past = dim_of_sym(g->dims, dim_sym(g->dims, SY_input, str_of(c, "past"), 0, s->context - 1));
   d.before = mk_extent(g, d.past, DT_i64);
-  for (u32 i = 0; i < 2; i++)
-    if (s->rope[i].n) make_rope_tables(&d, i);
-  Val embedding = tensor(&d, lm_tensor_name(f, LP_embed, 0, weight), s->vocab, s->embed);
-  Val x = mk_gather(g, embedding, mk_check_index(g, ids, &(Dim){s->vocab}, 1), 0);
-  if (s->embed_scale != 0) x = mk_mulk(g, x, s->embed_scale);
+  make_position_values(&d);
+  Val embedding = tensor(&d, name_of(&d, LP_embed, 0, weight), s->vocab, s->embed);
+  Val x = embed(&d, ids, embedding);
   graph_result(g, x, str_of(c, "logits")); /* reserves output 0; the value is set below */
   for (u32 i = 0; i < s->layers; i++) x = decoder_layer(&d, i, x);
   g->region.at[1].ret.at[0] = logits(&d, x, embedding);

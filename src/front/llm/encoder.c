@@ -207,6 +207,10 @@ bool lm_is_encoder(const LmFile *f) {
   return !f->gguf && str_is(f->c, f->arch, "bert");
 }
 
+const char *lm_encoder_list(const LmFile *f) {
+  return f->gguf ? "none" : "bert";
+}
+
 Graph *lm_encoder(LmFile *f, const ImportOptions *o) {
   Ctx *c = f->c;
   Graph *g = graph_new(c);

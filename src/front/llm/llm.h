@@ -28,6 +28,9 @@ struct LmFile {
   Str arch;              /* general.architecture, or model_type of config.json */
   const Gguf *gguf;      /* of the first part; NULL: safetensors */
   const JsonDoc *config; /* config.json; NULL: GGUF */
+  const Json *text;      /* its text_config, whose keys come first; NULL: none */
+  const char *root;      /* safetensors: prefix of the tensors of the decoder: "model." */
+  const char *stack;     /* ... and of its layers: "model.layers." */
   StoredTensors tensor;  /* of all parts */
   Map by_name;           /* tensor name -> index + 1 */
   VEC(LmJsonFile) side;  /* JSON files opened so far */
@@ -54,8 +57,9 @@ const char *lm_folder(Ctx *c, const char *path); /* folder of a file and its tok
 const JsonDoc *lm_sibling_json(LmFile *f, const char *name);
 const JsonDoc *lm_named_json(LmFile *f, Str name); /* untrusted name, confined to the folder */
 
-/* meta.c: values by key. False: absent (or null). GGUF keys that begin with '.' follow the name of
- * the architecture. Other keys are paths in config.json (rope_scaling.factor) or in another file
+/* meta.c: values by key. False: absent (or null). "|" separates names of one key, and the first
+ * that is there counts. GGUF keys that begin with '.' follow the name of the architecture. Other
+ * keys are paths in config.json (rope_scaling.factor) or in another file
  * (generation_config.json:temperature). Bounds are inclusive. */
 bool lm_int(LmFile *f, const char *key, i64 lo, i64 hi, i64 *out);
 bool lm_float(LmFile *f, const char *key, double *out);
@@ -89,6 +93,7 @@ Val lm_input_ids(Graph *g, const ImportOptions *o, i64 most, i64 limit);
 
 /* encoder.c: ids i32[tokens] to a sentence vector, or to token vectors. */
 bool lm_is_encoder(const LmFile *f);
+const char *lm_encoder_list(const LmFile *f); /* architectures, for messages */
 Graph *lm_encoder(LmFile *f, const ImportOptions *o);
 
 #endif

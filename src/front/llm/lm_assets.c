@@ -128,6 +128,7 @@ const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m) {
   LmFile *f = (LmFile *)m->own;
   Vocab v;
   ModelInfo facts = {0};
+  lm_require_arch(f);
   if (!s->path || !has_tokenizer(c, f, s->path)) return NULL;
   VocabBlob tables = vocab_file(c, f->gguf ? s->path : lm_folder(c, s->path), &c->keep);
   LmAssets *out = NEW(&c->keep, LmAssets);

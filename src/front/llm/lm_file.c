@@ -187,6 +187,35 @@ static void open_index(LmFile *f, const Source *s) {
          f->tensor.n);
 }
 
+/* Finds the layers of the decoder by their names. Wrapped models have those of other towers, too.
+ */
+static void find_layers(LmFile *f) {
+  static const char *const roots[] = {"model.language_model.",
+                                      "language_model.model.",
+                                      "model.decoder.",
+                                      "model.",
+                                      "transformer.",
+                                      "gpt_neox.",
+                                      "backbone.",
+                                      "decoder.",
+                                      ""};
+  static const char *const stacks[] = {"layers.", "h.", "blocks."};
+  Ctx *c = f->c;
+  f->root = "model.";
+  f->stack = "model.layers.";
+  for (u32 r = 0; r < sizeof roots / sizeof *roots; r++)
+    for (u32 k = 0; k < sizeof stacks / sizeof *stacks; k++) {
+      const char *stack = str_text(c, str_fmt(c, "%s%s", roots[r], stacks[k]));
+      const char *first = str_text(c, str_fmt(c, "%s0.", stack));
+      for (u32 i = 0; i < f->tensor.n; i++) {
+        if (strncmp(str_text(c, f->tensor.at[i].name), first, strlen(first)) != 0) continue;
+        f->root = roots[r];
+        f->stack = stack;
+        return;
+      }
+    }
+}
+
 static void open_safetensors(LmFile *f, const Source *s) {
   Ctx *c = f->c;
   if (safetensors_sniff(s->at, s->n)) {
@@ -200,8 +229,13 @@ static void open_safetensors(LmFile *f, const Source *s) {
   if (!f->config)
     fail(c, ERR_unsupported, f->loc,
          "the folder has weights, but no config.json that describes the network");
-  type = json_require(f->config, f->config->root, "model_type", JS_string);
+  const Json *text = json_get(f->config->root, "text_config");
+  if (text && text->kind == JS_object) f->text = text;
+  type = f->text ? json_get(f->text, "model_type") : NULL;
+  if (!type || type->kind != JS_string)
+    type = json_require(f->config, f->config->root, "model_type", JS_string);
   f->arch = json_str(c, type);
+  find_layers(f);
 }
 
 /* ---- entry points ---- */

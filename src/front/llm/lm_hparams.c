@@ -11,8 +11,7 @@
 #include <string.h>
 
 static const LmArch archs[] = {
-#define ARCH(name, type, period, base, bare, wide, flags)                                          \
-  {name, type, period, base, bare, wide, flags},
+#define ARCH(gguf, type, ...) {.name = gguf, .model_type = type, __VA_ARGS__},
 #define PART(name, gguf, safetensors)
 #include "front/llm/archs.def"
 #undef ARCH
@@ -20,7 +19,7 @@ static const LmArch archs[] = {
 };
 
 static const char *const part_names[LP_COUNT][2] = {
-#define ARCH(name, type, period, base, bare, wide, flags)
+#define ARCH(name, ...)
 #define PART(name, gguf, safetensors) {gguf, safetensors},
 #include "front/llm/archs.def"
 #undef ARCH
@@ -33,26 +32,54 @@ const LmArch *lm_arch(const LmFile *f) {
   return NULL;
 }
 
-static const char *fill_name(Ctx *c, const char *name, u32 layer, const char *end) {
-  const char *hole = strstr(name, "%u");
+static const char *fill_name(Ctx *c, const char *prefix, const char *name, size_t n, u32 layer,
+                             const char *end) {
   StrBuf t = sb_new(&c->scratch);
-  sb_put(&t, name, hole ? (size_t)(hole - name) : strlen(name));
-  if (hole) sb_fmt(&t, "%u%s", layer, hole + 2);
+  sb_puts(&t, prefix);
+  for (size_t i = 0; i < n; i++) {
+    bool hole = name[i] == '%' && i + 1 < n;
+    if (hole)
+      sb_fmt(&t, "%u", layer), i++;
+    else
+      sb_put(&t, name + i, 1);
+  }
   sb_puts(&t, end);
   return sb_cstr(&t);
 }
 
+/* The output matrix is outside of the model in safetensors, but may be inside of a wrapper. */
+static const char *prefix_of(const LmFile *f, LmTensorRole p, const char *name) {
+  if (f->gguf) return "";
+  if (*name == '%') return f->stack;
+  if (p != LP_output) return f->root;
+  return !strncmp(f->root, "language_model.", 15) ? "language_model." : "";
+}
+
 const char *lm_tensor_name(const LmFile *f, LmTensorRole p, u32 layer, const char *end) {
-  return fill_name(f->c, part_names[p][!f->gguf], layer, end);
+  const char *names = part_names[p][!f->gguf], *first = NULL;
+  const char *prefix = prefix_of(f, p, names);
+  for (size_t n;; names += n + 1) {
+    n = strcspn(names, "|");
+    const char *full = fill_name(f->c, prefix, names, n, layer, end);
+    if (!first) first = full;
+    if (lm_tensor(f, full)) return full;
+    if (!names[n]) return first;
+  }
 }
 
 const char *lm_gguf_name(Ctx *c, LmTensorRole p, u32 layer, const char *end) {
-  return fill_name(c, part_names[p][0], layer, end);
+  const char *names = part_names[p][0], *last = strrchr(names, '|');
+  names = last ? last + 1 : names;
+  return fill_name(c, "", names, strlen(names), layer, end);
 }
 
 bool lm_either_int(LmFile *f, const char *gguf, const char *config, i64 lo, i64 hi, i64 *out) {
   const char *key = f->gguf ? gguf : config;
   return key && lm_int(f, key, lo, hi, out);
+}
+
+static void either_bool(LmFile *f, const char *gguf, const char *config, bool *out) {
+  lm_bool(f, f->gguf ? gguf : config, out);
 }
 
 bool lm_either_float(LmFile *f, const char *gguf, const char *config, double *out) {
@@ -62,8 +89,9 @@ bool lm_either_float(LmFile *f, const char *gguf, const char *config, double *ou
 
 static i64 need_size(LmFile *f, const char *gguf, const char *config, i64 hi) {
   i64 n;
+  const char *key = f->gguf ? gguf : config;
   if (!lm_either_int(f, gguf, config, 1, hi, &n))
-    fail(f->c, ERR_input, f->loc, "key '%s' is missing", f->gguf ? gguf : config);
+    fail(f->c, ERR_input, f->loc, "key '%.*s' is missing", (int)strcspn(key, "|"), key);
   return n;
 }
 
@@ -83,28 +111,63 @@ static bool same_for_all(LmFile *f, const char *gguf, const char *config, i64 *o
 
 /* ---- sizes ---- */
 
+/* Keys whose value, if it is not 0, false or null, asks for something else. */
 static void refuse_others(LmFile *f) {
   static const char *const keys[] = {".expert_count", "num_local_experts", "num_experts",
                                      ".attention.kv_lora_rank", "kv_lora_rank"};
+  static const char *const flags[] = {"apply_residual_connection_post_layernorm",
+                                      "scale_attn_by_inverse_layer_idx", "_remove_final_layer_norm",
+                                      "add_cross_attention"};
+  static const char *const needed[] = {"do_layer_norm_before", "scale_attn_weights"};
   i64 n;
+  bool on;
   for (u32 i = 0; i < sizeof keys / sizeof *keys; i++)
     if ((*keys[i] == '.') == (f->gguf != NULL) && lm_int(f, keys[i], 0, LM_SIZE, &n) && n)
       fail(f->c, ERR_unsupported, f->loc, "'%s' is %lld: such layers are not supported", keys[i],
            (long long)n);
+  for (u32 i = 0; !f->gguf && i < sizeof flags / sizeof *flags; i++)
+    if (lm_bool(f, flags[i], &on) && on)
+      fail(f->c, ERR_unsupported, f->loc, "'%s': true is not supported", flags[i]);
+  for (u32 i = 0; !f->gguf && i < sizeof needed / sizeof *needed; i++)
+    if (lm_bool(f, needed[i], &on) && !on)
+      fail(f->c, ERR_unsupported, f->loc, "'%s': false is not supported", needed[i]);
+}
+
+/* Falcon has three generations, which differ in key heads and in where the norms are. */
+static void read_falcon(LmFile *f, LmHparams *s) {
+  bool newer = false, alibi = false, one = true;
+  if (f->gguf || !str_is(f->c, f->arch, "falcon")) return;
+  lm_bool(f, "new_decoder_architecture", &newer);
+  lm_bool(f, "alibi", &alibi);
+  lm_bool(f, "multi_query", &one);
+  lm_bool(f, "parallel_attn", &s->parallel);
+  if (newer)
+    s->parallel = true;
+  else
+    s->kv_heads = one ? 1 : s->heads;
+  if (alibi) {
+    s->positions = PO_alibi;
+    s->alibi = 1 / sqrt((double)s->head);
+  }
 }
 
 static void read_sizes(LmFile *f, LmHparams *s) {
-  s->embed = need_size(f, ".embedding_length", "hidden_size", LM_SIZE);
-  s->layers = (u32)need_size(f, ".block_count", "num_hidden_layers", LM_LAYERS);
-  if (!same_for_all(f, ".feed_forward_length", "intermediate_size", &s->ffn))
-    s->ffn = need_size(f, ".feed_forward_length", "intermediate_size", LM_SIZE);
-  if (!same_for_all(f, ".attention.head_count", "num_attention_heads", &s->heads))
-    s->heads = need_size(f, ".attention.head_count", "num_attention_heads", LM_SIZE);
-  if (!same_for_all(f, ".attention.head_count_kv", "num_key_value_heads", &s->kv_heads))
+  static const char *const ffn = "intermediate_size|ffn_hidden_size|n_inner|ffn_dim";
+  s->embed = need_size(f, ".embedding_length", "hidden_size|n_embd|n_embed", LM_SIZE);
+  s->layers = (u32)need_size(f, ".block_count", "num_hidden_layers|n_layer", LM_LAYERS);
+  if (!same_for_all(f, ".attention.head_count", "num_attention_heads|n_head", &s->heads))
+    s->heads = need_size(f, ".attention.head_count", "num_attention_heads|n_head", LM_SIZE);
+  if (s->arch->flags & LA_own_keys ||
+      !same_for_all(f, ".attention.head_count_kv", "num_kv_heads|num_key_value_heads",
+                    &s->kv_heads))
     s->kv_heads = s->heads;
-  if (s->heads % s->kv_heads)
-    fail(f->c, ERR_input, f->loc, "%lld query heads are not a multiple of %lld key heads",
-         (long long)s->heads, (long long)s->kv_heads);
+  /* older architectures imply the size, and ignore the key */
+  const StoredTensor *up =
+      s->arch->mlp == ML_plain ? lm_tensor(f, lm_tensor_name(f, LP_up, 0, ".weight")) : NULL;
+  if (!f->gguf && up && up->rank == 2 && s->arch->norm == NK_layer)
+    s->ffn = up->dim[(s->arch->flags & LA_transposed) != 0];
+  else if (!same_for_all(f, ".feed_forward_length", ffn, &s->ffn))
+    s->ffn = need_size(f, ".feed_forward_length", ffn, LM_SIZE);
   i64 value;
   if (!lm_either_int(f, ".attention.key_length", "head_dim", 1, LM_SIZE, &s->head)) {
     if (s->embed % s->heads)
@@ -112,11 +175,16 @@ static void read_sizes(LmFile *f, LmHparams *s) {
            (long long)s->embed, (long long)s->heads);
     s->head = s->embed / s->heads;
   }
+  read_falcon(f, s);
+  if (s->heads % s->kv_heads)
+    fail(f->c, ERR_input, f->loc, "%lld query heads are not a multiple of %lld key heads",
+         (long long)s->heads, (long long)s->kv_heads);
   if (lm_either_int(f, ".attention.value_length", NULL, 1, LM_SIZE, &value) && value != s->head)
     fail(f->c, ERR_unsupported, f->loc,
          "keys of size %lld with values of size %lld are not supported", (long long)s->head,
          (long long)value);
-  if (!lm_either_int(f, ".context_length", "max_position_embeddings", 1, DIM_MAX, &s->longest))
+  if (!lm_either_int(f, ".context_length", "max_position_embeddings|n_positions|seq_length", 1,
+                     DIM_MAX, &s->longest))
     s->longest = 0;
   s->vocab = lm_require_tensor(f, lm_tensor_name(f, LP_embed, 0, ".weight"))->dim[0];
   if (lm_either_int(f, ".vocab_size", "vocab_size", 1, LM_VOCAB, &value) && value != s->vocab)
@@ -126,17 +194,24 @@ static void read_sizes(LmFile *f, LmHparams *s) {
 
 /* ---- scales, caps, norms ---- */
 
-static LmGate gate_of(LmFile *f, const LmArch *arch) {
+static const struct {
+  const char *name;
+  LmAct act;
+} acts[] = {
+    {"silu", LG_silu},          {"swish", LG_silu},          {"gelu", LG_gelu},
+    {"gelu_new", LG_gelu_tanh}, {"gelu_fast", LG_gelu_tanh}, {"gelu_pytorch_tanh", LG_gelu_tanh},
+    {"relu", LG_relu},          {"relu2", LG_relu2},         {"xielu", LG_xielu}};
+
+static LmAct act_of(LmFile *f, const LmArch *arch) {
   FileSpan t;
-  bool gemma = arch->flags & LA_gemma;
-  /* gemma ignores hidden_act; hidden_activation counts and defaults to the tanh approximation */
-  if (f->gguf || !lm_string(f, gemma ? "hidden_activation" : "hidden_act", &t))
-    return gemma ? LG_gelu_tanh : LG_silu;
+  /* gemma ignores hidden_act; hidden_activation counts */
+  const char *keys = arch->flags & LA_gemma
+                         ? "hidden_activation"
+                         : "hidden_act|activation_function|activation|hidden_activation";
+  if (f->gguf || !lm_string(f, keys, &t)) return arch->act;
   Str name = str_intern(f->c, t.at, t.n);
-  if (str_is(f->c, name, "silu") || str_is(f->c, name, "swish")) return LG_silu;
-  if (str_is(f->c, name, "gelu_pytorch_tanh") || str_is(f->c, name, "gelu_new"))
-    return LG_gelu_tanh;
-  if (str_is(f->c, name, "gelu")) return LG_gelu;
+  for (u32 i = 0; i < sizeof acts / sizeof *acts; i++)
+    if (str_is(f->c, name, acts[i].name)) return acts[i].act;
   fail(f->c, ERR_unsupported, f->loc, "activation '%s' is not supported", show(f->c, name));
 }
 
@@ -152,9 +227,22 @@ static double positive(LmFile *f, const char *gguf, const char *config, double o
 static void read_scales(LmFile *f, LmHparams *s) {
   u32 flags = s->arch->flags;
   bool capped = flags & LA_softcap;
-  s->eps = positive(f, ".attention.layer_norm_rms_epsilon", "rms_norm_eps", 1e-6);
-  s->gate = gate_of(f, s->arch);
+  s->eps = positive(f, ".attention.layer_norm_rms_epsilon|.attention.layer_norm_epsilon",
+                    "rms_norm_eps|layer_norm_eps|layer_norm_epsilon|norm_epsilon|norm_eps",
+                    s->arch->norm == NK_rms ? 1e-6 : 1e-5);
+  s->act = act_of(f, s->arch);
   s->embed_scale = flags & LA_gemma ? (double)sqrtf((float)s->embed) : 0;
+  s->embed_scale = positive(f, ".embedding_scale", "embedding_multiplier", s->embed_scale);
+  s->residual_scale = positive(f, ".residual_scale", "residual_multiplier", 0);
+  if (flags & LA_logit_scale) {
+    s->logit_scale = positive(f, ".logit_scale", "logit_scale", 0.0625);
+  } else {
+    double by = positive(f, ".logit_scale", "logits_scaling", 0);
+    s->logit_scale = by != 0 ? 1 / by : 0;
+  }
+  s->qkv_cap = positive(f, ".attention.clamp_kqv", "clip_qkv", 0);
+  s->far_scale =
+      positive(f, ".attention.temperature_scale", "rope_parameters.llama_4_scaling_beta", 0);
   s->attn_cap = positive(f, ".attn_logit_softcapping", "attn_logit_softcapping", capped ? 50 : 0);
   s->logit_cap =
       positive(f, ".final_logit_softcapping", "final_logit_softcapping", capped ? 30 : 0);
@@ -162,15 +250,15 @@ static void read_scales(LmFile *f, LmHparams *s) {
   if (f->gguf && s->arch->wide == s->layers) size = s->embed / s->heads;
   double scalar =
       positive(f, NULL, flags & LA_gemma ? "query_pre_attn_scalar" : NULL, (double)size);
-  s->scale = positive(f, ".attention.scale", NULL, 0);
+  s->scale = positive(f, ".attention.scale", "attention_multiplier", 0);
   if (s->scale == 0) s->scale = 1 / sqrt(scalar);
   if (!isfinite(s->scale)) fail(f->c, ERR_input, f->loc, "the scale of scores is %g", s->scale);
 }
 
 static bool is_tied(LmFile *f, const LmArch *arch) {
   bool tied = arch->flags & LA_tied;
-  if (f->gguf) return !lm_tensor(f, lm_tensor_name(f, LP_output, 0, ".weight"));
-  lm_bool(f, "tie_word_embeddings", &tied);
+  bool has = lm_tensor(f, lm_tensor_name(f, LP_output, 0, ".weight"));
+  if (f->gguf || !lm_bool(f, "tie_word_embeddings", &tied)) return has ? tied && !f->gguf : true;
   return tied;
 }
 
@@ -234,7 +322,12 @@ static void read_rotated(LmFile *f, const LmHparams *s, LmLayer *layer) {
   i64 bare = s->arch->bare, turned;
   LmList l;
   if (bare) lm_either_int(f, NULL, "no_rope_layer_interval", 1, LM_SIZE, &bare);
-  for (u32 i = 0; i < s->layers; i++) layer[i].rotated = bare == 0 || (i + 1) % bare != 0;
+  bool any = false;
+  for (u32 i = 0; i < s->layers; i++) any |= layer[i].window != 0;
+  for (u32 i = 0; i < s->layers; i++) {
+    layer[i].rotated = s->positions == PO_rope && (bare == 0 || (i + 1) % bare != 0);
+    if (s->arch->flags & LA_bare_full && any) layer[i].rotated &= layer[i].window != 0;
+  }
   if (f->gguf || !s->arch->bare || !lm_list(f, "no_rope_layers", &l)) return;
   for (u32 i = 0; i < s->layers && lm_next_int(&l, 0, 1, &turned); i++)
     layer[i].rotated = turned != 0;
@@ -243,26 +336,66 @@ static void read_rotated(LmFile *f, const LmHparams *s, LmLayer *layer) {
 static void read_layers(LmFile *f, LmHparams *s) {
   LmLayer *layer = NEWS(&f->c->work, LmLayer, s->layers);
   i64 window = window_of(f, s->arch);
+  bool local = s->arch->local_base || s->arch->flags & LA_local_plain;
   if (!listed_windows(f, s, layer, window)) usual_windows(f, s, layer, window);
   read_rotated(f, s, layer);
-  s->rope[0] = lm_rope(f, s, false);
-  if (s->arch->local_base) s->rope[1] = lm_rope(f, s, true);
-  for (u32 i = 0; i < s->layers; i++) layer[i].rope = s->arch->local_base && layer[i].window;
   s->layer = layer;
+  if (s->positions != PO_rope) return;
+  s->rope[0] = lm_rope(f, s, false);
+  if (local) s->rope[1] = lm_rope(f, s, true);
+  for (u32 i = 0; i < s->layers; i++) layer[i].rope = local && layer[i].window;
+  s->far_from = s->rope[0].original;
+}
+
+const LmArch *lm_require_arch(const LmFile *f) {
+  const LmArch *a = lm_arch(f);
+  StrBuf t = sb_new(&f->c->work);
+  if (a) return a;
+  for (u32 i = 0; i < sizeof archs / sizeof *archs; i++) {
+    bool again = false;
+    for (u32 k = 0; k < i; k++) again |= f->gguf && !strcmp(archs[k].name, archs[i].name);
+    if (!again) sb_fmt(&t, "%s, ", f->gguf ? archs[i].name : archs[i].model_type);
+  }
+  fail(f->c, ERR_unsupported, f->loc,
+       "architecture '%s' is not supported; supported are %sand encoders: %s%s",
+       show(f->c, f->arch), sb_cstr(&t), lm_encoder_list(f),
+       f->gguf ? ""
+               : "; to use ONNX instead, export it: optimum-cli export onnx --model FOLDER OUT");
+}
+
+/* The default context of longrope is the original one, for which it has factors of its own. */
+static i64 default_context(LmFile *f, const LmHparams *s) {
+  i64 n = s->longest && s->longest < LM_CONTEXT ? s->longest : LM_CONTEXT, original;
+  FileSpan kind;
+  if (!lm_string(f,
+                 f->gguf ? ".rope.scaling.type"
+                         : "rope_parameters.rope_type|rope_scaling.rope_type|rope_scaling.type",
+                 &kind) ||
+      kind.n != 8 || memcmp(kind.at, "longrope", 8) ||
+      !lm_either_int(f, ".rope.scaling.original_context_length",
+                     "original_max_position_embeddings|"
+                     "rope_parameters.original_max_position_embeddings|"
+                     "rope_scaling.original_max_position_embeddings",
+                     1, DIM_MAX, &original))
+    return n;
+  return original < n ? original : n;
 }
 
 LmHparams *lm_hparams(LmFile *f, i64 context) {
   LmHparams *s = NEW(&f->c->work, LmHparams);
-  s->arch = lm_arch(f);
-  if (!s->arch)
-    fail(f->c, ERR_unsupported, f->loc, "architecture '%s' is not supported", show(f->c, f->arch));
+  s->arch = lm_require_arch(f);
   refuse_others(f);
+  u32 flags = s->arch->flags;
+  s->positions = s->arch->positions;
+  s->alibi = 1;
+  s->parallel = flags & LA_parallel;
   read_sizes(f, s);
+  either_bool(f, ".use_parallel_residual", "use_parallel_residual", &s->parallel);
   read_scales(f, s);
   s->tied = is_tied(f, s->arch);
-  s->pairs = f->gguf && s->arch->flags & LA_rope_interleaved;
-  s->plus_one = !f->gguf && s->arch->flags & LA_gemma;
-  s->context = context ? context : s->longest && s->longest < LM_CONTEXT ? s->longest : LM_CONTEXT;
+  s->pairs = flags & LA_pairs || (f->gguf && flags & LA_rope_interleaved);
+  s->plus_one = !f->gguf && flags & LA_plus_one;
+  s->context = context ? context : default_context(f, s);
   read_layers(f, s);
   return s;
 }

@@ -15,37 +15,66 @@ typedef struct LmLayer LmLayer;
 
 /* Flags of an architecture. */
 enum {
-  LA_rope_interleaved =
-      1
-      << 0, /* RoPE rotates neighbors in GGUF files; else, and in safetensors, it rotates halves */
-  LA_bias = 1 << 1,      /* queries, keys and values have a bias */
-  LA_qk_norm = 1 << 2,   /* queries and keys are normalized per head before RoPE */
-  LA_post_norm = 1 << 3, /* outputs of attention and feed-forward layers are normalized */
-  /* embeddings times sqrt(size), tanh GELU, norms of safetensors are stored minus 1 */
-  LA_gemma = 1 << 4,
-  LA_fused_qkv = 1 << 5,     /* one matrix for q, k and v, one for gate and up */
-  LA_tied = 1 << 6,          /* config.json ties output and embedding by default */
-  LA_softcap = 1 << 7,       /* default logit caps: 50 for attention, 30 for the output */
-  LA_opt_in_window = 1 << 8, /* config.json has windows only with use_sliding_window */
+  /* RoPE rotates neighbors in GGUF files; else, and in safetensors, it rotates halves */
+  LA_rope_interleaved = 1 << 0,
+  LA_pairs = 1 << 1,          /* RoPE rotates neighbors in both formats */
+  LA_turn_back = 1 << 2,      /* RoPE rotates by negative angles */
+  LA_bias = 1 << 3,           /* queries, keys and values have a bias */
+  LA_qk_norm = 1 << 4,        /* queries and keys are normalized, before RoPE */
+  LA_norm_turned = 1 << 5,    /* ... after RoPE */
+  LA_own_keys = 1 << 6,       /* every query head has its own key head, whatever config.json says */
+  LA_gemma = 1 << 7,          /* embeddings times sqrt(size); keys of config.json */
+  LA_plus_one = 1 << 8,       /* norms of safetensors are stored minus 1 */
+  LA_tied = 1 << 9,           /* config.json ties output and embedding by default */
+  LA_softcap = 1 << 10,       /* default logit caps: 50 for attention, 30 for the output */
+  LA_opt_in_window = 1 << 11, /* config.json has windows only with use_sliding_window */
+  LA_bare_full = 1 << 12,     /* if some layers have a window, the others have no RoPE */
+  LA_local_plain = 1 << 13,   /* RoPE of layers with a window is not scaled */
+  LA_parallel = 1 << 14,      /* attention and feed-forward layer read the same residual */
+  LA_transposed = 1 << 15,    /* matrices of safetensors are [in, out] */
+  LA_logit_scale = 1 << 16,   /* logits are multiplied by logit_scale, default 1/16 */
+  LA_bare_norm = 1 << 17,     /* norms have no weights */
+  LA_embed_norm = 1 << 18,    /* embeddings are normalized */
+  LA_sub_norm = 1 << 19,      /* the operands of the last matrix of each block are normalized */
+  LA_to_gguf = 1 << 20,       /* `quantize` can write a folder as GGUF */
 };
+
+typedef enum LmNormKind { NK_rms, NK_layer } LmNormKind;
+typedef enum LmPlace { NP_before, NP_after, NP_both } LmPlace; /* norms of a block */
+typedef enum LmMlp { ML_gated, ML_gate_up, ML_plain } LmMlp;   /* gate_up: one matrix for both */
+/* fused: one matrix for q, k, v; grouped: in safetensors its rows are, for each key head, those of
+ * its queries, its key and its value */
+typedef enum LmQkv { QK_separate, QK_fused, QK_grouped } LmQkv;
+typedef enum LmPositions { PO_rope, PO_learned, PO_alibi } LmPositions;
+typedef enum LmAct { LG_silu, LG_gelu, LG_gelu_tanh, LG_relu, LG_relu2, LG_xielu } LmAct;
 
 struct LmArch {
   const char *name, *model_type;
-  i64 period, local_base, bare, wide; /* see archs.def */
+  LmNormKind norm;
+  LmPlace place;
+  LmMlp mlp;
+  LmAct act; /* default activation */
+  LmQkv qkv;
+  LmPositions positions;
+  double part;    /* default share of a head that RoPE rotates; 0: all */
+  i64 offset;     /* learned positions: row of the first */
+  i64 period;     /* every period-th layer has full attention, others a window; 0: all are alike */
+  i64 local_base; /* RoPE base of layers with a window; 0: that of the other layers */
+  i64 bare;       /* every bare-th layer has no RoPE; 0: all layers have it */
+  i64 wide; /* models with this many layers scale scores by embedding / heads instead of the head
+               size, which GGUF does not say; 0: never */
   u32 flags;
 };
 
 /* Tensors of a decoder. */
 typedef enum LmTensorRole {
-#define ARCH(name, type, period, base, bare, wide, flags)
+#define ARCH(name, ...)
 #define PART(name, gguf, safetensors) LP_##name,
 #include "front/llm/archs.def"
 #undef ARCH
 #undef PART
   LP_COUNT
 } LmTensorRole;
-
-typedef enum LmGate { LG_silu, LG_gelu, LG_gelu_tanh } LmGate;
 
 /* RoPE: rotates the first 2 * n elements of a head, pair i by position * freq[i]. */
 struct LmRope {
@@ -73,11 +102,15 @@ struct LmHparams {
   i64 longest; /* trained context length; 0: unknown */
   i64 context; /* context length in tokens */
   double eps;
-  LmGate gate;
-  double embed_scale;         /* 0: none */
-  double scale;               /* of attention scores */
-  double attn_cap, logit_cap; /* 0: none */
-  bool tied, pairs, plus_one;
+  LmAct act;
+  LmPositions positions;
+  double embed_scale, residual_scale, logit_scale; /* 0: none */
+  double scale;                                    /* of attention scores */
+  double alibi;                                    /* factor of ALiBi slopes */
+  double attn_cap, logit_cap, qkv_cap;             /* 0: none */
+  double far_scale, far_from; /* queries at position p are scaled by 1 + far_scale *
+                                 log(1 + floor(p / far_from)); 0: not */
+  bool tied, pairs, plus_one, parallel;
   LmRope rope[2]; /* [1]: of layers with a window, where it differs */
   const LmLayer *layer;
 };
@@ -87,13 +120,17 @@ enum { LM_LAYERS = 1024, LM_VOCAB = 1 << 22 };
 
 /* lm_hparams.c */
 const LmArch *lm_arch(const LmFile *f); /* NULL: not in archs.def */
+/* Fails with a list of the supported architectures. */
+const LmArch *lm_require_arch(const LmFile *f);
 /* context: context length in tokens, which selects the RoPE scaling of some models; 0: the trained
  * length, at most LM_CONTEXT. */
 LmHparams *lm_hparams(LmFile *f, i64 context);
 /* "blk.3.attn_q.weight"; in c->scratch. */
+/* If the table gives several names, that of a tensor in the file, else the first. */
 const char *lm_tensor_name(const LmFile *f, LmTensorRole p, u32 layer, const char *end);
 const char *lm_gguf_name(Ctx *c, LmTensorRole p, u32 layer, const char *end); /* GGUF name */
-/* Read one of two keys, for GGUF or for config.json. NULL: the format has no such key. */
+/* Read one of two keys, for GGUF or for config.json. NULL: the format has no such key. "|"
+ * separates names of one key. */
 bool lm_either_int(LmFile *f, const char *gguf, const char *config, i64 lo, i64 hi, i64 *out);
 bool lm_either_float(LmFile *f, const char *gguf, const char *config, double *out);
 

@@ -11,21 +11,18 @@ Model *lm_read(Ctx *c, const Source *s) {
   Model *m = NEW(&c->work, Model);
   LmFile *f = lm_open(c, s);
   m->own = f;
-  if (lm_is_encoder(f)) lm_declare_io(c, m, "vector");
-  m->is_decoder_lm = lm_arch(f) != NULL;
-  if (m->is_decoder_lm) lm_declare_io(c, m, "logits");
+  m->is_decoder_lm = !lm_is_encoder(f);
+  lm_declare_io(c, m, m->is_decoder_lm ? "logits" : "vector");
   return m;
 }
 
 Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
   LmFile *f = (LmFile *)m->own;
-  (void)s;
+  (void)c, (void)s;
+  if (!lm_is_encoder(f)) lm_require_arch(f);
   lm_check_quantized(f);
   if (lm_is_encoder(f)) return lm_encoder(f, o);
-  if (lm_arch(f)) return lm_decoder(f, o);
-  fail(c, ERR_unsupported, f->loc, "architecture '%s' is not supported%s", show(c, f->arch),
-       f->gguf ? ""
-               : "; to use ONNX instead, export it: optimum-cli export onnx --model FOLDER OUT");
+  return lm_decoder(f, o);
 }
 
 /* ---- report ---- */
@@ -102,9 +99,8 @@ static void count_tensors(LmFile *f, ModelInfo *out) {
 
 /* Counts every weight once, but only one row of an embedding that is not also the output. */
 static void cost_of_token(LmFile *f, ModelInfo *out, const i64 *size) {
-  const StoredTensor *embed =
-      lm_tensor(f, f->gguf ? "token_embd.weight" : "model.embed_tokens.weight");
-  const StoredTensor *head = lm_tensor(f, f->gguf ? "output.weight" : "lm_head.weight");
+  const StoredTensor *embed = lm_tensor(f, lm_tensor_name(f, LP_embed, 0, ".weight"));
+  const StoredTensor *head = lm_tensor(f, lm_tensor_name(f, LP_output, 0, ".weight"));
   if (!embed) return;
   u64 row = embed->dim[0] ? embed->bytes / (u64)embed->dim[0] : 0;
   out->token_bytes = out->bytes - (head ? embed->bytes - row : 0);

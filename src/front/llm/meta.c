@@ -11,14 +11,24 @@
 
 /* Location of a value in GGUF or in JSON. */
 typedef struct KeyLookup {
+  const char *name; /* of several names, the one that was found */
   const GgufKey *key;
   const JsonDoc *doc;
   const Json *json;
 } KeyLookup;
 
-static bool find(LmFile *f, const char *key, KeyLookup *out) {
+static const Json *member(const Json *at, const char *path) {
+  for (size_t n; at; path += n + 1) {
+    n = strcspn(path, ".");
+    at = json_get_bytes(at, path, n);
+    if (!path[n]) break;
+  }
+  return at && at->kind != JS_null ? at : NULL;
+}
+
+static bool find_name(LmFile *f, const char *key, KeyLookup *out) {
   Ctx *c = f->c;
-  *out = (KeyLookup){0};
+  *out = (KeyLookup){.name = key};
   if (f->gguf) {
     const char *name =
         *key == '.' ? str_text(c, str_fmt(c, "%s%s", str_text(c, f->arch), key)) : key;
@@ -29,20 +39,27 @@ static bool find(LmFile *f, const char *key, KeyLookup *out) {
   out->doc = f->config;
   if (colon) {
     out->doc = lm_sibling_json(f, str_text(c, str_intern(c, key, (size_t)(colon - key))));
-    key = colon + 1;
+    out->json = out->doc ? member(out->doc->root, colon + 1) : NULL;
+    return out->json != NULL;
   }
-  out->json = out->doc ? out->doc->root : NULL;
-  for (size_t n; out->json; key += n + 1) {
-    n = strcspn(key, ".");
-    out->json = json_get_bytes(out->json, key, n);
-    if (!key[n]) break;
+  if (f->text) out->json = member(f->text, key);
+  if (!out->json && out->doc) out->json = member(out->doc->root, key);
+  return out->json != NULL;
+}
+
+static bool find(LmFile *f, const char *key, KeyLookup *out) {
+  while (true) {
+    size_t n = strcspn(key, "|");
+    const char *one = key[n] ? str_text(f->c, str_intern(f->c, key, n)) : key;
+    if (find_name(f, one, out)) return true;
+    if (!key[n]) return false;
+    key += n + 1;
   }
-  return out->json && out->json->kind != JS_null;
 }
 
 /* A scalar is a list of one. */
-static LmList list_of(LmFile *f, const char *key, const KeyLookup *v) {
-  LmList l = {.f = f, .key = key, .n = 1, .doc = v->doc, .json = v->json};
+static LmList list_of(LmFile *f, const KeyLookup *v) {
+  LmList l = {.f = f, .key = v->name, .n = 1, .doc = v->doc, .json = v->json};
   if (v->key) {
     l.n = v->key->n;
     l.type = v->key->type;
@@ -142,7 +159,7 @@ bool lm_next_string(LmList *l, FileSpan *out) {
 bool lm_list(LmFile *f, const char *key, LmList *out) {
   KeyLookup v;
   if (!find(f, key, &v)) return false;
-  *out = list_of(f, key, &v);
+  *out = list_of(f, &v);
   return true;
 }
 
@@ -150,7 +167,7 @@ bool lm_list(LmFile *f, const char *key, LmList *out) {
 static bool find_one(LmFile *f, const char *key, const char *want, LmList *out) {
   KeyLookup v;
   if (!find(f, key, &v)) return false;
-  *out = list_of(f, key, &v);
+  *out = list_of(f, &v);
   if (v.key && v.key->array) out->type = GT_array;
   if (v.json) out->json = v.json;
   if (v.key ? v.key->array : v.json->kind == JS_array) wrong_type(out, want);

@@ -51,6 +51,20 @@ static void scale_linear(Scaling *r) {
   for (u32 i = 0; i < r->n; i++) r->freq[i] /= r->factor;
 }
 
+static void set_base(Scaling *r, double base) {
+  r->base = base;
+  for (u32 i = 0; i < r->n; i++) r->freq[i] = pow(base, -2.0 * i / (2.0 * r->n));
+}
+
+/* NTK: a larger base for texts that exceed the original context length, or (alpha) for all. A
+ * longer context takes the base of its full length, because keys in the cache keep their angles. */
+static void scale_dynamic(Scaling *r) {
+  double alpha = positive_param(r, NULL, "alpha", 1), d = 2.0 * r->n;
+  double length = (double)r->s->context / r->original;
+  if (alpha == 1 && length > 1) alpha = r->factor * length - (r->factor - 1);
+  if (alpha != 1 && d > 2) set_base(r, r->base * pow(alpha, d / (d - 2)));
+}
+
 /* Stretches slow pairs, keeps fast pairs, interpolates those between. GGUF stores the resulting
  * factors as a tensor. */
 static void scale_llama3(Scaling *r) {
@@ -155,9 +169,13 @@ typedef struct ScalingKind {
 } ScalingKind;
 
 static const ScalingKind kinds[] = {
-    {"none", scale_none, false, false},   {"default", scale_none, false, false},
-    {"linear", scale_linear, true, true}, {"llama3", scale_llama3, true, false},
-    {"yarn", scale_yarn, true, true},     {"longrope", scale_longrope, false, false},
+    {"none", scale_none, false, false},
+    {"default", scale_none, false, false},
+    {"dynamic", scale_dynamic, false, false},
+    {"linear", scale_linear, true, true},
+    {"llama3", scale_llama3, true, false},
+    {"yarn", scale_yarn, true, true},
+    {"longrope", scale_longrope, false, false},
     {"su", scale_longrope, false, false}, /* early name of longrope */
 };
 
@@ -230,16 +248,18 @@ static const char *config_object(LmFile *f, bool local) {
 }
 
 static i64 rotary_dims(LmFile *f, const LmHparams *s) {
+  static const char *const key = "partial_rotary_factor|rope_parameters.partial_rotary_factor|"
+                                 "rope_parameters.full_attention.partial_rotary_factor|rotary_pct|"
+                                 "rope_percentage";
   i64 n = s->head;
-  double part = 1;
-  if (lm_either_float(f, NULL, "partial_rotary_factor", &part)) {
-    if (!(part > 0 && part <= 1))
-      fail(f->c, ERR_input, f->loc,
-           "'partial_rotary_factor' is %g, expected more than 0 and at most 1", part);
-    n = (i64)((double)s->head * part);
-  }
-  lm_either_int(f, ".rope.dimension_count", NULL, 1, LM_SIZE, &n);
-  if (n > s->head || n % 2)
+  double part = s->arch->part != 0 ? s->arch->part : 1;
+  lm_either_float(f, NULL, key, &part);
+  if (!(part > 0 && part <= 1))
+    fail(f->c, ERR_input, f->loc,
+         "'partial_rotary_factor' is %g, expected more than 0 and at most 1", part);
+  n = (i64)((double)s->head * part);
+  lm_either_int(f, ".rope.dimension_count", "rotary_dim", 1, LM_SIZE, &n);
+  if (n > s->head || n % 2 || n == 0)
     fail(f->c, ERR_input, f->loc,
          "RoPE cannot rotate %lld elements of a head of size %lld in pairs", (long long)n,
          (long long)s->head);
@@ -250,15 +270,16 @@ LmRope lm_rope(LmFile *f, const LmHparams *s, bool local) {
   Scaling r = {.f = f, .s = s, .gain = 1, .base = 10000};
   r.n = (u32)rotary_dims(f, s) / 2;
   if (!f->gguf) r.at = config_object(f, local);
-  if (local) r.base = (double)s->arch->local_base;
-  lm_either_float(f, local ? ".rope.freq_base_swa" : ".rope.freq_base",
-                  local ? "rope_local_base_freq" : "rope_theta", &r.base);
+  if (local && s->arch->local_base) r.base = (double)s->arch->local_base;
+  bool plain = local && !s->arch->local_base;
+  lm_either_float(f, local && !plain ? ".rope.freq_base_swa" : ".rope.freq_base",
+                  local && !plain ? "rope_local_base_freq" : "rope_theta|rotary_emb_base", &r.base);
   bool own = r.at && strstr(r.at, "_attention"); /* separate object for this kind of layer */
-  if (!local || own) scaling_param(&r, NULL, "rope_theta", &r.base);
+  if (!local || own || plain) scaling_param(&r, NULL, "rope_theta", &r.base);
   if (!(r.base > 0) || !isfinite(r.base))
     fail(f->c, ERR_input, f->loc, "RoPE: the base is %g, expected a positive number", r.base);
   r.freq = NEWS(&f->c->work, double, r.n);
-  for (u32 i = 0; i < r.n; i++) r.freq[i] = pow(r.base, -2.0 * i / (2.0 * r.n));
+  set_base(&r, r.base);
   if (!local || own) apply_scaling(&r);
   return (LmRope){r.n,      r.freq,     r.gain, r.base, r.kind, r.at,
                   r.factor, r.original, r.fast, r.slow, r.reach};

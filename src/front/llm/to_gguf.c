@@ -63,9 +63,8 @@ static void put_sizes(const ToGguf *g) {
 /* Refuses what differs from the defaults of the architecture in GGUF readers. */
 static void put_scales(const ToGguf *g) {
   const LmHparams *s = g->s;
-  LmGate gate = s->arch->flags & LA_gemma ? LG_gelu_tanh : LG_silu;
   i64 size = s->arch->wide == s->layers ? s->embed / s->heads : s->head;
-  if (s->gate != gate) no_key(g, "an activation other than that of the architecture");
+  if (s->act != s->arch->act) no_key(g, "an activation other than that of the architecture");
   if (s->attn_cap != 0) gguf_put_float(g->o, key(g, ".attn_logit_softcapping"), s->attn_cap);
   if (s->logit_cap != 0) gguf_put_float(g->o, key(g, ".final_logit_softcapping"), s->logit_cap);
   if (fabs(s->scale * sqrt((double)size) - 1) > 1e-6)
@@ -184,7 +183,7 @@ static void put_rotation(ToGguf *g) {
 /* ---- tensors ---- */
 
 static bool has_part(const LmHparams *s, LmTensorRole p) {
-  bool post = s->arch->flags & LA_post_norm;
+  bool post = s->arch->place == NP_both;
   if (p == LP_output) return !s->tied;
   if (p == LP_ffn_norm) return !post;
   if (p == LP_post_attn || p == LP_pre_ffn || p == LP_post_ffn) return post;
@@ -246,6 +245,9 @@ LmTensorOuts lm_to_gguf(LmFile *f, GgufOut *o, LmSizes *z) {
          "config.json: weights that are already quantized (quantization_config) cannot be written "
          "as GGUF");
   g.s = lm_hparams(f, 0);
+  if (!(g.s->arch->flags & LA_to_gguf))
+    fail(f->c, ERR_unsupported, f->loc, "a folder of architecture '%s' cannot be written as GGUF",
+         show(f->c, f->arch));
   g.used = map_new(&f->c->work);
   /* GGUF calls both architectures llama */
   g.arch = strcmp(g.s->arch->name, "mistral") ? g.s->arch->name : "llama";

@@ -25,16 +25,21 @@ static inline bool train_is_training(TrainPart p) { /* layers are in training mo
 }
 struct TrainOptions {
   const char *loss;      /* cross_entropy, mse, mae, bce, bce_logits */
-  const char *optimizer; /* sgd, momentum, adam, adamw, rmsprop, adagrad */
+  const char *optimizer; /* sgd, momentum, adam, adamw, rmsprop, adagrad, lion, lamb */
   double momentum;       /* momentum; sgd: ignored */
-  double beta1, beta2;   /* adam, adamw; rmsprop: beta2 */
+  double beta1, beta2;   /* adam, adamw, lion, lamb; rmsprop: beta2 */
   double epsilon;
-  double decay;   /* weight decay, times the learning rate; added to gradients except with adamw */
-  double clip;    /* clip the global gradient norm to this; <0: no clipping */
-  i64 axis;       /* cross_entropy: axis of the classes; <0: axis 1 */
-  u32 output;     /* result that is compared with the label */
-  bool recompute; /* see GradOptions */
-  bool classes;   /* add the result "class" */
+  double decay; /* weight decay, times the learning rate; added to gradients except with adamw,
+                   lion and lamb */
+  double clip;  /* clip the global gradient norm to this; <0: no clipping */
+  double
+      clip_value; /* clip every element of the gradients to -X..X, before `clip`; <0: no clipping */
+  double smoothing; /* cross_entropy: label smoothing, the share of the target that is spread evenly
+                       over all classes; <0: none */
+  i64 axis;         /* cross_entropy: axis of the classes; <0: axis 1 */
+  u32 output;       /* result that is compared with the label */
+  bool recompute;   /* see GradOptions */
+  bool classes;     /* add the result "class" */
   TrainPart part;
   bool (*trains)(void *user, Str name); /* is the weight of that name trained? NULL: all are */
   void *user;

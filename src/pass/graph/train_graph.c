@@ -115,7 +115,7 @@ static void open_running_stats(Graph *g, const TrainOptions *o) {
 }
 
 /* Clips the global gradient norm to `most`. */
-static void clip(Graph *g, double most, Val *d, u32 n) {
+static void clip_norm(Graph *g, double most, Val *d, u32 n) {
   Val sum = 0;
   i64 axes[MAX_RANK];
   for (u32 i = 0; i < MAX_RANK; i++) axes[i] = i;
@@ -132,6 +132,19 @@ static void clip(Graph *g, double most, Val *d, u32 n) {
   Val by = mk_map2(g, OP_min, mk_map2(g, OP_div, mk_scalar(g, DT_f32, most), length), one);
   for (u32 i = 0; i < n; i++)
     if (d[i]) d[i] = mk_map2(g, OP_mul, d[i], mk_cast(g, by, graph_type(g, d[i])->dt));
+}
+
+/* Clips every element of the gradients to -most..most. */
+static void clip_elements(Graph *g, double most, Val *d, u32 n) {
+  for (u32 i = 0; i < n; i++)
+    if (d[i])
+      d[i] = mk_map2(g, OP_min, mk_map2(g, OP_max, d[i], mk_like(g, d[i], -most)),
+                     mk_like(g, d[i], most));
+}
+
+static void clip_gradients(Graph *g, const TrainOptions *o, Val *d, u32 n) {
+  if (o->clip_value >= 0) clip_elements(g, o->clip_value, d, n);
+  if (o->clip >= 0) clip_norm(g, o->clip, d, n);
 }
 
 static Val add_rate(Graph *g) {
@@ -164,7 +177,7 @@ static Graph *update_alone(Graph *g, const TrainOptions *o, const Swaps *w, cons
   }
   /* a program needs a result: the learning rate it was given */
   graph_result(h, mk_map2(h, OP_add, rate, mk_scalar(h, DT_f32, 0)), str_of(c, "rate.used"));
-  if (o->clip >= 0) clip(h, o->clip, by, n);
+  clip_gradients(h, o, by, n);
   train_update(h, o, rate, x, by, n);
   return h;
 }
@@ -214,7 +227,7 @@ Graph *train_step(Graph *g, const TrainOptions *o) {
     if (o->part != TP_step || !d[i]) train_set_next(g, w.new[i], w.new[i]);
   }
   if (o->part == TP_step) {
-    if (o->clip >= 0) clip(g, o->clip, d, w.n);
+    clip_gradients(g, o, d, w.n);
     train_update(g, o, rate, w.new, d, w.n);
   }
   open_running_stats(g, o);

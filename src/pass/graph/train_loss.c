@@ -94,7 +94,12 @@ static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Predictions *se
   Val labels = mk_reshape(g, label, kept, t.rank);
   Val is = mk_map2(g, OP_eq, mk_iota(g, DT_i64, t.dim, t.rank, axis), labels);
   Val zero = mk_like(g, y, 0);
-  Val taken = mk_select(g, is, log_probability(g, y, axis), zero);
+  Val log = log_probability(g, y, axis), taken = mk_select(g, is, log, zero);
+  if (o->smoothing > 0) { /* the target is 1 - s of the label and s / classes of every class */
+    Val classes = mk_cast(g, mk_dims_as(g, DT_i64, 0, &t.dim[axis], 1), t.dt);
+    Val even = mul(g, log, mk_map2(g, OP_div, mk_like(g, y, o->smoothing), classes));
+    taken = add(g, mul(g, taken, mk_like(g, y, 1 - o->smoothing)), even);
+  }
   seen->is = mk_arg(g, OP_argmax, y, axis, false, false);
   seen->right = total(g, mk_cast(g, mk_map2(g, OP_eq, seen->is, label), DT_i64));
   return mk_map1(g, OP_neg, per_element(g, total(g, taken), label));
@@ -162,5 +167,7 @@ enum { NLOSSES = sizeof losses / sizeof *losses };
 
 Val train_loss(Graph *g, const TrainOptions *o, Val y, Predictions *seen) {
   u32 i = row_named(g->c, "loss", o->loss, losses, NLOSSES, sizeof *losses);
+  if (o->smoothing > 0 && losses[i].make != cross_entropy)
+    fail(g->c, ERR_usage, LOC_NONE, "smoothing is for loss cross_entropy, found loss %s", o->loss);
   return losses[i].make(g, o, y, seen);
 }

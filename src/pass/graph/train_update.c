@@ -1,13 +1,17 @@
 /* train_update.c: optimizers, as nodes.
  *
  * In: weights, which are states, their gradients d and the learning rate r. Out: their next values;
- * the moments are states too. Formulas and default parameters are PyTorch's:
+ * the moments are states too. Formulas and default parameters are PyTorch's; those of lion and lamb
+ * are of the papers by Chen et al. (2023) and You et al. (2020):
  *
  *   sgd, momentum   v = mu v + d          w -= r v
  *   adam, adamw     m = b1 m + (1 - b1) d   v = b2 v + (1 - b2) d^2
  *                   w -= r / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps)
  *   rmsprop         v = b2 v + (1 - b2) d^2   w -= r d / (sqrt(v) + eps)
  *   adagrad         v = v + d^2             w -= r d / (sqrt(v) + eps)
+ *   lion            w -= r (sign(b1 m + (1 - b1) d) + decay w)   m = b2 m + (1 - b2) d
+ *   lamb            u = what adam subtracts + decay w            w -= r u |w| / |u|, if both norms
+ *                   are positive, else w -= r u
  *
  * Powers of b1 and b2 are states that start at 1, so no step counter is needed.
  */
@@ -32,6 +36,7 @@ struct Optimizer {
   double mu, b1, b2, eps, decay; /* default parameters */
   bool powers;                   /* reads p1 and p2 */
   bool decoupled;                /* decoupled weight decay: not added to the gradients */
+  bool trust;                    /* scale the move of a weight by the ratio of the norms */
 };
 
 static Val add(Graph *g, Val a, Val b) {
@@ -109,13 +114,23 @@ static Val move_adagrad(const Update *u, Val w, Val d) {
   return divide(g, d, add(g, square_root(g, next), eps));
 }
 
+static Val move_lion(const Update *u, Val w, Val d) {
+  Graph *g = u->g;
+  Val m = moment(u, w, "m"), old = times(g, m, u->b1);
+  Val direction = mk_map1(g, OP_sign, add(g, old, times(g, d, 1 - u->b1)));
+  blend(u, m, u->b2, d);
+  return direction;
+}
+
 static const struct Optimizer optimizers[] = {
-    {"sgd", move_sgd, 0, 0, 0, 0, 0, false, false},
-    {"momentum", move_momentum, 0.9, 0, 0, 0, 0, false, false},
-    {"adam", move_adam, 0, 0.9, 0.999, 1e-8, 0, true, false},
-    {"adamw", move_adam, 0, 0.9, 0.999, 1e-8, 0.01, true, true},
-    {"rmsprop", move_rmsprop, 0, 0, 0.99, 1e-8, 0, false, false},
-    {"adagrad", move_adagrad, 0, 0, 0, 1e-10, 0, false, false},
+    {"sgd", move_sgd, 0, 0, 0, 0, 0, false, false, false},
+    {"momentum", move_momentum, 0.9, 0, 0, 0, 0, false, false, false},
+    {"adam", move_adam, 0, 0.9, 0.999, 1e-8, 0, true, false, false},
+    {"adamw", move_adam, 0, 0.9, 0.999, 1e-8, 0.01, true, true, false},
+    {"rmsprop", move_rmsprop, 0, 0, 0.99, 1e-8, 0, false, false, false},
+    {"adagrad", move_adagrad, 0, 0, 0, 1e-10, 0, false, false, false},
+    {"lion", move_lion, 0, 0.9, 0.99, 0, 0, false, true, false},
+    {"lamb", move_adam, 0, 0.9, 0.999, 1e-6, 0.01, true, true, true},
 };
 enum { NOPTIMIZERS = sizeof optimizers / sizeof *optimizers };
 
@@ -132,6 +147,24 @@ static Val power(Graph *g, double k, const char *name) {
   Val next = times(g, p, k);
   train_set_next(g, p, next);
   return next;
+}
+
+/* sqrt(sum(x^2)), a scalar in the type of x */
+static Val norm(Graph *g, Val x) {
+  i64 axes[MAX_RANK];
+  for (u32 i = 0; i < MAX_RANK; i++) axes[i] = i;
+  return square_root(
+      g, mk_reduce(g, OP_reduce_sum, mul(g, x, x), axes, graph_type(g, x)->rank, false));
+}
+
+/* The move of lamb: u |w| / |u|, where u includes the weight decay. */
+static Val trusted(const Update *u, Val w, Val move) {
+  Graph *g = u->g;
+  move = u->decay ? add(g, move, times(g, w, u->decay)) : move;
+  Val of_w = norm(g, w), of_move = norm(g, move), zero = mk_like(g, of_w, 0);
+  Val both = mk_map2(g, OP_lt, zero, mk_map2(g, OP_min, of_w, of_move));
+  Val ratio = mk_select(g, both, divide(g, of_w, of_move), mk_like(g, of_w, 1));
+  return mul(g, move, ratio);
 }
 
 static double value_or(double told, double usual) {
@@ -155,8 +188,10 @@ void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const
     if (!by) continue; /* the loss does not depend on it */
     u.rate = mk_cast(g, rate, graph_type(g, x)->dt);
     if (u.decay && !kind->decoupled) by = add(g, by, times(g, x, u.decay));
-    Val move = mul(g, u.rate, kind->move(&u, w[i], by));
-    if (u.decay && kind->decoupled) {
+    Val move = kind->move(&u, w[i], by);
+    if (kind->trust) move = trusted(&u, w[i], move);
+    move = mul(g, u.rate, move);
+    if (u.decay && kind->decoupled && !kind->trust) {
       Val less = times(g, u.rate, u.decay);
       x = mul(g, x, mk_map2(g, OP_sub, mk_like(g, x, 1), less));
     }
