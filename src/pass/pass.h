@@ -117,6 +117,7 @@ void loop_fuse(Prog *p);        /* loop_fuse.c */
 void shrink_consts(PassCtx *u); /* shrink_consts.c */
 void order(Graph *g);           /* order.c */
 void parallel(Prog *p);         /* parallel.c */
+void block_sync(PassCtx *u);    /* gpu/sync.c */
 void plan(Prog *p);             /* plan.c */
 void schedule(PassCtx *u);      /* schedule.c */
 void bounds(Prog *p);           /* bounds.c */

@@ -41,6 +41,7 @@ const Pass pass_table[] = {
   {"shrink_consts",   NULL,     NULL, shrink_consts, PX_exact, "store constants in the narrowest type that holds their values", false},
   {"parallel", NULL,     parallel, NULL, PX_exact, "distribute loops over threads", false},
   {"plan",     NULL,     plan, NULL,  PX_exact, "assign every buffer an offset in one arena", false},
+  {"sync",     NULL,     NULL, block_sync, PX_exact, "place barriers between the loops of a GPU block", false},
   {"schedule", NULL,     NULL, schedule, PX_exact, "add load fences and register pins so that the C compiler neither hoists nor rematerializes loads", false},
   {"bounds",   NULL,     bounds, NULL, PX_exact, "stop runs in which a dimension exceeds the planned bounds", false},
   {"unroll",   NULL,     unroll, NULL, PX_exact, "unroll marked loops; only by name, back ends unroll kernel by kernel", true},

@@ -21,12 +21,12 @@ typedef struct Config {
 } Config;
 typedef struct Module {
   void *handle;
-  void (*launch)(void (*)(void **), void **, unsigned, unsigned, int);
+  void (*launch)(void (*)(void **), void **, unsigned, unsigned, int, int);
 } Module;
 typedef struct Fn {
   Module *m;
   void (*call)(void **);
-  int nargs;
+  int nargs, together; /* together: the warps of a block work together */
 } Fn;
 typedef struct Node {
   Fn *fn;
@@ -146,7 +146,8 @@ int cuModuleGetFunction(void **to, void *module, const char *name) {
   int *n = dlsym(m->handle, full);
   if (!f->call || !n) return free(f), 500;
   f->m = m;
-  f->nargs = *n;
+  f->nargs = *n & 255;
+  f->together = *n >> 8;
   *to = f;
   return 0;
 }
@@ -155,12 +156,17 @@ static int order(void) {
   return atoi(setting("SHIM_ORDER", "0"));
 }
 
+int cuFuncSetAttribute(void *fn, int which, int value) {
+  (void)fn;
+  return which != 8 || value > 227 << 10;
+}
+
 int cuLaunchKernelEx(const Config *c, void *fn, void **arg, void **extra) {
   Fn *f = fn;
   (void)extra;
   if (!c->grid[0] || !c->block[0] || c->block[0] > 1024) return 1;
   if (!recording) {
-    f->m->launch(f->call, arg, c->grid[0], c->block[0], order());
+    f->m->launch(f->call, arg, c->grid[0], c->block[0], order(), f->together);
     return 0;
   }
   Node *n = calloc(1, sizeof *n);
@@ -206,7 +212,8 @@ int cuGraphLaunch(void *e, void *s) {
   for (Node *n = ((Graph *)e)->first; n; n = n->next) {
     void *arg[128];
     for (int i = 0; i < n->fn->nargs; i++) arg[i] = &n->value[i];
-    n->fn->m->launch(n->fn->call, arg, n->config.grid[0], n->config.block[0], order());
+    n->fn->m->launch(n->fn->call, arg, n->config.grid[0], n->config.block[0], order(),
+                     n->fn->together);
   }
   return 0;
 }
@@ -267,14 +274,19 @@ int nvrtcCreateProgram(void **to, const char *text, const char *name, int n, con
 }
 
 /* Functions that call the kernels with an array of arguments. */
+static void put_launcher(FILE *f, const char *at, int together) {
+  int n = (int)strcspn(at, "("), args = at[n + 1] != ')';
+  for (const char *s = at + n; *s != ')'; s++) args += *s == ',';
+  fprintf(f, "extern \"C\" void launch_%.*s(void **arg) { ig_call(%.*s, arg); }\n", n, at, n, at);
+  fprintf(f, "extern \"C\" { extern const int nargs_%.*s; const int nargs_%.*s = %d; }\n", n, at, n,
+          at, args | together << 8);
+}
+
 static void put_launchers(FILE *f, const char *text) {
-  for (const char *at = text; (at = strstr(at, "\nIG_KERNEL "));) {
-    at += strlen("\nIG_KERNEL ");
-    int n = (int)strcspn(at, "("), args = at[n + 1] != ')';
-    for (const char *s = at + n; *s != ')'; s++) args += *s == ',';
-    fprintf(f, "extern \"C\" void launch_%.*s(void **arg) { ig_call(%.*s, arg); }\n", n, at, n, at);
-    fprintf(f, "extern \"C\" { extern const int nargs_%.*s; const int nargs_%.*s = %d; }\n", n, at,
-            n, at, args);
+  for (const char *at = text; (at = strstr(at, "\nIG_"));) {
+    at += strlen("\nIG_");
+    if (!strncmp(at, "KERNEL ", 7)) put_launcher(f, at + 7, 0);
+    if (!strncmp(at, "BLOCK(", 6)) put_launcher(f, strchr(at, ' ') + 1, 1);
   }
 }
 

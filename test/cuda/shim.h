@@ -4,7 +4,11 @@
  * The 32 threads of a warp are fibers. A fiber runs until it asks other lanes (ig_lane) or meets
  * them (ig_join); then the others run up to the same call. So a lane that reads what another one
  * stores without a meeting reads what was there before, or not, depending on the order: tests run
- * several. Warps run one after the other, in the order given. */
+ * several. Warps run one after the other, in the order given.
+ *
+ * A block whose warps work together (IG_BLOCK) has a fiber per thread. Each warp runs until all its
+ * lanes are at ig_barrier. Shared memory is filled with a pattern, and asynchronous copies happen
+ * at ig_await. */
 #ifndef IG_SHIM_H
 #define IG_SHIM_H
 
@@ -18,28 +22,49 @@
 #include <type_traits>
 #include <ucontext.h>
 #include <utility>
+#include <vector>
 
-#define IG_FN     static
-#define IG_INT    static
-#define IG_KERNEL extern "C" void
+#define IG_FN       static
+#define IG_INT      static
+#define IG_KERNEL   extern "C" void
+#define IG_BLOCK(n) extern "C" void
 #define IG_RESTRICT
 #define IG_UNROLL
 
-enum { IG_LANES = 32, IG_STACK = 1 << 17 };
+enum {
+  IG_LANES = 32,
+  IG_STACK = 1 << 17,
+  IG_THREADS = 1024,
+  IG_SHARED = 227 << 10,
+  IG_GROUPS = 16
+};
+
+static unsigned char ig_shared[IG_SHARED] __attribute__((aligned(128)));
+
+/* A copy that waits for ig_await. */
+struct ig_waiting {
+  void *to;
+  const void *from;
+  int n;
+  unsigned group;
+};
 
 /* The thread that runs, and the launch. */
 static struct {
   unsigned grid, block, first,
-      n;                     /* first: number of the first thread of this warp; n: its threads */
-  int lane, calls[IG_LANES]; /* calls: meetings of each lane so far */
-  bool done[IG_LANES];
-  uint64_t value[2][IG_LANES]; /* what lanes give to ig_lane, alternately */
+      n;                       /* first: number of the first thread of this warp; n: its threads */
+  unsigned base;               /* first fiber of this warp */
+  int lane, calls[IG_THREADS]; /* calls: meetings of each lane so far */
+  bool done[IG_THREADS], waits[IG_THREADS]; /* waits: at a barrier of the block */
+  uint64_t value[2][IG_THREADS];            /* what lanes give to ig_lane, alternately */
+  std::vector<ig_waiting> copies[IG_THREADS];
+  unsigned groups[IG_THREADS];
   int order;
   void (*fn)(void **);
   void **arg;
-  ucontext_t main, start[IG_LANES];
-  jmp_buf at[IG_LANES], back;
-  bool begun[IG_LANES];
+  ucontext_t main, start[IG_THREADS];
+  jmp_buf at[IG_THREADS], back;
+  bool begun[IG_THREADS];
   char *stack;
 } ig;
 
@@ -62,9 +87,60 @@ static inline void ig_after() {}
 
 /* Leaves the fiber until every lane of the warp has made as many calls. */
 static void ig_meet() {
-  int lane = ig.lane;
-  ig.calls[lane]++;
-  if (!_setjmp(ig.at[lane])) _longjmp(ig.back, 1);
+  unsigned me = ig.base + (unsigned)ig.lane;
+  ig.calls[me]++;
+  if (!_setjmp(ig.at[me])) _longjmp(ig.back, 1);
+}
+
+/* ---- blocks ---- */
+
+static inline int ig_block() {
+  return (int)(ig.first / ig.block);
+}
+static inline int ig_blocks() {
+  return (int)ig.grid;
+}
+static inline int ig_thread_of_block() {
+  return (int)(ig.base + (unsigned)ig.lane);
+}
+static inline int ig_warp_of_block() {
+  return (int)(ig.base / IG_LANES);
+}
+static void ig_barrier() {
+  ig.waits[ig.base + (unsigned)ig.lane] = true;
+  ig_meet();
+}
+
+template <int N> static void ig_copy(void *to, const void *from) {
+  if ((uintptr_t)to % N || (uintptr_t)from % N) {
+    fprintf(stderr, "shim: a copy of %d bytes is not aligned\n", N);
+    abort();
+  }
+  memcpy(to, from, N);
+}
+template <int N> static void ig_copy_async(void *to, const void *from) {
+  unsigned me = ig.base + (unsigned)ig.lane;
+  if ((uintptr_t)to % N || (uintptr_t)from % N) {
+    fprintf(stderr, "shim: a copy of %d bytes is not aligned\n", N);
+    abort();
+  }
+  if (N < 4)
+    memcpy(to, from, N);
+  else
+    ig.copies[me].push_back({to, from, N, ig.groups[me]});
+}
+static inline void ig_commit() {
+  ig.groups[ig.base + (unsigned)ig.lane]++;
+}
+template <int N> static void ig_await() {
+  unsigned me = ig.base + (unsigned)ig.lane;
+  std::vector<ig_waiting> rest;
+  for (const ig_waiting &x : ig.copies[me])
+    if (x.group + N < ig.groups[me])
+      memcpy(x.to, x.from, (size_t)x.n);
+    else
+      rest.push_back(x);
+  ig.copies[me] = rest;
 }
 
 static inline void ig_join() {
@@ -72,13 +148,14 @@ static inline void ig_join() {
 }
 
 template <class T> static T ig_lane(T x, int from) {
-  int lane = ig.lane, turn = ig.calls[lane] & 1;
+  unsigned base = ig.base, me = base + (unsigned)ig.lane;
+  int turn = ig.calls[me] & 1;
   uint64_t raw = 0;
   memcpy(&raw, &x, sizeof x);
-  ig.value[turn][lane] = raw;
+  ig.value[turn][me] = raw;
   ig_meet();
   T y;
-  memcpy(&y, &ig.value[turn][from & 31], sizeof y);
+  memcpy(&y, &ig.value[turn][base + (unsigned)(from & 31)], sizeof y);
   return y;
 }
 
@@ -117,23 +194,24 @@ static inline double im_sqrt(double x) {
 /* ---- launches ---- */
 
 static void ig_fiber() {
-  int lane = ig.lane;
+  unsigned me = ig.base + (unsigned)ig.lane;
   ig.fn(ig.arg);
-  ig.done[lane] = true;
+  ig.done[me] = true;
   _longjmp(ig.back, 1);
 }
 
 static void ig_resume(int lane) {
+  unsigned me = ig.base + (unsigned)lane;
   ig.lane = lane;
   if (_setjmp(ig.back)) return;
-  if (ig.begun[lane]) _longjmp(ig.at[lane], 1);
-  ig.begun[lane] = true;
-  getcontext(&ig.start[lane]);
-  ig.start[lane].uc_stack.ss_sp = ig.stack + (size_t)lane * IG_STACK;
-  ig.start[lane].uc_stack.ss_size = IG_STACK;
-  ig.start[lane].uc_link = NULL;
-  makecontext(&ig.start[lane], ig_fiber, 0);
-  setcontext(&ig.start[lane]);
+  if (ig.begun[me]) _longjmp(ig.at[me], 1);
+  ig.begun[me] = true;
+  getcontext(&ig.start[me]);
+  ig.start[me].uc_stack.ss_sp = ig.stack + (size_t)me * IG_STACK;
+  ig.start[me].uc_stack.ss_size = IG_STACK;
+  ig.start[me].uc_link = NULL;
+  makecontext(&ig.start[me], ig_fiber, 0);
+  setcontext(&ig.start[me]);
 }
 
 /* Lanes in the order 0..31, 31..0, or from the middle. */
@@ -141,22 +219,60 @@ static int ig_lane_at(int i) {
   return ig.order == 1 ? (int)ig.n - 1 - i : ig.order == 2 ? (i + 13) % (int)ig.n : i;
 }
 
-static void ig_run_warp() {
+static void ig_begin() {
   memset(ig.calls, 0, sizeof ig.calls);
   memset(ig.done, 0, sizeof ig.done);
   memset(ig.begun, 0, sizeof ig.begun);
+  memset(ig.waits, 0, sizeof ig.waits);
+  memset(ig.groups, 0, sizeof ig.groups);
+  for (auto &x : ig.copies) x.clear();
+}
+
+static bool ig_stops(unsigned me) {
+  return ig.done[me] || ig.waits[me];
+}
+
+/* Runs the lanes of a warp until they are done or wait at a barrier of the block. */
+static void ig_run_warp() {
+  unsigned first = ig.base;
   for (bool more = true; more;) {
     more = false;
     for (int i = 0; i < (int)ig.n; i++) {
       int lane = ig_lane_at(i);
-      if (!ig.done[lane]) ig_resume(lane);
+      if (!ig_stops(first + (unsigned)lane)) ig_resume(lane);
     }
-    for (unsigned i = 0; i < ig.n; i++) {
-      more = more || !ig.done[i];
-      if (ig.done[i] == ig.done[0] && (ig.done[0] || ig.calls[i] == ig.calls[0])) continue;
-      if (ig.calls[i] == 0 && ig.calls[0] == 0) continue; /* threads of their own */
-      fprintf(stderr, "shim: lanes 0 and %u of a warp do not meet\n", i);
+    for (unsigned i = first; i < first + ig.n; i++) {
+      more = more || !ig_stops(i);
+      bool same = ig.done[i] == ig.done[first] && ig.waits[i] == ig.waits[first];
+      if (same && (ig.done[first] || ig.calls[i] == ig.calls[first])) continue;
+      if (ig.calls[i] == 0 && ig.calls[first] == 0) continue; /* threads of their own */
+      fprintf(stderr, "shim: lanes 0 and %u of a warp do not meet\n", i - first);
       abort();
+    }
+  }
+}
+
+/* All warps of a block, in the order given, from barrier to barrier. */
+static void ig_run_block(unsigned block) {
+  unsigned warps = ig.block / IG_LANES;
+  memset(ig_shared, 0xAA, sizeof ig_shared);
+  ig_begin();
+  for (bool more = true; more;) {
+    more = false;
+    for (unsigned k = 0; k < warps; k++) {
+      unsigned w = ig.order == 1 ? warps - 1 - k : ig.order == 2 ? (k + warps / 2) % warps : k;
+      ig.base = w * IG_LANES;
+      ig.first = block * ig.block + ig.base;
+      ig.n = IG_LANES;
+      ig_run_warp();
+    }
+    for (unsigned i = 0; i < ig.block; i++) {
+      more = more || ig.waits[i];
+      if (ig.waits[i] != ig.waits[0]) {
+        fprintf(stderr, "shim: threads 0 and %u of a block do not meet\n", i);
+        abort();
+      }
+      ig.waits[i] = false;
     }
   }
 }
@@ -170,19 +286,25 @@ template <class... A> static void ig_call(void (*fn)(A...), void **arg) {
 }
 
 extern "C" void ig_shim_launch(void (*fn)(void **), void **arg, unsigned grid, unsigned block,
-                               int order) {
-  if (!ig.stack) ig.stack = (char *)malloc((size_t)IG_LANES * IG_STACK);
+                               int order, int together) {
+  if (!ig.stack) ig.stack = (char *)malloc((size_t)IG_THREADS * IG_STACK);
   ig.fn = fn;
   ig.arg = arg;
   ig.grid = grid;
   ig.block = block;
   ig.order = order;
-  unsigned warps = (block + IG_LANES - 1) / IG_LANES, all = grid * warps;
+  unsigned warps = (block + IG_LANES - 1) / IG_LANES, all = grid * (together ? 1 : warps);
   for (unsigned k = 0; k < all; k++) {
     unsigned w = order == 1   ? all - 1 - k
                  : order == 2 ? (unsigned)(((uint64_t)k * 7919 + 5) % all)
                               : k;
     if (order == 2 && all % 7919 == 0) w = k;
+    if (together) {
+      ig_run_block(w);
+      continue;
+    }
+    ig_begin();
+    ig.base = 0;
     ig.first = w / warps * block + w % warps * IG_LANES;
     ig.n = block - w % warps * IG_LANES;
     if (ig.n > IG_LANES) ig.n = IG_LANES;

@@ -216,6 +216,8 @@ struct Emit {
   const char *index; /* C type of loop variables and indices */
   bool cuda;         /* the text is a dialect of CUDA: see back/cuda */
   bool *joins;       /* CUDA, by buffer: other lanes read what a lane stores */
+  u32 warps;         /* CUDA: warps of the block that runs the kernel; 0: workers are single */
+  u8 team;           /* CUDA: LF_warp or LF_thread inside of such a loop */
   void (*launch)(Emit *e, StmtId kernel, void *arg); /* CUDA: writes the call of a kernel */
   void *launch_arg;
   FuncBody b;
@@ -310,6 +312,7 @@ void put_vectors(Emit *e, StrBuf *out); /* types and functions; they follow the 
 void put_lane_number(Emit *e, const char *before, u32 lanes);
 void put_warp_shuffle(Emit *e, const Expr *x);
 void put_warp_store(Emit *e, const Stmt *s);
+bool put_copy(Emit *e, const Stmt *s);
 
 /* cmath.c */
 const char *need_quick(Emit *e, const Expr *x); /* function of quick.def, for the current width */

@@ -55,6 +55,29 @@ static void put_for(Emit *e, const Stmt *s) {
   put_line(e, "}");
 }
 
+/* The iterations of a loop over the warps or threads of a block. */
+static void put_team(Emit *e, const Stmt *s) {
+  const char *name = e->var.at[s->var] = name_loop(e, s->var);
+  bool threads = s->flags & LF_thread;
+  i64 n = 0;
+  ex_is_int(e->p, s->b, &n);
+  if (s->flags & LF_barrier) put_line(e, "ig_barrier();");
+  put_line(e, "{");
+  e->indent++;
+  put_line(e, "const %s %s = ig_%s_of_block();", e->index, name, threads ? "thread" : "warp");
+  bool part = n < (i64)e->warps * (threads ? WARP_LANES : 1);
+  if (part) put_line(e, "if (%s < %" PRId64 ") {", name, n);
+  e->indent += part;
+  e->team = s->flags & LF_team;
+  put_block(e, s->body);
+  e->team = 0;
+  e->indent -= part;
+  if (part) put_line(e, "}");
+  e->indent--;
+  name_end(e);
+  put_line(e, "}");
+}
+
 static void put_if(Emit *e, const Stmt *s) {
   begin_line(e);
   sb_puts(e->t, "if (");
@@ -132,7 +155,9 @@ static void put_store(Emit *e, const Stmt *s) {
   bool lanes = prog_expr(e->p, s->a)->lanes > 1;
   e->by_buf.written[prog_root(e->p, s->buf)] = 1;
   e->by_buf.written[s->buf] = 1;
-  if (e->b.mode == BM_warp) {
+  if (e->b.mode == BM_warp && (e->team == LF_thread || s->flags & SF_async) && put_copy(e, s))
+    return;
+  if (e->b.mode == BM_warp && e->team != LF_thread) {
     put_warp_store(e, s);
     return;
   }
@@ -192,7 +217,9 @@ void put_block(Emit *e, StmtId first) {
     Stmt s = *prog_stmt(e->p, id); /* emitting may add expressions, never statements */
     switch (s.kind) {
     case ST_for:
-      if (e->in_kernel && id == e->shared)
+      if (e->warps && s.flags & LF_team)
+        put_team(e, &s);
+      else if (e->in_kernel && id == e->shared)
         put_shared(e, id);
       else
         put_for(e, &s);
@@ -206,6 +233,12 @@ void put_block(Emit *e, StmtId first) {
     case ST_require: put_require(e, &s); break;
     case ST_fence: put_fence(e, &s); break;
     case ST_prefetch: put_prefetch_at(e, &s); break;
+    case ST_commit:
+      if (e->warps) put_line(e, "ig_commit();");
+      break;
+    case ST_await:
+      if (e->warps) put_line(e, "ig_await<%d>();", (int)s.step);
+      break;
     default: break;
     }
   }

@@ -48,11 +48,12 @@ ExprId shared_count(Emit *e, const Stmt *kernel) {
 void put_shared(Emit *e, StmtId first) {
   ParallelNest c = prog_parallel_nest(e->p, first);
   if (e->cuda) {
+    const char *worker = e->warps ? "block" : e->b.mode == BM_warp ? "warp" : "thread";
     begin_line(e);
     sb_fmt(e->t, "const %s count = ", e->index);
     put_index(e, trip_count_from(e->p, &c, 0));
-    sb_fmt(e->t, ";\n  for (%s at = ig_%s(); at < count; at += ig_%ss()) {\n", e->index,
-           e->b.mode == BM_warp ? "warp" : "thread", e->b.mode == BM_warp ? "warp" : "thread");
+    sb_fmt(e->t, ";\n  for (%s at = ig_%s(); at < count; at += ig_%ss()) {\n", e->index, worker,
+           worker);
   } else {
     put_line(e, "for (ptrdiff_t at = from; at < to; at++) {");
   }

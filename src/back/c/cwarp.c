@@ -104,3 +104,20 @@ void put_warp_store(Emit *e, const Stmt *s) {
   sb_puts(e->t, ";\n");
   if (join) put_line(e, "ig_join();\n  }");
 }
+
+/* A copy of one thread: 2, 4, 8 or 16 bytes. False: the value is not a copy. */
+bool put_copy(Emit *e, const Stmt *s) {
+  const Expr *x = prog_expr(e->p, s->a);
+  u32 bytes = x->lanes * dtype_bytes(x->dt);
+  if (x->kind != EX_load || prog_buf(e->p, x->ref)->space == BS_reg ||
+      prog_buf(e->p, s->buf)->space == BS_reg || bytes > 16 || (bytes & (bytes - 1)))
+    return false;
+  if (x->lanes == 1 && !(s->flags & SF_async)) return false;
+  begin_line(e);
+  sb_fmt(e->t, "%s<%u>(&", s->flags & SF_async ? "ig_copy_async" : "ig_copy", bytes);
+  put_element(e, s->buf, s->idx, s->nidx, 1);
+  sb_puts(e->t, ", &");
+  put_element(e, x->ref, x->arg, x->narg, 1);
+  sb_puts(e->t, ");\n");
+  return true;
+}

@@ -12,6 +12,8 @@ typedef struct CudaFn {
   const char *name;
   const char *label; /* what it computes, for reports */
   bool warps;        /* workers are warps, else threads */
+  u32 block;         /* threads of a block, if workers are blocks; else 0 */
+  u32 shared;        /* bytes of shared memory of a block */
   u64 at, n;         /* its text in CudaText.kernels */
   u32 unit;          /* that compiles it */
 } CudaFn;
@@ -88,6 +90,7 @@ CudaUnits cuda_compile(Ctx *c, const CudaLib *l, CudaText *t, const CudaOptions 
 /* cuda_text.c: the kernels of a planned program as text. slots: see CudaText.slot. */
 CudaText *cuda_text(const Prog *p, const Target *target, const char *prefix, bool slots);
 u64 cuda_worker_scratch(const CudaText *t, const CudaCall *k); /* bytes of scratch of a worker */
-enum { CUDA_WARP = 32, CUDA_BLOCK = 128, CUDA_ALIGN = 256 };
+/* CUDA_SHARED: bytes of shared memory for which a kernel needs no attribute. */
+enum { CUDA_WARP = 32, CUDA_BLOCK = 128, CUDA_ALIGN = 256, CUDA_SHARED = 48 << 10 };
 
 #endif

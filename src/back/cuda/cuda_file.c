@@ -78,7 +78,7 @@ static void put_pointer(const CudaOut *o, BufId b, StrBuf *t, u64 *scratch, u64 
   }
 }
 
-enum { WORKERS_MAX = 4096 };
+enum { WORKERS_MAX = 4096, BLOCKS_MAX = 1 << 20 };
 
 /* Workers for the scratch of a kernel; 0: it has none. */
 static u64 workers_of(const CudaText *t, const CudaCall *k) {
@@ -108,10 +108,23 @@ static void put_launch(Emit *e, StmtId id, void *arg) {
     sb_puts(e->t, "1");
   sb_fmt(e->t, ";\n");
   begin_line(e);
-  sb_fmt(e->t, "const ig_size size = ig_size_of(count * %u, %" PRIu64 ");\n", (unsigned)width,
-         workers * width);
+  if (!fn->block)
+    sb_fmt(e->t, "const ig_size size = ig_size_of(count * %u, %" PRIu64 ");\n", (unsigned)width,
+           workers * width);
   begin_line(e);
-  sb_fmt(e->t, "if (count > 0) %s<<<size.grid, size.block, 0, (cudaStream_t)stream>>>(", fn->name);
+  if (fn->shared > CUDA_SHARED) {
+    sb_fmt(e->t, "cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %u);\n",
+           fn->name, fn->shared);
+    begin_line(e);
+  }
+  if (fn->block)
+    sb_fmt(
+        e->t,
+        "if (count > 0) %s<<<(unsigned)(count < %d ? count : %d), %u, %u, (cudaStream_t)stream>>>(",
+        fn->name, BLOCKS_MAX, BLOCKS_MAX, fn->block, fn->shared);
+  else
+    sb_fmt(e->t, "if (count > 0) %s<<<size.grid, size.block, 0, (cudaStream_t)stream>>>(",
+           fn->name);
   const char *comma = "";
   for (u32 i = 0; i < k->takes.buf.n; i++, comma = ", ") {
     BufId b = k->takes.buf.at[i];

@@ -23,6 +23,7 @@
 enum {
   GRID_MAX = 1 << 20,
   HOST_BYTES = 256,           /* limit of a buffer that the host keeps */
+  FUNCTION_SHARED = 8,        /* attribute of a function: limit of its shared memory */
   ATTRIBUTE_PROGRAMMATIC = 6, /* a kernel starts before the one before it ends: see ig_after */
   EDGES_VERSION = 12030,      /* drivers from here on keep that order in graphs */
   CAPTURE_THREAD = 1,
@@ -269,6 +270,9 @@ static void make(Ctx *c, void *arg) {
   for (u32 i = 0; i < g->t->fn.n; i++) {
     const CudaFn *fn = &g->t->fn.at[i];
     cuda_check(c, g->l, fn->name, g->l->module_function(&g->fn[i], g->module[fn->unit], fn->name));
+    if (fn->shared > CUDA_SHARED)
+      cuda_check(c, g->l, fn->name,
+                 g->l->function_attribute(g->fn[i], FUNCTION_SHARED, (int)fn->shared));
   }
   g->at = NEWS(&c->keep, DevicePtr, g->p->buf.n);
   g->room = NEWS(&c->keep, u64, g->p->buf.n);
@@ -583,6 +587,11 @@ static void launch(DeviceRun *r, StmtId id) {
   LaunchConfig config;
   u64 most = own ? (SCRATCH_BYTES / own ? SCRATCH_BYTES / own : 1) * width : UINT64_MAX;
   choose_grid(g, count * width, most, &config);
+  if (fn->block) {
+    config.grid[0] = count < GRID_MAX ? (unsigned)count : GRID_MAX;
+    config.block[0] = fn->block;
+    config.shared = fn->shared;
+  }
   u64 workers = (u64)config.grid[0] * config.block[0] / width;
   if (own) need_scratch(r, own * workers);
   Mark m = arena_mark(&r->c->scratch);
@@ -644,6 +653,8 @@ static void exec(DeviceRun *r, StmtId first) {
       break;
     case ST_fence:
     case ST_prefetch:
+    case ST_commit:
+    case ST_await:
     case ST_COUNT: break;
     }
   }

@@ -79,6 +79,8 @@ typedef struct Kernel {
   bool *sets;       /* by variable of `takes` */
   const bool *slot; /* see CudaText */
   bool any_set, grid;
+  u32 warps;  /* of a block; 0: workers are warps or threads */
+  u64 shared; /* bytes of a block */
 } Kernel;
 
 static bool has_vectors(Prog *p, StmtId first) {
@@ -123,11 +125,14 @@ static void find_joins(Emit *e, const Kernel *k) {
   const Stmt *s;
   Prog *p = e->p;
   for (u32 i = 0; i < k->takes.buf.n; i++) e->joins[prog_root(p, k->takes.buf.at[i])] = false;
+  StmtId loop = 0; /* in a block, loops are joined by the pass sync */
   for (StmtVisit w = prog_visit(p, k->body); (s = prog_next(&w));) {
+    if (s->kind == ST_for && s->flags & LF_team) loop = w.id;
     if (s->kind != ST_store || prog_buf(p, s->buf)->space == BS_reg) continue;
     BufId root = prog_root(p, s->buf);
     const Stmt *r;
-    for (StmtVisit v = prog_visit(p, k->body); !e->joins[root] && (r = prog_next(&v));)
+    for (StmtVisit v = loop ? prog_visit_one(p, loop) : prog_visit(p, k->body);
+         !e->joins[root] && (r = prog_next(&v));)
       for (ExprVisit x = ex_visit_stmt(p, r); ex_next(&x);)
         if (x.e->kind == EX_load && prog_buf(p, x.e->ref)->space != BS_reg &&
             mem_overlap(p, x.e->ref, s->buf))
@@ -173,7 +178,7 @@ static void put_slots(Emit *e, StrBuf *t, const Kernel *k) {
 }
 
 /* Each worker has its own copy of scratch. */
-static void put_scratch(Emit *e, StrBuf *t, const Kernel *k, bool warps) {
+static void put_scratch(Emit *e, StrBuf *t, Kernel *k, bool warps) {
   for (u32 i = 0; i < k->takes.buf.n; i++) {
     BufId b = k->takes.buf.at[i], root = prog_root(e->p, b);
     u64 bytes;
@@ -182,6 +187,20 @@ static void put_scratch(Emit *e, StrBuf *t, const Kernel *k, bool warps) {
     if (!mem_stride(e->p, root, &bytes, &sym)) mem_refuse(e->p, root, sym);
     sb_puts(t, "  ");
     put_param_mark(t, i);
+    if (k->warps) { /* views of one buffer have one place */
+      u32 same = 0;
+      while (prog_root(e->p, k->takes.buf.at[same]) != root) same++;
+      if (same < i) {
+        sb_fmt(t, " = ");
+        put_param_mark(t, same);
+        sb_puts(t, ";\n");
+        continue;
+      }
+      sb_fmt(t, " = (%s *)(ig_shared + %" PRIu64 ");\n", c_storage(prog_buf(e->p, b)->dt),
+             k->shared);
+      k->shared += bytes;
+      continue;
+    }
     sb_fmt(t, " += (ptrdiff_t)ig_%s() * %" PRIu64 ";\n", warps ? "warp" : "thread",
            bytes / dtype_bytes(prog_buf(e->p, b)->dt));
   }
@@ -196,11 +215,16 @@ static bool put_kernel_body(Emit *e, const Kernel *k, StrBuf *t) {
   e->in_kernel = true;
   e->shared = k->grid ? k->body : 0;
   e->names = (LocalNames){0};
+  e->warps = k->warps;
   find_joins(e, k);
-  if (vectors) warps = put_mode_body(e, k->body, BM_warp, k->id);
+  if (vectors || k->warps) warps = put_mode_body(e, k->body, BM_warp, k->id);
+  if (k->warps && !warps)
+    fail(e->c, ERR_unsupported, prog_stmt(e->p, k->id)->loc,
+         "a kernel with warp loops is too long");
   if (!warps && (!special || vectors || !put_mode_body(e, k->body, BM_thread, k->id)))
     put_mode_body(e, k->body, special ? BM_loops : BM_plain, k->id);
   e->in_kernel = false;
+  e->warps = 0;
   return warps;
 }
 
@@ -242,7 +266,7 @@ static void put_inner_args(StrBuf *t, const Kernel *k) {
 }
 
 /* Text of the function without its name; *inner: text of the function that it calls, or none. */
-static bool write_kernel(Emit *e, const Kernel *k, StrBuf *text, const char ***names) {
+static bool write_kernel(Emit *e, Kernel *k, StrBuf *text, const char ***names) {
   StrBuf body = sb_new(&e->c->scratch), *outer = e->t;
   FuncBody outer_body = e->b;
   const char **outside = begin_params(e, k);
@@ -296,6 +320,7 @@ static void add_kernel(CudaText *o, Emit *e, StmtId id, const Range *range, cons
   if (!s.body) return;
   Mark m = arena_mark(&c->scratch);
   Kernel k = {.id = id, .body = s.body, .slot = o->slot};
+  k.warps = prog_block_warps(e->p, s.body);
   k.takes = kernel_params(e->p, s.body, 0, &e->marked, &c->keep);
   k.sets = NEWS(&c->keep, bool, k.takes.var.n + 1);
   for (u32 i = 0; i < k.takes.var.n; i++) {
@@ -316,12 +341,18 @@ static void add_kernel(CudaText *o, Emit *e, StmtId id, const Range *range, cons
     put_named(&e->names, &text, &marked, names);
     sb_fmt(out, "\n/* ");
     put_label(out, str_text(c, s.label), str_len(c, s.label));
-    sb_fmt(out, " */\n%s %s%s(", k.any_set ? "IG_FN void" : "IG_KERNEL", name,
-           k.any_set ? "_body" : "");
+    sb_puts(out, " */\n");
+    if (k.warps)
+      sb_fmt(out, "IG_BLOCK(%u) %s(", k.warps * WARP_LANES, name);
+    else
+      sb_fmt(out, "%s %s%s(", k.any_set ? "IG_FN void" : "IG_KERNEL", name,
+             k.any_set ? "_body" : "");
     sb_subst(c, out, text.at, text.n, mark);
     *vec_push(&c->keep, &o->fn) = (CudaFn){.name = name,
                                            .label = str_text(c, s.label),
                                            .warps = warps,
+                                           .block = k.warps * WARP_LANES,
+                                           .shared = (u32)k.shared,
                                            .at = from,
                                            .n = out->n - from};
     *slot = o->fn.n;
@@ -339,6 +370,7 @@ static void add_kernel(CudaText *o, Emit *e, StmtId id, const Range *range, cons
 u64 cuda_worker_scratch(const CudaText *t, const CudaCall *k) {
   u64 sum = 0, bytes;
   Sym sym;
+  if (t->fn.at[k->fn].block) return 0; /* in shared memory */
   for (u32 i = 0; i < k->takes.buf.n; i++) {
     BufId b = k->takes.buf.at[i];
     if (prog_buf(t->p, b)->space == BS_local && mem_stride(t->p, b, &bytes, &sym)) sum += bytes;

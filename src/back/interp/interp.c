@@ -429,6 +429,8 @@ static void exec(Run *r, StmtId first) {
       break;
     case ST_fence:
     case ST_prefetch:
+    case ST_commit:
+    case ST_await:
     case ST_COUNT: break;
     }
   }

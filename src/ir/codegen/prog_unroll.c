@@ -16,6 +16,7 @@ enum { MOST_STATEMENTS = 20000 }; /* limit of statements in the copy */
 typedef struct Copied {
   bool known;    /* counter of an unrolled loop, currently `value` */
   bool declared; /* the copy has a declaration */
+  bool team;     /* counter of a warp or thread loop */
   VarId to;      /* its variable in the copy; 0: the same */
   i64 value;
 } Copied;
@@ -55,12 +56,15 @@ static void fold(Unroll *o, Expr *x) {
   *x = (Expr){.kind = EX_const, .dt = x->dt, .lanes = 1, .imm = is};
 }
 
+static ExprId copy_index(Unroll *o, BufId b, ExprId id);
+
 static ExprId copy_expr(Unroll *o, ExprId id) {
   if (!id) return 0;
   Expr x = *prog_expr(o->p, id);
   const ExprId *arg = x.arg;
   x.arg = x.narg ? NEWS(o->a, ExprId, x.narg) : NULL;
-  for (u32 i = 0; i < x.narg; i++) x.arg[i] = copy_expr(o, arg[i]);
+  for (u32 i = 0; i < x.narg; i++)
+    x.arg[i] = x.kind == EX_load ? copy_index(o, x.ref, arg[i]) : copy_expr(o, arg[i]);
   const Copied *v = x.kind == EX_var ? copied(o, x.ref) : NULL;
   if (v && v->known)
     x = (Expr){.kind = EX_const, .dt = DT_i64, .lanes = 1, .imm.i = v->value};
@@ -68,6 +72,14 @@ static ExprId copy_expr(Unroll *o, ExprId id) {
     x.ref = v->to;
   fold(o, &x);
   return ex_take(o->p, &x);
+}
+
+/* Registers of a warp or thread are its own: the index that names it becomes 0. */
+static ExprId copy_index(Unroll *o, BufId b, ExprId id) {
+  const Expr *x = prog_expr(o->p, id);
+  const Copied *v = x->kind == EX_var ? copied(o, x->ref) : NULL;
+  if (o->whole || !v || !v->team || prog_buf(o->p, b)->space != BS_reg) return copy_expr(o, id);
+  return ex_take(o->p, &(Expr){.kind = EX_const, .dt = DT_i64, .lanes = 1});
 }
 
 static VarId declare(Unroll *o, VarId v) {
@@ -113,7 +125,8 @@ static void copy_stmt(Unroll *o, StmtId id, StmtList *to) {
     return;
   }
   s.idx = NEWS(o->a, ExprId, s.nidx);
-  for (u32 i = 0; i < s.nidx; i++) s.idx[i] = copy_expr(o, idx[i]);
+  for (u32 i = 0; i < s.nidx; i++) s.idx[i] = copy_index(o, s.buf, idx[i]);
+  if (s.kind == ST_for) copied(o, s.var)->team = (s.flags & LF_team) != 0;
   if (s.kind == ST_for || s.kind == ST_let) s.var = declare(o, s.var);
   const Copied *v = s.kind == ST_set ? copied(o, s.var) : NULL;
   if (v && v->to) s.var = v->to;

@@ -24,6 +24,17 @@ ParallelNest prog_parallel_nest(Prog *p, StmtId first) {
   return c;
 }
 
+u32 prog_block_warps(Prog *p, StmtId first) {
+  const Stmt *s;
+  i64 n, most = 0;
+  for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));) {
+    if (s->kind != ST_for || !(s->flags & LF_team) || !ex_is_int(p, s->b, &n)) continue;
+    if (s->flags & LF_thread) n = (n + WARP_LANES - 1) / WARP_LANES;
+    if (n > most) most = n;
+  }
+  return (u32)most;
+}
+
 ExprId loop_trip_expr(Prog *p, const Stmt *s) {
   ExprId n = ex_op2(p, OP_sub, ex_copy(p, s->b), ex_copy(p, s->a));
   if (s->step > 1) {

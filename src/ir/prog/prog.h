@@ -34,8 +34,10 @@ typedef enum BufSpace {
   BS_const, /* data known at compile time */
   BS_temp,  /* in the arena */
   BS_state, /* in the arena, kept from run to run; initially data, or all zero */
-  BS_local, /* scratch of the kernel that declares it; each thread has its own */
-  BS_reg,   /* registers: indexed only by constants (or unrolled variables) */
+  BS_local, /* scratch of the kernel that declares it; each thread, on a GPU each block, has its own
+             */
+  BS_reg,   /* registers: indexed only by constants (or unrolled variables); the first index may be
+               the variable of a warp or thread loop */
   BS_COUNT
 } BufSpace;
 
@@ -108,6 +110,8 @@ typedef enum StmtKind {
                   the kernel, and a copy after the kernel ends the run */
   ST_fence,    /* loads of buf that follow are not moved before it: see schedule.c */
   ST_prefetch, /* prefetches the cache line of element a of buf; may be past its end */
+  ST_commit,   /* ends a group of async stores */
+  ST_await,    /* the async stores of all groups but the last `step` ones are done */
   ST_COUNT
 } StmtKind;
 
@@ -118,17 +122,26 @@ typedef enum StmtKind {
  * dot16_loop: int16 dot-product loop with a trip count divisible by 16; C adds a clang pragma that
  * forces the vector width.
  * nounroll: accumulators fill the registers; if the C compiler unrolls the loop, hoisted loads
- * spill. */
+ * spill.
+ * warp, thread: iterations run at the same time on the warps or threads of a block, and the end of
+ * the loop joins them: see pass/gpu/sync.c. barrier: the block meets before the loop, set there. */
 typedef enum LoopFlag {
   LF_parallel = 1,
   LF_unroll = 2,
   LF_dot16_loop = 4,
-  LF_nounroll = 8
+  LF_nounroll = 8,
+  LF_warp = 16,
+  LF_thread = 32,
+  LF_barrier = 64,
+  LF_team = LF_warp | LF_thread
 } LoopFlag;
+enum { WARP_LANES = 32, BLOCK_WARPS = 32 }; /* threads of a warp; maximum warps of a block */
 
 /* pin: the loaded value stays in its register or variable and is not reloaded at each use.
- * prefetch: the buffer is read as one stream; prefetch `step` bytes ahead. */
-typedef enum StoreFlag { SF_pin = 1, SF_prefetch = 2 } StoreFlag;
+ * prefetch: the buffer is read as one stream; prefetch `step` bytes ahead.
+ * async: a copy to scratch of a block that is done at an ST_await. */
+typedef enum StoreFlag { SF_pin = 1, SF_prefetch = 2, SF_async = 4 } StoreFlag;
+enum { ASYNC_GROUPS = 15 };      /* maximum groups of async stores that are not done */
 enum { PREFETCH_MAX = 1 << 20 }; /* bytes; lines stay in L2 until they are used */
 
 /* spills: if the compiler hoists all loads that follow the fence, they do not fit in registers.
@@ -486,6 +499,8 @@ StmtId prog_unroll_loop(Prog *p, StmtId loop, Arena *a);
 StmtId prog_copy(Prog *p, StmtId first, Arena *a); /* keeps loops, skips kernels */
 /* Does the list contain vectors, register buffers or unrolled loops? */
 bool prog_is_special(Prog *p, StmtId first);
+/* Warps of the block that runs a kernel, from its warp and thread loops; 0: it has none. */
+u32 prog_block_warps(Prog *p, StmtId first);
 /* Everything created after the mark is dropped on rewind, except for variables of symbols. */
 typedef struct ProgMark {
   u32 expr, stmt, var;

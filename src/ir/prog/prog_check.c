@@ -19,6 +19,7 @@ typedef enum VarState {
   VS_plain,  /* visible, from let */
   VS_loop,   /* visible, loop counter */
   VS_unroll, /* visible, counter of an unrolled loop */
+  VS_team,   /* visible, counter of a warp or thread loop */
 } VarState;
 
 typedef struct ProgCheck {
@@ -35,6 +36,8 @@ typedef struct ProgCheck {
   u32 depth;
   bool sure;      /* the current code runs at least once */
   bool in_kernel; /* the current code belongs to a kernel */
+  u8 team;        /* LF_warp, LF_thread: the current code is in such a loop */
+  bool block;     /* the kernel has such loops */
 } ProgCheck;
 
 #define WRONG(o, ...)                                                                              \
@@ -239,7 +242,8 @@ static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lan
     if (e->dt != DT_i64 || e->lanes != 1)
       WRONG(o, "index %u of %s is %sx%u, expected i64", i, buf_name(o, b), dt_name(e->dt),
             e->lanes);
-    if (bp->space == BS_reg && !is_unrolled(o, idx[i]))
+    bool own = i == 0 && e->kind == EX_var && o->var[e->ref] == VS_team;
+    if (bp->space == BS_reg && !own && !is_unrolled(o, idx[i]))
       WRONG(o, "index %u of register buffer %s must be a constant or unrolled", i, buf_name(o, b));
     if (o->input) check_flat(o, b, i, idx[i]);
     check_range(o, b, i, idx[i], bp->lanes > 1 ? 1 : lanes);
@@ -369,6 +373,19 @@ static void declare(ProgCheck *o, VarId v, VarState state) {
   o->var[v] = (u8)state;
 }
 
+/* A loop over the warps or threads of a block. */
+static void check_team(ProgCheck *o, const Stmt *s) {
+  i64 lo, n, most = BLOCK_WARPS * (s->flags & LF_thread ? WARP_LANES : 1);
+  if (!o->in_kernel || o->team)
+    WRONG(o, "a warp or thread loop is outside of kernels or in another");
+  if ((s->flags & LF_team) == LF_team || s->flags & (LF_parallel | LF_unroll) || s->step != 1)
+    WRONG(o, "a warp or thread loop has another flag or a step");
+  if (!ex_is_int(o->p, s->a, &lo) || lo || !ex_is_int(o->p, s->b, &n) || n < 1 || n > most)
+    WRONG(o, "a warp or thread loop must run from 0 to a constant of at most %lld",
+          (long long)most);
+  o->team = s->flags & LF_team;
+}
+
 static void check_for(ProgCheck *o, const Stmt *s) {
   Prog *p = o->p;
   bool sure = o->sure;
@@ -376,7 +393,9 @@ static void check_for(ProgCheck *o, const Stmt *s) {
   check_scalar(o, s->b, DT_i64, "the upper bound of a loop");
   if (s->step < 1) WRONG(o, "a loop has step %lld, expected at least 1", (long long)s->step);
   if (s->role && !o->in_kernel) WRONG(o, "a loop outside of kernels has a role");
-  declare(o, s->var, s->flags & LF_unroll ? VS_unroll : VS_loop);
+  u8 team = o->team;
+  if (s->flags & LF_team) check_team(o, s);
+  declare(o, s->var, s->flags & LF_team ? VS_team : s->flags & LF_unroll ? VS_unroll : VS_loop);
   const Var *v = prog_var(p, s->var);
   if (v->dt != DT_i64 || v->lanes != 1)
     WRONG(o, "a loop counter has type %s, expected i64", dt_name(v->dt));
@@ -386,6 +405,7 @@ static void check_for(ProgCheck *o, const Stmt *s) {
   check_list(o, s->body);
   o->var[s->var] = VS_seen;
   o->sure = sure;
+  o->team = team;
 }
 
 static void check_assign(ProgCheck *o, const Stmt *s) {
@@ -412,7 +432,15 @@ static void check_store(ProgCheck *o, const Stmt *s) {
   if (e->dt != prog_buf(p, s->buf)->dt)
     WRONG(o, "store of %s to %s, which is %s", dt_name(e->dt), buf_name(o, s->buf),
           dt_name(prog_buf(p, s->buf)->dt));
-  if (s->flags && prog_buf(p, s->buf)->space != BS_reg)
+  if (o->block && !o->team)
+    WRONG(o, "a store of a kernel with warp or thread loops is outside of them");
+  if (o->team == LF_thread && e->lanes > 1 && e->kind != EX_load)
+    WRONG(o, "a vector in a thread loop may only be copied");
+  if (s->flags & SF_async &&
+      (!o->team || e->kind != EX_load || prog_buf(p, prog_root(p, s->buf))->space == BS_reg ||
+       prog_buf(p, prog_root(p, e->ref))->space == BS_reg))
+    WRONG(o, "an async store must be a copy between buffers in memory, in a warp or thread loop");
+  if (s->flags & ~SF_async && prog_buf(p, s->buf)->space != BS_reg)
     WRONG(o, "flags pin and prefetch are for register buffers, %s is in memory",
           buf_name(o, s->buf));
   BufSpace space = prog_buf(p, prog_root(p, s->buf))->space;
@@ -442,10 +470,12 @@ static void check_record(ProgCheck *o, const KernelRecord *r) {
 
 static void check_kernel(ProgCheck *o, StmtId id) {
   Prog *p = o->p;
-  bool around = o->in_kernel;
+  bool around = o->in_kernel, block = o->block;
   o->in_kernel = true;
+  o->block = prog_block_warps(p, prog_stmt(p, id)->body);
   check_list(o, prog_stmt(p, id)->body);
   o->in_kernel = around;
+  o->block = block;
   for (RecordId r = prog_stmt(p, id)->record; r; r = prog_record(p, r)->next)
     check_record(o, prog_record(p, r));
   const char *wrong = record_mismatch(p, id);
@@ -472,6 +502,11 @@ static void check_stmt(ProgCheck *o, StmtId id) {
   case ST_require: check_scalar(o, s->a, DT_bool, "a condition"); return;
   case ST_fence: check_fence(o, s); return;
   case ST_prefetch: check_prefetch(o, s); return;
+  case ST_commit: return;
+  case ST_await:
+    if (s->step < 0 || s->step > ASYNC_GROUPS || o->team)
+      WRONG(o, "await is in a warp or thread loop or leaves more than %d groups", ASYNC_GROUPS);
+    return;
   default:
     WRONG(o, "a statement has kind %u, expected a kind below %u", (u32)s->kind, (u32)ST_COUNT);
   }

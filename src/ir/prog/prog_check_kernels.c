@@ -7,6 +7,7 @@
  * - A kernel does not end the run: what it requires must be required again after it.
  * - A kernel takes scalars and buffers from outside but no vectors, does not share register
  * buffers, and is not nested in another.
+ * - Loops over the warps or threads of a block are for GPUs.
  * Interpreters do not need any of this. */
 #include "ir/prog/prog.h"
 
@@ -102,6 +103,8 @@ static void see_list(KernelCheck *o, StmtId first) {
       if (x.e->kind == EX_var) see_var(o, x.e->ref);
       if (x.e->kind == EX_load) see_buf(o, x.e->ref);
     }
+    if (s->kind == ST_for && s->flags & LF_team && o->p->threads != GPU_THREADS)
+      fail(o->p->c, ERR_unsupported, o->loc, "warp and thread loops are for GPUs only");
     if (s->kind == ST_store) see_buf(o, s->buf);
     if (s->kind == ST_let) o->home[s->var] = place;
     if (s->kind == ST_set) see_set(o, s);

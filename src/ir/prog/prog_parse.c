@@ -421,6 +421,12 @@ static void loop(ProgParse *o, StmtId id) {
       st.flags |= LF_dot16_loop;
     } else if (lex_accept_word(s, "nounroll")) {
       st.flags |= LF_nounroll;
+    } else if (lex_accept_word(s, "warp")) {
+      st.flags |= LF_warp;
+    } else if (lex_accept_word(s, "thread")) {
+      st.flags |= LF_thread;
+    } else if (lex_accept_word(s, "barrier")) {
+      st.flags |= LF_barrier;
     } else {
       break;
     }
@@ -534,6 +540,14 @@ static void stmt(ProgParse *o, Cursor *at) {
     ExprId from = expr(o);
     prog_stmt(o->p, id)->buf = b;
     prog_stmt(o->p, id)->a = from;
+  } else if (lex_accept_word(s, "commit")) {
+    begin(o, at, ST_commit);
+  } else if (lex_accept_word(s, "await")) {
+    StmtId id = begin(o, at, ST_await);
+    i64 n = lex_integer(s);
+    if (n < 0 || n > ASYNC_GROUPS)
+      BAD(s, "await: expected 0 to %d groups, found %lld", ASYNC_GROUPS, (long long)n);
+    prog_stmt(o->p, id)->step = n;
   } else if (lex_accept_word(s, "kernel")) {
     StmtId id = begin(o, at, ST_kernel);
     Str label = lex_quoted(s);
@@ -548,6 +562,7 @@ static void stmt(ProgParse *o, Cursor *at) {
     o->kernel = around;
   } else {
     u8 flags = lex_accept_word(s, "pin") ? SF_pin : 0;
+    if (lex_accept_word(s, "async")) flags |= SF_async;
     i64 prefetch = 0;
     if (lex_accept_word(s, "prefetch")) {
       flags |= SF_prefetch;

@@ -233,6 +233,9 @@ static void put_for(ProgPrint *o, const Stmt *s) {
   if (s->flags & LF_unroll) sb_puts(t, " unroll");
   if (s->flags & LF_dot16_loop) sb_puts(t, " dot16_loop");
   if (s->flags & LF_nounroll) sb_puts(t, " nounroll");
+  if (s->flags & LF_warp) sb_puts(t, " warp");
+  if (s->flags & LF_thread) sb_puts(t, " thread");
+  if (s->flags & LF_barrier) sb_puts(t, " barrier");
 }
 
 static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
@@ -240,6 +243,7 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
   put_indent(o, depth);
   bool value = s->kind == ST_let || s->kind == ST_set || s->kind == ST_store;
   if (value && s->flags & SF_pin) sb_puts(t, "pin ");
+  if (value && s->flags & SF_async) sb_puts(t, "async ");
   if (value && s->flags & SF_prefetch) sb_fmt(t, "prefetch %lld ", (long long)s->step);
   switch (s->kind) {
   case ST_for: put_for(o, s); break;
@@ -284,12 +288,15 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
     sb_puts(t, " at ");
     put_expr(o, s->a, AT_compare);
     break;
+  case ST_commit: sb_puts(t, "commit"); break;
+  case ST_await: sb_fmt(t, "await %lld", (long long)s->step); break;
   case ST_COUNT: break;
   }
   if (value) {
     sb_puts(t, " = ");
     put_expr(o, s->a, AT_compare);
-  } else if (s->kind != ST_require && s->kind != ST_fence && s->kind != ST_prefetch) {
+  } else if (s->kind != ST_require && s->kind != ST_fence && s->kind != ST_prefetch &&
+             s->kind != ST_commit && s->kind != ST_await) {
     put_body(o, s->body, depth);
   }
   if (s->other) {
