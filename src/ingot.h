@@ -184,9 +184,9 @@ typedef struct IngotLanguage {
                      sequence, input "ids" */
 } IngotLanguage;
 IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o);
-/* Keeps the first `position` tokens of sequence `slot` in the KV cache, which must have run; the next
- * run continues after them. With sliding windows only 0 is valid once more tokens have run than
- * every layer keeps. */
+/* Keeps the first `position` tokens of sequence `slot` in the KV cache, which must have run; the
+ * next run continues after them. With sliding windows only 0 is valid once more tokens have run
+ * than every layer keeps. */
 IngotStatus ingot_rewind(Ingot *m, uint32_t slot, uint64_t position);
 /* Reads a system prompt from a file, without trailing newlines. Programs and C contain the KV cache
  * of this prompt, and start as if it had been run. Call before import. */

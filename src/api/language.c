@@ -27,7 +27,8 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   if (o->slots > LM_SLOTS)
     fail(c, ERR_usage, LOC_NONE, "%u sequences: expected at most %d", o->slots, LM_SLOTS);
   if (o->slots && o->every)
-    fail(c, ERR_usage, LOC_NONE, "several sequences select logits by rows: leave out --every-token");
+    fail(c, ERR_usage, LOC_NONE,
+         "several sequences select logits by rows: leave out --every-token");
   m->options.language = (LmOptions){.context = (i64)o->context,
                                     .chunk = (i64)o->chunk,
                                     .every = o->every != 0,

@@ -22,11 +22,11 @@ typedef struct Decoder {
   const LmHparams *s;
   const LmOptions *opts;
   const LmInput *in;
-  Val at; /* positions of the tokens of this run, i64[tokens] */
-  Val cos[2], sin[2];    /* by LmRope: [1, tokens, pairs] */
-  Val slope;             /* ALiBi; 0: none */
-  Val far;               /* factor of queries by position [tokens, 1]; 0: none */
-  Map used;              /* names of the tensors read -> 1 + LmTensorRole */
+  Val at;             /* positions of the tokens of this run, i64[tokens] */
+  Val cos[2], sin[2]; /* by LmRope: [1, tokens, pairs] */
+  Val slope;          /* ALiBi; 0: none */
+  Val far;            /* factor of queries by position [tokens, 1]; 0: none */
+  Map used;           /* names of the tensors read -> 1 + LmTensorRole */
 } Decoder;
 
 static const char *const weight = ".weight", *const bias = ".bias";
@@ -270,8 +270,8 @@ static bool has_head_norm(Decoder *d, u32 layer) {
          has_norm_list(d, layer);
 }
 
-/* Attention of the tokens of one sequence over its own keys: [tokens of the sequence, heads * size].
- * y: queries, keys and values [1, heads, tokens, size]. */
+/* Attention of the tokens of one sequence over its own keys: [tokens of the sequence, heads *
+ * size]. y: queries, keys and values [1, heads, tokens, size]. */
 static Val attend(Decoder *d, u32 layer, u32 slot, const Val *y) {
   Graph *g = d->g;
   const LmSlot *own = &d->in->slot[slot];
