@@ -81,7 +81,8 @@ static void store_size(Ingot *m, u64 at, i64 value) {
   }
 }
 
-/* Sets the number of positions in the KV cache of a sequence; false: the model has fewer sequences. */
+/* Sets the number of positions in the KV cache of a sequence; false: the model has fewer sequences.
+ */
 static bool set_position(Ingot *m, u32 slot, i64 position) {
   Prog *p = m->p;
   Sym sym;
