@@ -258,8 +258,8 @@ typedef struct IngotCodegen {
 IngotStatus ingot_emit_c(Ingot *m, const IngotCodegen *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);
 
-/* Writes C files. None appears before all are complete. weights: file for the weights, if they are
- * not part of the C; without o->weights this is so above 8 MB. */
+/* Writes C files; all appear, or none. weights: file for weights that are not part of the C;
+ * without o->weights these are weights above 8 MiB. */
 IngotStatus ingot_write_c(Ingot *m, const IngotCodegen *o, const char *source, const char *header,
                           const char *weights);
 
