@@ -64,7 +64,7 @@ def text_of(array):
 
 
 def harness(folder, data):
-    """What main() of the board includes: input, expected output, a run between two marks."""
+    """Text that main() of the board includes: input, expected output, a run between two marks."""
     x, y = (next(iter(npy.load_npz(os.path.join(data, f"{k}_0.npz")).values())) for k in ("in", "out"))
     kind, numbers = text_of(x)
     result, expected = text_of(y)
