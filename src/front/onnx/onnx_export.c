@@ -238,7 +238,7 @@ static Str export_mod(Export *x) {
   set_int(x, "fmod", is_float || x->at->op == OP_fmod);
   if (!is_float || x->at->op == OP_fmod) return r;
   Str zero = put_scalar(x, x->dt, 0);
-  Str apart = put2(x, "Xor", put2(x, "Less", r, zero), put2(x, "Less", b, zero));
+  Str below = put2(x, "Less", r, zero), apart = put2(x, "Xor", below, put2(x, "Less", b, zero));
   Str move = put2(x, "And", apart, put1(x, "Not", put2(x, "Equal", r, zero)));
   return put(x, "Where", (Str[]){move, put2(x, "Add", r, b), r}, 3);
 }
@@ -252,11 +252,18 @@ static Str export_map(Export *x) {
   case OP_fmod: return export_mod(x);
   case OP_ne: return put1(x, "Not", put2(x, "Equal", a, b));
   case OP_fma: return put2(x, "Add", put2(x, "Mul", a, b), operand(x, 2));
-  case OP_exp_p1: return put2(x, "Add", put1(x, "Exp", a), put_scalar(x, x->dt, 1));
-  case OP_trunc: return put2(x, "Mul", put1(x, "Sign", a), put1(x, "Floor", put1(x, "Abs", a)));
+  case OP_exp_p1: {
+    Str e = put1(x, "Exp", a);
+    return put2(x, "Add", e, put_scalar(x, x->dt, 1));
+  }
+  case OP_trunc: {
+    Str sign = put1(x, "Sign", a);
+    return put2(x, "Mul", sign, put1(x, "Floor", put1(x, "Abs", a)));
+  }
   case OP_gelu_x2: {
     Str erf = put1(x, "Erf", put2(x, "Mul", a, put_scalar(x, x->dt, sqrt(0.5))));
-    return put2(x, "Mul", a, put2(x, "Add", erf, put_scalar(x, x->dt, 1)));
+    Str one = put_scalar(x, x->dt, 1);
+    return put2(x, "Mul", a, put2(x, "Add", erf, one));
   }
   case OP_and: return put2(x, logical ? "And" : "BitwiseAnd", a, b);
   case OP_or: return put2(x, logical ? "Or" : "BitwiseOr", a, b);
@@ -343,9 +350,9 @@ static Str spread(Export *x, Str a, Dim *d, u32 rank, u32 axis, i64 k, Str fill)
   d[axis] = dim_mul(ds, d[axis], k + 1);
   a = reshape_to(x, a, d, rank);
   d[axis] = dim_addk(ds, d[axis], -k);
-  i64 at = axis, zero = 0;
-  return put(x, "Slice",
-             (Str[]){a, put_ints(x, &zero, 1), dims_value(x, &d[axis], 1), put_ints(x, &at, 1)}, 4);
+  Str end = dims_value(x, &d[axis], 1), zero = put_ints(x, &(i64){0}, 1);
+  Str in[] = {a, zero, end, put_ints(x, &(i64){axis}, 1)};
+  return put(x, "Slice", in, 4);
 }
 
 /* Operand i of a product of integers as bytes and their zero points: one, or one per channel. */
@@ -444,15 +451,14 @@ static Str export_slice(Export *x) {
   ends = dims_value(x, end, n);
   for (u32 i = 0; i < n; i++) { /* before the first element: counted from the end, below 0 */
     if (step[i] > 0) continue;
-    Str here = put2(x, "Sub", dim_value(x, from[i]), dim_value(x, dim_mul(ds, size[i], -step[i])));
+    Str end_size = dim_value(x, dim_mul(ds, size[i], -step[i]));
+    Str here = put2(x, "Sub", dim_value(x, from[i]), end_size);
     Str below = put2(x, "Sub", here, dim_value(x, type_in(x, 0)->dim[i]));
     i64 at = i;
     ends = put(x, "ScatterElements", (Str[]){ends, put_ints(x, &at, 1), below}, 3);
   }
-  return put(x, "Slice",
-             (Str[]){operand(x, 0), dims_value(x, from, n), ends, put_ints(x, axis, n),
-                     put_ints(x, step, n)},
-             5);
+  Str starts = dims_value(x, from, n), axes = put_ints(x, axis, n);
+  return put(x, "Slice", (Str[]){operand(x, 0), starts, ends, axes, put_ints(x, step, n)}, 5);
 }
 
 static Str export_pad(Export *x) {
@@ -508,7 +514,8 @@ static Str export_iota(Export *x) {
   Dim column[MAX_RANK];
   Dim scalar = 0;
   Str end = reshape_to(x, dim_value(x, shape[axis]), &scalar, 0);
-  Str a = put(x, "Range", (Str[]){put_scalar(x, DT_i64, 0), end, put_scalar(x, DT_i64, 1)}, 3);
+  Str zero = put_scalar(x, DT_i64, 0);
+  Str a = put(x, "Range", (Str[]){zero, end, put_scalar(x, DT_i64, 1)}, 3);
   for (u32 i = 0; i < n; i++) column[i] = i == axis ? shape[i] : 1;
   if (x->dt != DT_i64) a = cast_to(x, a, x->dt);
   a = reshape_to(x, a, column, n);
@@ -710,8 +717,9 @@ static void export_region(Export *x, RegionId r) {
 static void export_result(Export *x, u32 i) {
   Val v = x->g->region.at[1].ret.at[i];
   Str name = x->g->out_name.at[i];
-  Node copy = {.op = OP_reshape, .out = &v, .nout = 1};
-  x->at = &copy;
+  Node *copy = NEW(&x->c->work, Node);
+  *copy = (Node){.op = OP_reshape, .out = arena_copy(&x->c->work, &v, sizeof v), .nout = 1};
+  x->at = copy;
   if (x->name[v] != name) {
     put1(x, "Identity", x->name[v]);
     last(x)->out.at[0] = name;
