@@ -320,7 +320,8 @@ static void do_compare(Ctx *c, void *arg) {
   api_need(c, a->dir, "the folder with expected outputs");
   api_need(c, a->n, "a pointer to their number");
   if (a->max) api_need(c, a->diff, "a pointer to the differences");
-  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "the model has not been run");
+  if (!m->run.out)
+    fail(c, ERR_usage, LOC_NONE, "the model has not been run: expected ingot_run before this call");
   Strs files = data_list(c, data_folder(c, a->dir), "output", &c->keep);
   const Model *g = m->opened.ports ? m->opened.model : NULL;
   u32 n = g ? g->noutput : m->run.nout;
