@@ -1,4 +1,4 @@
-"""Programs of the language of any size, for suite/growth.py: text(family, n) has n of something."""
+"""Programs of the language of any size, for suite/growth.py: text(family, n) has n elements of a family."""
 
 
 def lines(form, n):
