@@ -51,7 +51,7 @@ static const char *kept_path(Ctx *c, Native *n, const ArgVec *w, const StrBuf *s
   /* version of the compiler, also through a wrapper such as ccache */
   sb_fmt(&key, "%s\n", compiler_version(c, &n->folder, &cc));
   sb_put(&key, source->at, source->n);
-  return cache_code(c, folder, &key);
+  return cache_code(n->m, folder, &key);
 }
 
 static const char *compile(Ctx *c, Native *n, ArgVec *w, const StrBuf *text, u32 parts) {

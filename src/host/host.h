@@ -59,7 +59,8 @@ void compiler_need(Ctx *c, const char *cc); /* fails if it is missing */
 
 /* cache_key.c */
 void cache_key_add_self(Ctx *c, StrBuf *t); /* identity of this ingot, for cache keys */
-void cache_key_add_file(Ctx *c, StrBuf *t, const char *path);
+void cache_key_add_file(Ctx *c, StrBuf *t, const char *path); /* path, size and time */
+void cache_key_add_content(Ctx *c, StrBuf *t, const char *path);
 
 /* compile_parts.c: compiles a C file made for PARTS_LIMIT parts */
 enum { PARTS_LIMIT = 16 };

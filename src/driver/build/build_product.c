@@ -316,6 +316,7 @@ void build_text(Ctx *c, ProductBuild *b) {
     fail(c, ERR_usage, LOC_NONE,
          "--weights pointer: expected .o, .a or .so; a program contains its weights");
   b->m->compiled.linked = true;
+  b->m->compiled.check_cpu = b->kind != PD_program;
   b->source = sb_new(&c->keep);
   b->header = sb_new(&c->keep);
   b->facts = api_emit(b->m, ic, b->kind != PD_program, &b->source, &b->header);
