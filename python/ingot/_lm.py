@@ -34,7 +34,7 @@ class Build(Structure):
 
 
 class Language(Structure):
-    _fields_ = [("context", c_uint64), ("chunk", c_uint64), ("every", c_int), ("cache", c_char_p)]
+    _fields_ = [("context", c_uint64), ("chunk", c_uint64), ("every", c_int), ("cache", c_char_p), ("slots", c_uint32)]
 
 
 class ChatModel(Structure):
