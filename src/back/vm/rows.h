@@ -182,7 +182,8 @@ static void read_row(DType dt, u64 *to, const u8 *from, i64 inc, u32 n) {
   case DT_i16: MOVE(vm_i16, vm_w, x, 1, by)
   case DT_u16: MOVE(vm_u16, vm_w, x, 1, by)
   case DT_i8: MOVE(vm_i8, vm_w, x, 1, by)
-  case DT_u8: MOVE(vm_u8, vm_w, x, 1, by)
+  case DT_u8:
+    MOVE(vm_u8, vm_w, x, 1, by)
     MORE(case DT_u32 : case DT_str : MOVE(vm_uw, vm_l, x, 1, by))
     MORE(case DT_bool : MOVE(vm_u8, vm_w, x != 0, 1, by))
     MORE(case DT_f16 : MOVE(vm_u16, vm_uw, half_bits(x), 1, by))
@@ -204,7 +205,8 @@ static void write_row(DType dt, u8 *to, const u64 *from, i64 inc, u32 n) {
   case DT_i16:
   case DT_u16: MOVE(vm_uw, vm_u16, x, by, 1)
   case DT_i8:
-  case DT_u8: MOVE(vm_uw, vm_u8, x, by, 1)
+  case DT_u8:
+    MOVE(vm_uw, vm_u8, x, by, 1)
     MORE(case DT_u32 : case DT_str : MOVE(vm_ul, vm_uw, x, by, 1))
     MORE(case DT_bool : MOVE(vm_uw, vm_u8, x != 0, by, 1))
   default: break;
@@ -461,7 +463,7 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
 #define FOLD_FLOAT(T, larger, smaller)                                                             \
   switch (o & 0xff) {                                                                              \
     FOLD(T, add, a + b)                                                                            \
-    FOLD(T, mul, a * b)                                                                            \
+    FOLD(T, mul, a *b)                                                                             \
     FOLD(T, max, larger(a, b))                                                                     \
     FOLD(T, min, smaller(a, b))                                                                    \
   default: break;                                                                                  \

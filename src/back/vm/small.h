@@ -1,7 +1,7 @@
 /* small.h: two-operand instructions of the standalone machine, optimized for code size.
  *
- * In: registers, an instruction. Out: registers, with the bits of handlers.def. Method: one loop for
- * all forms of an operation; a scalar operand has stride 0. */
+ * In: registers, an instruction. Out: registers, with the bits of handlers.def. Method: one loop
+ * for all forms of an operation; a scalar operand has stride 0. */
 #ifndef INGOT_VM_SMALL_H
 #define INGOT_VM_SMALL_H
 
