@@ -389,7 +389,8 @@ void api_describe(Ingot *m) {
 static void import(Ingot *m, bool symbolic) {
   Ctx *c = m->c;
   const Source *s = &m->opened.source;
-  if (!s->at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!s->at)
+    fail(c, ERR_usage, LOC_NONE, "no model is open: expected ingot_open before this call");
   if (m->opened.reader && m->opened.reader->binds) {
     import_bound(m, symbolic);
     return;

@@ -59,9 +59,9 @@ static const Opt opts[] = {
     TEXT("model-path", "m", model, "PATH", "model file; the option name may be omitted"),
     TEXT("function", NULL, function, "NAME",
          "function of a .ch program to compile; needed if several qualify"),
-    FLAG("files", files, "let .ch programs read and write files (default of run, repl and build)"),
+    FLAG("files", files, "let .ch programs read and write files (default for run, repl and build)"),
     FLAG("no-files", no_files,
-         "refuse .ch programs that read or write files (default of the other commands)"),
+         "refuse .ch programs that read or write files (default for other commands)"),
     LIST("input-dim", "d", dim, "SPEC",
          "set a dimension: batch=1 (or batch:1) in all inputs, images:0=1 for dimension 0 of input "
          "images; repeatable or comma-separated"),
@@ -106,7 +106,7 @@ static const Opt opts[] = {
          "engine c: time, multiply-adds and bytes of every kernel, compared with the machine's "
          "peak"),
     REAL("rtol", rtol, "relative tolerance (default by type; f32: 1e-4)"),
-    REAL("atol", atol, "absolute tolerance (default: rtol times the largest ordinary magnitude)"),
+    REAL("atol", atol, "absolute tolerance (default: rtol times the largest magnitude)"),
     FLAG("per-node", per_node, "compare every graph value that the optimized program stores"),
     FLAG("bisect", bisect, "find the first node that differs; write a small .ing reproducer"),
     HEAD("generation"),
@@ -161,8 +161,8 @@ static const Opt opts[] = {
     TEXT("ram", NULL, ram, "BYTES",
          "limit arena + stack + inputs + outputs, e.g. 256K; emit the fastest code that fits"),
     FLAG("precise", precise,
-         "round exp, tanh, ... to the nearest float; no Winograd F(4x4), no int8 activations in "
-         "language models"),
+         "compute exp, tanh, ... in double; no Winograd F(4x4), no int8 activations in language "
+         "models"),
     TEXT("backend", NULL, backend, "llvm", "emit OUT.o, OUT.a or OUT.so with LLVM instead of C"),
     TEXT("triple", NULL, triple, "T[,CPU[,FEATURES]]",
          "LLVM target: wasm32, thumbv7em-none-eabihf,cortex-m4 (with --backend llvm)"),
@@ -179,12 +179,10 @@ static const Opt opts[] = {
          "balanced (default), max, dev or size; --presets shows their settings"),
     FLAG("presets", presets, "list the presets; needs no model"),
     FLAG("lto", lto,
-         "link-time optimization; OUT.o and OUT.a are instead compiled as one translation unit, "
-         "not in parts"),
+         "link-time optimization; for OUT.o and OUT.a: compile as one translation unit"),
     {"pgo", NULL, OPT_may, offsetof(Args, pgo), 0, 0, "[=WORKLOAD]",
      "profile-guided optimization; WORKLOAD: FILE.npz, a folder of .npz, or prompts (.json, or one "
-     "per "
-     "line); default: generated inputs",
+     "per line); default: generated inputs",
      0, 0, NULL},
     FLAG("bolt", bolt, "optimize the program's layout with llvm-bolt and a run-time profile"),
     FLAG("fast-math", fast_math,
@@ -196,8 +194,7 @@ static const Opt opts[] = {
     TEXT("name", "f", name, "NAME", "prefix of all C names (default: from the output file)"),
     TEXT("weights", NULL, weights, "HOW",
          "literal: C arrays; text: string literals; inline: literal, or text when large; file: "
-         "NAME.bin "
-         "(default above 8 MB); pointer: an argument of the run function"),
+         "NAME.bin (default above 8 MiB); pointer: an argument of the run function"),
     FLAG("cpp", cpp, "also write NAME.hpp, a C++ class that owns its arena"),
     WHOLE("split", split, "N", 1, 64,
           "split kernels into N compilation units: -DNAME_PART=0 ... N-1"),
@@ -296,7 +293,7 @@ static const struct {
      "C file, with its header next to it, or FILE.igb: bytecode (default: C to stdout)"},
     {"build", "output", "PATH",
      "OUT.o, OUT.a, OUT.so (with a header), OUT.wasm (with a JavaScript module) or a program; for "
-     "PROGRAM.ch without --function: a program, or OUT.c, its C code"},
+     "PROGRAM.ch without --function: a program, or its C code OUT.c"},
     {"run", "python", "PATH", "Python with onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},
@@ -310,26 +307,22 @@ static const struct {
      "${targets}, native (default), multi, or any name that -march= of the C compiler accepts, "
      "with features: x86-64-v3,+avx512f"},
     {"build", "seconds", "X",
-     "seconds spent measuring each of --lto, --fast-math, --pgo and --bolt (default 1)"},
+     "measure the effect of each of --lto, --fast-math, --pgo and --bolt for X seconds (default "
+     "1)"},
     {"build", "clean", NULL, "delete cached profiles and programs; needs no model"},
     {"build", "verbose", NULL, "print every command and the settings of the preset"},
     {"build", "json", NULL,
-     "print JSON: output and memory sizes; with --lto, --fast-math, --pgo or --bolt the speed-up "
-     "of "
-     "each"},
+     "print JSON: output and memory sizes, and the speed-ups of --lto, --fast-math, --pgo, --bolt"},
     {"build", "optimize", "N", "-O level of the C compiler: 0, 1, 2 (default), 3 or s"},
     {"build", "date", "YYYY-MM-DD", "date passed to the chat template (default 2026-01-01)"},
     {"build", "input", "SPEC",
-     "set an input of the model for measurements and profiles: x=@x.npy, x=0.5 (fill), x=[1,2,3], "
-     "x=ones, zeros "
+     "set an input for measurements and profiles: x=@x.npy, x=0.5 (fill), x=[1,2,3], x=ones, zeros "
      "or rand; repeatable"},
     {"build", "inputs", "FILE.npz", "read inputs for measurements and profiles from an archive"},
     {"build", "weights", "HOW",
      "literal: C arrays; text: string literals, which compile faster; inline: literal, or text "
-     "when "
-     "large; file: included by the assembler (default above 4 MiB); pointer: an argument of the "
-     "run "
-     "function"},
+     "when large; file: included by the assembler (default above 4 MiB); pointer: an argument of "
+     "the run function"},
     {"bench", "march", "CPU", "${targets}, native (default), multi, or as for -march="},
     {"run", "text", "TEXT", "text to tokenize as the input ids; -: standard input"},
     {"perplexity", "text", "FILE", "text to score; -: standard input"},
@@ -358,7 +351,7 @@ static const struct {
     {"export", "output", "DIR",
      "folder to write; replaces only files that an earlier export wrote"},
     {"export", "weights", "HOW",
-     "inline or, with --project cmake or make, file (default above 8 MB)"},
+     "inline or, with --project cmake or make, file (default above 8 MiB)"},
     {"export", "name", "NAME", "prefix of all C names (default: from the model file)"},
     {"fmt", "output", "FILE", "file to write (default: stdout)"},
     {"opt", "output", "FILE", "file to write (default: stdout)"},

@@ -83,7 +83,7 @@ void build_bernoulli(Build *b) {
 void build_multinomial(Build *b) {
   Graph *g = b->g;
   Val x = on_wide(b, 0);
-  if (on_rank(b, x) != 2) on_bad(b, "the operand must have rank 2");
+  if (on_rank(b, x) != 2) on_bad(b, "the operand has rank %u, expected 2", on_rank(b, x));
   i64 samples = on_int(b, "sample_size", 1), axis = 1, last = 2;
   DType dt = dtype_from_onnx(on_int(b, "dtype", 6));
   if (samples < 1 || samples > INT32_MAX || (dt != DT_i32 && dt != DT_i64))

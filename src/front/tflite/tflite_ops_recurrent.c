@@ -31,7 +31,8 @@ void lite_svdf(LiteNode *b) {
   i64 rank = flat_i32(&b->op->opt, 0, 0), act = flat_i8(&b->op->opt, 1, LA_none);
   bool whole = lite_is_quant(lite_operand(b, SVDF_x));
   if (lite_rank(b, x) != 2 || lite_rank(b, w) != 2 || lite_rank(b, time) != 2)
-    lite_bad(b, "operands must have rank 2");
+    lite_bad(b, "the operands have rank %u, %u and %u, expected 2", lite_rank(b, x),
+             lite_rank(b, w), lite_rank(b, time));
   Dim batch = val_dim(g, x, 0), filters = val_dim(g, w, 0), memory = val_dim(g, time, 1);
   if (!dim_is_const(filters) || !dim_is_const(memory) || rank < 1 || filters % rank || memory < 1 ||
       val_dim(g, time, 0) != filters)
