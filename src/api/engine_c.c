@@ -64,9 +64,8 @@ static const char *compile(Ctx *c, Native *n, ArgVec *w, const StrBuf *text, u32
   else
     *vec_push(&c->keep, &object) = source;
   argv_add(c, w, "-shared -o");
-  *vec_push(&c->keep, w) = library;
-  for (u32 i = 0; i < object.n; i++) *vec_push(&c->keep, w) = object.at[i];
-  *vec_push(&c->keep, w) = NULL;
+  argv_put(c, w, library);
+  argv_put_list(c, w, object.at);
   spawn_run(c, &n->folder, "C compiler", w->at);
   return library;
 }

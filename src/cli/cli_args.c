@@ -354,7 +354,9 @@ static const struct {
      "inline or, with --project cmake or make, file (default above 8 MiB)"},
     {"export", "name", "NAME", "prefix of all C names (default: from the model file)"},
     {"fmt", "output", "FILE", "file to write (default: stdout)"},
-    {"opt", "output", "FILE", "file to write (default: stdout)"},
+    {"opt", "output", "FILE",
+     "file to write (default: stdout); OUT.onnx: the graph as an ONNX model, after canon unless "
+     "--stop is given"},
 };
 
 /* Aliases, not listed in the help. A row applies to verbs that take the option; verb: only this
