@@ -106,7 +106,7 @@ static const Opt opts[] = {
          "engine c: time, multiply-adds and bytes of every kernel, compared with the machine's "
          "peak"),
     REAL("rtol", rtol, "relative tolerance (default by type; f32: 1e-4)"),
-    REAL("atol", atol, "absolute tolerance (default: rtol times the largest ordinary magnitude)"),
+    REAL("atol", atol, "absolute tolerance (default: rtol times the largest magnitude)"),
     FLAG("per-node", per_node, "compare every graph value that the optimized program stores"),
     FLAG("bisect", bisect, "find the first node that differs; write a small .ing reproducer"),
     HEAD("generation"),
@@ -370,7 +370,9 @@ static const struct {
      "inline or, with --project cmake or make, file (default above 8 MiB)"},
     {"export", "name", "NAME", "prefix of all C names (default: from the model file)"},
     {"fmt", "output", "FILE", "file to write (default: stdout)"},
-    {"opt", "output", "FILE", "file to write (default: stdout)"},
+    {"opt", "output", "FILE",
+     "file to write (default: stdout); OUT.onnx: the graph as an ONNX model, after canon unless "
+     "--stop is given"},
 };
 
 /* Aliases, not listed in the help. A row applies to verbs that take the option; verb: only this

@@ -161,9 +161,9 @@ static const char *shapes_program(const Args *a) {
   return first_given(o, sizeof o / sizeof *o);
 }
 
-/* Verbs whose --output is a model may replace one. */
+/* Verbs whose --output may be a model may replace one. */
 static int writes_models(const Args *a) {
-  return !strcmp(a->verb, "quantize") || !strcmp(a->verb, "train") || !strcmp(a->verb, "compile");
+  return is_one_of("quantize train compile opt", a->verb);
 }
 
 /* Refuses to overwrite a model if a value was forgotten, as in `--html MODEL`. */

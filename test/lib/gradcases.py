@@ -1,9 +1,9 @@
-"""Small graphs whose derivatives are compared with differences: at least one for every operator of ops.def.
+"""Small graphs whose gradients are compared with central differences: at least one for every operator of ops.def.
 
     cases() -> {name: text}; the name begins with the operator
 
-A case is parameters ("x:2,3@0.1..0.9 i/i64:4@0..2", floats f64 in -1..1 unless said) and lines; what the last line defines is
-the result, of several results the first.
+A case has parameters ("x:2,3@0.1..0.9 i/i64:4@0..2", default: f64 in -1..1) and lines. The last line defines the result; of several
+results, the first counts.
 """
 import re
 
@@ -143,7 +143,7 @@ CASES = {
                       "  %d: f64[2] = add(%h, %w)\n  %e: f64[2] = mul(%d, %h)\n  return %e\n }\n return %c, %o\n}"),
     "loop_no_turn": ("x:2 w:2", "%n: i64[] = const {0}\n%t: bool[] = const {true}\n%y: f64[2] = loop(%n, %t, %x) {scans = 0} (%i: i64[], %c: bool[], %h: f64[2]) {\n"
                      " %a: f64[2] = mul(%h, %w)\n return %c, %a\n}"),
-    # what networks are made of
+    # whole layers
     "composed_softmax": ("x:3,5", "%m: f64[3,1] = reduce_max(%x) {axes = [1], keep = 1}\n%d: f64[3,5] = sub(%x, %m)\n%e: f64[3,5] = exp(%d)\n"
                          "%s: f64[3,1] = reduce_sum(%e) {axes = [1], keep = 1}\n%y: f64[3,5] = div(%e, %s)"),
     "composed_symbols": ("x:n,4 w:4,4", '%p: f64[n,4] = contract(%x, %w) {spec = "nk,kj->nj"}\n%q: f64[2*n,4] = concat(%p, %x) {axis = 0}\n%s: f64[n,2] = slice(%q) {start = [1,3], step = [1,-2], size = [n,2]}\n'
@@ -152,7 +152,7 @@ CASES = {
 
 
 def scalar_cases(table):
-    """One for each scalar operator of floats, from its row."""
+    """One case for each scalar float operator, from its row of ops.def."""
     for name, count, cls, res in re.findall(r"^SC\((\w+),\s*(\d),\s*(\w+),\s*(\w+),", table, re.M):
         if cls not in ("NUM", "FLT") or res != "same":
             continue

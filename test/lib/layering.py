@@ -1,11 +1,11 @@
-"""Which folder of src/ may see which: the rules and exceptions of docs/architecture.md, on what a file includes directly or through others.
+"""Checks which folder of src/ includes which, directly or indirectly: the rules and exceptions of docs/architecture.md.
 
-    places(root) -> ["src/ir/x.c:3: ...", ...], empty when all is well
+places(root) -> ["src/ir/x.c:3: ...", ...]; empty if all includes are allowed
 """
 import os
 import re
 
-# The forms of a model: rooms of src/ir that a front end may see, and those that a back end may see.
+# Folders of src/ir that front ends may include (GRAPH) and that back ends may include (PROG).
 GRAPH = {"ir", "ir/graph", "ir/math", "ir/quant"}
 PROG = {"ir", "ir/prog", "ir/math", "ir/codegen"}
 IR = GRAPH | PROG | {"ir/ref"}
@@ -13,7 +13,7 @@ TEXT = {"tokenizer", "chat"}
 LANG = {"lang/syntax", "lang/run"}
 API = {"", "base", "host", "io", "front", "pass", "back", "api"} | IR | TEXT
 DRIVER = API | {"driver"}
-# folder -> folders whose headers it may see; "" is src/ itself, the public header. A folder that is not listed belongs to the one above it.
+# folder -> folders whose headers it may include; "" is src/ itself, the public header. An unlisted folder has the rule of its parent.
 MAY = {
     "base": {"base"},
     "host": {"", "base", "host"},
@@ -50,7 +50,7 @@ MAY = {
     "cli": {"", "cli"},
 }
 MATH = {f"src/ir/math/mathlib{x}.h" for x in ("", "d", "f", "q", "s")}
-# Headers a folder may see although not the folder they are in; docs/architecture.md gives the reasons.
+# Exceptions: headers that a folder may include; docs/architecture.md gives the reasons.
 ALSO = {
     "chat": MATH,
     "front/onnx": {"src/front/reader.h", "src/front/input_extents.h", "src/pass/graph/grad.h"},
@@ -60,7 +60,7 @@ ALSO = {
     "driver/verify": {"src/front/onnx/pb.h"},
     "driver/quantize": {"src/front/onnx/onnx_quantize.h"},
 }
-# Libraries that need a switch of the Makefile (IMAGES), each in one place.
+# System headers of optional libraries and vector instructions, each allowed in one file.
 OPTIONAL = {("src/io/image_libs.c", name) for name in ("openjpeg.h", "webp/decode.h", "jpeglib.h")} | {(f"src/back/vm/{x}", "immintrin.h") for x in ("tile.c", "rows.h")}
 LIBC = {"assert", "ctype", "dirent", "dlfcn", "elf", "errno", "fcntl", "fenv", "float", "inttypes", "limits", "locale", "math",
         "poll", "pthread", "sched", "setjmp", "signal", "spawn", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
@@ -70,7 +70,7 @@ CALLS = r"[^/\"]*\b(exit|abort|printf|fprintf|puts|perror|system|popen|assert)\s
 
 
 def part(path):
-    """src/base/x.c -> base, src/ingot.h -> '', src/back/c/cemit.c -> back, src/front/onnx/o.c -> front/onnx: the innermost folder with a rule"""
+    """The innermost folder with a rule: src/base/x.c -> base, src/ingot.h -> '', src/back/c/cemit.c -> back, src/front/onnx/o.c -> front/onnx"""
     folders = path.split("/")[1:-1]
     inner = "/".join(folders[:2])
     return inner if inner in MAY else folders[0] if folders else ""
@@ -116,7 +116,7 @@ class Tree:
                 yield line, self.resolve(path, name)
 
     def reach(self, path):
-        """What path sees -> (line in path, chain of files that leads there), nearest first."""
+        """All files that path includes -> (line in path, chain of includes), nearest first."""
         seen, todo = {path: (0, [])}, [path]
         while todo:
             at = todo.pop(0)

@@ -98,7 +98,7 @@ def overlap():
                             ([x, y], "outputs 'sum' and 'product' overlap")):
             raises(ingot.Usage, lambda: net(a, b, out=outs), words)
             raises(ingot.Usage, lambda: net.run({"a": a, "b": b}, out=dict(zip(("sum", "product"), outs))), words)
-        raises(ingot.Usage, lambda: net(a, b, out=[x, whole[6:12].reshape(2, 3), x]), "3 arrays are given for results, the model has 2")
+        raises(ingot.Usage, lambda: net(a, b, out=[x, whole[6:12].reshape(2, 3), x]), "3 arrays are given for results, expected 2")
         beside = [whole[:6].reshape(2, 3), whole[6:12].reshape(2, 3)]
         assert np.array_equal(net(a, b, out=beside)[0], a + b) and np.array_equal(beside[1], a * b)
         assert np.array_equal(net(a, a, out=beside)[1], a * a)  # inputs may be one array
@@ -713,7 +713,7 @@ def job():
     net = ingot.compile(path)
     net(x, x[:1])
     shutil.copy(model("mean"), path)
-    raises(ingot.Usage, lambda: net(x[:2], x[:1]), "job.onnx has changed since it was compiled first")
+    raises(ingot.Usage, lambda: net(x[:2], x[:1]), "job.onnx has changed since the first compilation")
     os.remove(path)
 
 
