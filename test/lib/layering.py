@@ -11,7 +11,8 @@ PROG = {"ir", "ir/prog", "ir/math", "ir/codegen"}
 IR = GRAPH | PROG | {"ir/ref"}
 TEXT = {"tokenizer", "chat"}
 LANG = {"lang/syntax", "lang/run"}
-API = {"", "base", "host", "io", "front", "pass", "back", "api"} | IR | TEXT
+PASS = {"pass", "pass/graph", "pass/form", "pass/kernel", "pass/lower"}
+API = {"", "base", "host", "io", "front", "back", "api"} | IR | PASS | TEXT
 DRIVER = API | {"driver"}
 # folder -> folders whose headers it may include; "" is src/ itself, the public header. An unlisted folder has the rule of its parent.
 MAY = {
@@ -33,7 +34,11 @@ MAY = {
     "front/llm": {"base", "io", "front/compose", "front/llm"} | GRAPH | TEXT,
     "front/tflite": {"base", "io", "front/compose", "front/tflite"} | GRAPH,
     "lang/syntax": {"base", "front/compose", "lang/syntax"} | GRAPH,
-    "pass": {"base", "pass"} | IR,
+    "pass": {"base", "pass"} | IR,  # files directly in it, of src/pass/loop and of src/pass/memory
+    "pass/graph": {"base", "pass", "pass/graph"} | IR,
+    "pass/form": {"base", "pass", "pass/form"} | IR,
+    "pass/kernel": {"base", "pass", "pass/form", "pass/kernel"} | IR,
+    "pass/lower": {"base", "pass", "pass/form", "pass/kernel", "pass/lower"} | IR,
     "back": {"base", "back"} | PROG,
     "": {""},
     "api": API,
@@ -52,6 +57,7 @@ MAY = {
 MATH = {f"src/ir/math/mathlib{x}.h" for x in ("", "d", "f", "q", "s")}
 # Exceptions: headers that a folder may include; docs/architecture.md gives the reasons.
 ALSO = {
+    "pass/graph": {"src/pass/kernel/family.h"},
     "chat": MATH,
     "front/onnx": {"src/front/reader.h", "src/front/input_extents.h", "src/pass/graph/grad.h"},
     "front/tflite": {"src/front/reader.h", "src/front/input_extents.h"},
