@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from lib.core import MINDFUL, Fail, Skip, Test, explain, patience, run, tail
@@ -22,7 +23,7 @@ HI = [{"role": "user", "content": "hi"}]
 class Server:
     """A running server; closed by SIGTERM, which must end it with 0."""
     def __init__(self, env, model, *args, context="128"):
-        self.dir = env.scratch("serve", f"{os.path.basename(model)}-{abs(hash(args))}")
+        self.dir = tempfile.mkdtemp(dir=env.scratch("serve"))
         self.log = open(os.path.join(self.dir, "log"), "w+")
         words = [*MINDFUL, env.need_ingot(), "serve", model, "--port", "0", "--context", context, *args]
         self.p = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=self.log, env={**os.environ, "XDG_CACHE_HOME": self.dir})
@@ -201,6 +202,12 @@ def alone(env, model):
                 answers[args, "crowd", turn] = s.chat(**fields)["choices"]
                 for t in crowd:
                     t.join()
+            # two tokens at random: what follows three of them is drafted, and right about half of the time
+            drafted = s.ask("/v1/completions", dict(prompt="abc", seed=4, logit_bias={"91": 50, "92": 50}, max_tokens=60))["choices"][0]["text"]
+            if not 0 < s.metric("draft_tokens_accepted_total") < s.metric("draft_tokens_total"):
+                raise Fail("no drafts, or none accepted, or all")
+            many = s.ask("/v1/completions", dict(prompt=["abc", *["xyz" * 9] * 7], seed=4, logit_bias={"91": 50, "92": 50}, max_tokens=60))
+            expect(many["choices"][0]["text"], drafted, f"{model} {args}: without drafts")
     first, *rest = answers.values()
     for name, have in list(answers.items())[1:]:
         expect(have, first, f"{model} {name}")
