@@ -316,6 +316,9 @@ def schemas(env):
                         raise Fail(f"{text!r} is not valid under {schema}")
         if whole < 12:
             raise Fail(f"only {whole} answers end")
+        wide = 'root ::= "x" y | "x" "z"\ny ::= ("a"? "b"?){2000} "c"'  # more stacks after x than allowed: the answer ends, the server does not
+        d = s.stream(grammar=wide, temperature=0, max_tokens=20)
+        expect(d[-1]["choices"][0]["finish_reason"], "length", "finish_reason of a grammar that grows too large")
         for grammar, regex in GRAMMARS:
             for seed in range(3):
                 d = s.chat(grammar=grammar, temperature=2, seed=seed, max_tokens=60)
