@@ -151,7 +151,7 @@ def refusals(env):
            ({"logit_bias": {"99999": 1}}, "logit_bias"), ({"top_logprobs": 2}, "top_logprobs"), ({"messages": []}, "messages"), ({"messages": "x"}, "messages"),
            ({"messages": [{"role": "king", "content": "x"}]}, "messages"), ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages"),
            ({"messages": [{"role": "user", "content": "x", "mood": 1}]}, "messages"), ({"messages": [{"role": "user", "content": "x" * 200}]}, "messages"),
-           ({"response_format": {"type": "xml"}}, "response_format"), ({"grammar": "root ::= a"}, "grammar"), ({"grammar": "root ::= root"}, "grammar"),
+           ({"response_format": {"type": "xml"}}, "response_format"), ({"response_format": {"type": "json_object", "x": 1}}, "response_format"), ({"grammar": "root ::= a"}, "grammar"), ({"grammar": "root ::= root"}, "grammar"),
            ({"grammar": 'root ::= "a'}, "grammar"), ({"grammar": "a ::= [z-a]"}, "grammar"), ({"grammar": 'root ::= ("a"?)*'}, "grammar"), ({"grammar": ""}, "grammar"),
            ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"), ({"tool_choice": "required"}, "tool_choice"), ({"store": True}, "store"),
            ({"stream_options": {}}, "stream_options"),
@@ -319,6 +319,8 @@ def schemas(env):
         wide = 'root ::= "x" y | "x" "z"\ny ::= ("a"? "b"?){2000} "c"'  # more stacks after x than allowed: the answer ends, the server does not
         d = s.stream(grammar=wide, temperature=0, max_tokens=20)
         expect(d[-1]["choices"][0]["finish_reason"], "length", "finish_reason of a grammar that grows too large")
+        d = s.chat(response_format={"type": "json_object", "schema": {"const": [1]}}, temperature=2, max_tokens=60)
+        expect(content(d), "[1]", "a schema next to json_object")
         for grammar, regex in GRAMMARS:
             for seed in range(3):
                 d = s.chat(grammar=grammar, temperature=2, seed=seed, max_tokens=60)

@@ -197,7 +197,11 @@ static void read_format(Body *b) {
   }
   if (!f || json_is(type, "text")) return;
   const char *root = "json-object";
-  if (json_is(type, "json_schema")) {
+  for (u32 i = 0; i < f->n; i++)
+    if (!json_is(json_key(f, i), "type") && !json_is(json_key(f, i), "schema") &&
+        !json_is(json_key(f, i), "json_schema"))
+      refuse(b, "expected type, and json_schema or schema");
+  if (json_is(type, "json_schema") || json_get(f, "schema")) {
     if (schema && json_get(schema, "schema")) schema = json_get(schema, "schema");
     if (!schema) schema = json_get(f, "schema");
     if (!schema || schema->kind != JS_object) refuse(b, "expected json_schema.schema, an object");
