@@ -10,31 +10,6 @@
 #include "front/tflite/tflite_import.h"
 
 #include <math.h>
-#include <stdarg.h>
-
-/* ---- refusals ---- */
-
-static const char *message(Ctx *c, const char *fmt, va_list args) {
-  StrBuf t = sb_new(&c->scratch);
-  sb_vfmt(&t, fmt, args);
-  return sb_cstr(&t);
-}
-
-void lite_bad(LiteNode *b, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  const char *text = message(b->c, fmt, args);
-  va_end(args);
-  fail(b->c, ERR_input, b->g->loc, "%s", text);
-}
-
-void lite_unsupported(LiteNode *b, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  const char *text = message(b->c, fmt, args);
-  va_end(args);
-  fail(b->c, ERR_unsupported, b->g->loc, "%s", text);
-}
 
 /* ---- operands ---- */
 
@@ -42,7 +17,8 @@ bool lite_has(LiteNode *b, u32 i) {
   return i < b->op->nin && b->op->in[i] >= 0;
 }
 
-Val lite_opt(LiteNode *b, u32 i) {
+/* 0: absent. */
+static Val lite_opt(LiteNode *b, u32 i) {
   return lite_has(b, i) ? lite_value(b->im, (u32)b->op->in[i]) : 0;
 }
 
@@ -120,7 +96,7 @@ Val lite_scale(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
   return broadcast_param(b, s, axis, rank);
 }
 
-Val lite_zero_point(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
+static Val lite_zero_point(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
   Tensor *z = tensor_new(&b->c->work, DT_i32, (const i64[]){t->q.n}, t->q.n > 1);
   for (u32 i = 0; i < z->n; i++) tensor_set(z, i, (Scalar){.i = t->q.zero[i]});
   return broadcast_param(b, z, axis, rank);
