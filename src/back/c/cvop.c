@@ -187,6 +187,7 @@ static const VecOp int_ops[OP_SCALARS] = {
     [OP_dot_i16x2] = {NULL, PR_any, "dot_i16x2"},
     [OP_maddubs] = {NULL, PR_any, "maddubs"},
     [OP_psign] = {NULL, PR_any, "psign"},
+    [OP_requant] = {NULL, PR_any, "requant"},
 };
 
 /* Calls a function of cvop.def; false: there is none. */
