@@ -179,8 +179,15 @@ typedef struct IngotLanguage {
   int every;        /* logits of every token, not only of the last */
   const char
       *cache; /* KV cache type: "f16", "f32" or "int8"; NULL: f16, or f32 after ingot_set_precise */
+  uint32_t slots; /* sequences of one run, at most 16: inputs ids.0, ids.1, ... with 0 to chunk ids
+                     each, and "rows", the rows of all these ids whose logits are the output; 0: one
+                     sequence, input "ids" */
 } IngotLanguage;
 IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o);
+/* Keeps the first `position` tokens of sequence `slot` in the KV cache, which must have run; the
+ * next run continues after them. With sliding windows only 0 is valid once more tokens have run
+ * than every layer keeps. */
+IngotStatus ingot_rewind(Ingot *m, uint32_t slot, uint64_t position);
 /* Reads a system prompt from a file, without trailing newlines. Programs and C contain the KV cache
  * of this prompt, and start as if it had been run. Call before import. */
 IngotStatus ingot_bake_prompt(Ingot *m, const char *path);
@@ -231,6 +238,9 @@ IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **wei
 /* Text form for reading: constants of more than 16 elements are shortened. ingot_open refuses it.
  */
 IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n);
+/* Writes the graph in its current state as an ONNX model: after the import, or after passes up to
+ * canon. */
+IngotStatus ingot_write_onnx(Ingot *m, const char *path);
 
 /* The model as C. Texts stay valid until ingot_free. */
 typedef struct IngotCodegen {
@@ -251,8 +261,8 @@ typedef struct IngotCodegen {
 IngotStatus ingot_emit_c(Ingot *m, const IngotCodegen *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);
 
-/* Writes C files. None appears before all are complete. weights: file for the weights, if they are
- * not part of the C; without o->weights this is so above 8 MB. */
+/* Writes C files; all appear, or none. weights: file for weights that are not part of the C;
+ * without o->weights these are weights above 8 MiB. */
 IngotStatus ingot_write_c(Ingot *m, const IngotCodegen *o, const char *source, const char *header,
                           const char *weights);
 
@@ -355,6 +365,27 @@ IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out);
 IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
                                  IngotChatModel *out);
 IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits);
+
+/* Serves the open language model over HTTP with the OpenAI API (docs/serve.md), until SIGTERM or
+ * SIGINT. Answers depend on request and seed only, whatever else is served. libevent is loaded at
+ * run time: INGOT_UNSUPPORTED if it is missing. Encoders serve embeddings. Fields may be NULL or 0,
+ * except slots. */
+typedef struct IngotServe {
+  const char *host;           /* address; NULL: 127.0.0.1. Others need a key. */
+  uint32_t port;              /* 0: any free one */
+  const char *key, *key_file; /* API key, or a file with it in the first line */
+  uint32_t slots;             /* sequences that decode at once, 1 to 16 */
+  uint32_t queue;             /* sequences that may wait; further requests get status 429 */
+  uint32_t timeout;           /* seconds to receive a request; 0: 30 */
+  uint64_t body_bytes;        /* largest request; 0: 4 MiB */
+  const char *name;           /* of the model; NULL: its file name */
+  const char *engine;         /* c, jit or vm; NULL: c, without a C compiler vm */
+  const char *cc, *march;     /* as in IngotBuild */
+  void (*on_ready)(void *user, uint32_t port); /* the server answers */
+  void (*on_log)(void *user, const char *line);
+  void *user;
+} IngotServe;
+IngotStatus ingot_serve(Ingot *m, const IngotServe *o);
 
 /* Quantizes the open model and writes it in its own format: ONNX with QuantizeLinear and related
  * operators, which ONNX Runtime can run. Fields may be NULL or 0. */

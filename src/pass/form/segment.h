@@ -3,7 +3,7 @@
 #define INGOT_SEGMENT_H
 
 #include "ir/target.h"
-#include "pass/lower/form.h"
+#include "pass/form/form.h"
 
 /* A window along one dimension. Position k of the window at output o reads element (o * stride + k
  * * dilation - pad) / input_dilation; it is a zero if that is not an integer. */
@@ -23,8 +23,6 @@ enum { MAX_SEGMENTS = 9 };
 u32 conv_windows(Graph *g, const Node *n, WindowDim *s);
 /* Segments of all outputs, in order; 0: too many, or some window lies entirely in padding. */
 u32 window_segments(const WindowDim *s, Segment *out);
-/* Outputs whose whole window is inside the operand; false: none. */
-bool window_interior(const WindowDim *s, Segment *out);
 /* Fraction of taps (positions of all windows) that read an element; 1 if there are too many
  * segments. */
 double windows_hit_ratio(const WindowDim *s, u32 n);
