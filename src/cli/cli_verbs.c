@@ -688,6 +688,13 @@ const Verb verb_table[] = {
      "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--context N] [--temperature X] "
      "[--top-k N] [--top-p X] [--seed N] [--threads N]",
      "chat with a language model, or answer a prompt", 1, "run"},
+    {"serve", verb_serve,
+     "model-path host port api-key api-key-file slots queue timeout context chunk cache name "
+     "engine "
+     "threads threads-grain cc march precise",
+     "MODEL [--port N] [--slots N] [--context N] [--queue N] [--threads N] [--api-key-file FILE] "
+     "[--host ADDRESS]",
+     "serve a language model over HTTP with the OpenAI API", 1, "run"},
     {"run", verb_run,
      "input inputs data text output engine keep-code march tuned precise optimize-for ram threads "
      "threads-api "
