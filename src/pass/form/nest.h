@@ -44,8 +44,8 @@ typedef struct Lower {
   Ctx *c;
   Graph *g;
   Prog *p;
-  BufId *buf; /* by graph value */
-  Cursor at;  /* where the next statement is inserted */
+  BufId *buf;    /* by graph value */
+  Cursor at;     /* where the next statement is inserted */
   const Node *n; /* the node being lowered; only pass/lower reads it, and lower_kernel */
   Storages places;
   States *states;

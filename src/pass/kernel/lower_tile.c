@@ -125,8 +125,7 @@ static VarId epilogue_scattered(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   Vectorizer w = tile_widen(t, vec);
   ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
   if (!value)
-    internal_error(p->c, LOC_NONE,
-                   "the epilogue of a reduction is not contiguous along the lanes");
+    internal_error(p->c, LOC_NONE, "the epilogue of a reduction is not contiguous along the lanes");
   return tile_let(p, at, value, "done");
 }
 

@@ -17,7 +17,7 @@ enum {
 
 typedef struct TreeWalk {
   Lower *l;
-  const Node *n; /* the loop */
+  const Node *n;        /* the loop */
   Val carried, next;    /* loop-carried value and its next value */
   Type type;            /* type of both */
   bool *inside;         /* by value: defined in the body */
@@ -101,7 +101,8 @@ static bool walk_find(Lower *l, const Node *n, TreeWalk *w) {
   const GraphRegion *body = &l->g->region.at[n->region[0]];
   if (n->nin != 3 || n->nout != 1 || n->nsym || !is_true(l, n->in[1])) return false;
   if (body->ret.at[0] != body->param.at[1] && !is_true(l, body->ret.at[0])) return false;
-  *w = (TreeWalk){.l = l, .n = n, .carried = body->param.at[2], .next = body->ret.at[1], .lanes = 1};
+  *w =
+      (TreeWalk){.l = l, .n = n, .carried = body->param.at[2], .next = body->ret.at[1], .lanes = 1};
   w->type = *graph_type(l->g, n->out[0]);
   if (w->type.kind != TY_tensor || !w->type.rank || !dtype_is_int(w->type.dt)) return false;
   if (layout_of(l, l->buf[w->n->out[0]]) || !body_fits(w, n)) return false;
