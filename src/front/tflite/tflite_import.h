@@ -118,11 +118,11 @@ void lite_set_real(LiteNode *b, u32 k, Val x);
 void lite_set_stored(LiteNode *b, u32 k, Val x); /* as stored; checks the type */
 /* Rounds x / scale to nearest, halves away from zero, adds the zero point and saturates. */
 Val lite_quantized(LiteNode *b, Val x, const LiteTensor *t);
-/* Integers times k (one factor, or n along an axis) as integers in f32, like
- * MultiplyByQuantizedMultiplier of TensorFlow Lite. below: tells if x is negative, if that is
- * cheaper than using x twice; else 0. */
-Val lite_mul_quantized(LiteNode *b, Val x, Val below, const double *k, u32 n, u32 axis);
-Val lite_mul_quantized_i64(LiteNode *b, Val x, const double *k, u32 n, u32 axis); /* i64 sums */
+/* Integers times k (one factor, or n along an axis) as i32, to the bit like
+ * MultiplyByQuantizedMultiplier of TensorFlow Lite. */
+Val lite_mul_quantized(LiteNode *b, Val x, const double *k, u32 n, u32 axis);
+Val lite_mul_quantized_i64(LiteNode *b, Val x, const double *k, u32 n,
+                           u32 axis); /* i64 sums; f32 */
 Val lite_mul_quantized1(LiteNode *b, Val x, double k);
 /* Are the result and the first n inputs quantized with one scale each? lite_ratio: scale of input i
  * over scale of the result. */
