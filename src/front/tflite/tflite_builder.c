@@ -2,40 +2,14 @@
  *
  * A quantized tensor stands for (q - zero) * scale. Operators that are linear in q - zero are
  * computed on these integers, times a factor of scales (lite_mul_quantized), to match TensorFlow
- * Lite. It multiplies by 31-bit fixed-point numbers, shifts, and rounds both times. Here that is
- * one float product and one rounding, whose boundary is shifted by the effect of the first
- * rounding. f32 has 24 bits, so a result differs by one step if the real value lies within about
- * 2^-16 steps of a boundary (2^-8 for 16-bit results). Other operators compute in f32 and round to
- * nearest, halves away from zero.
+ * Lite to the bit. It multiplies by 31-bit fixed-point numbers, shifts, and rounds both times: the
+ * operator requant, or the same steps in i64 where a sum may have more than 30 bits. Only 64-bit
+ * sums are scaled in f32. Other operators compute in f32 and round to nearest, halves away from
+ * zero.
  */
 #include "front/tflite/tflite_import.h"
 
 #include <math.h>
-#include <stdarg.h>
-
-/* ---- refusals ---- */
-
-static const char *message(Ctx *c, const char *fmt, va_list args) {
-  StrBuf t = sb_new(&c->scratch);
-  sb_vfmt(&t, fmt, args);
-  return sb_cstr(&t);
-}
-
-void lite_bad(LiteNode *b, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  const char *text = message(b->c, fmt, args);
-  va_end(args);
-  fail(b->c, ERR_input, b->g->loc, "%s", text);
-}
-
-void lite_unsupported(LiteNode *b, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  const char *text = message(b->c, fmt, args);
-  va_end(args);
-  fail(b->c, ERR_unsupported, b->g->loc, "%s", text);
-}
 
 /* ---- operands ---- */
 
@@ -43,7 +17,8 @@ bool lite_has(LiteNode *b, u32 i) {
   return i < b->op->nin && b->op->in[i] >= 0;
 }
 
-Val lite_opt(LiteNode *b, u32 i) {
+/* 0: absent. */
+static Val lite_opt(LiteNode *b, u32 i) {
   return lite_has(b, i) ? lite_value(b->im, (u32)b->op->in[i]) : 0;
 }
 
@@ -121,7 +96,7 @@ Val lite_scale(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
   return broadcast_param(b, s, axis, rank);
 }
 
-Val lite_zero_point(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
+static Val lite_zero_point(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
   Tensor *z = tensor_new(&b->c->work, DT_i32, (const i64[]){t->q.n}, t->q.n > 1);
   for (u32 i = 0; i < z->n; i++) tensor_set(z, i, (Scalar){.i = t->q.zero[i]});
   return broadcast_param(b, z, axis, rank);

@@ -259,7 +259,6 @@ void infer_node(Graph *g, Node *n, Type *out);
 /* Does the loop always run its full trip count? loop_trip_count: that number, -1 if unknown. */
 bool loop_is_counted(Graph *g, const Node *n);
 i64 loop_trip_count(Graph *g, const Node *n);
-void infer_attrs(Graph *g, const Node *n); /* checks names and kinds against ops.def */
 /* numpy broadcasting of n shapes; fails if they are incompatible. */
 u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out);
 
