@@ -14,11 +14,6 @@ static void write_out(void *user, const char *text, size_t n) {
   fwrite(text, 1, n, user);
 }
 
-static void print_loop(void *user, const char *line) {
-  fflush(user);
-  fprintf(stderr, "ingot: %s\n", line);
-}
-
 /* Were options of models given? A program has no inputs. */
 int has_model_options(const Args *a) {
   return args_first_given(a,
@@ -46,7 +41,6 @@ int run_script(const Args *a) {
                    .seed = a->seed,
                    .write = write_out,
                    .user = stdout,
-                   .on_loop = a->verbose ? print_loop : NULL,
                    .no_files = forbids_files(a)};
   IngotStatus s = ingot_script_run(m, a->model, &o);
   fflush(stdout); /* before messages on stderr */
