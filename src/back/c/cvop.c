@@ -200,6 +200,7 @@ static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
     e->variant->vec.dot_i8x4 = true;
     e->b.frame += e->b.w * 32; /* its operands and steps, without optimization */
   }
+  if (x->op == OP_requant) e->b.frame += e->b.w * 64; /* its steps, without optimization */
   put_call(e, x, f);
   return true;
 }
