@@ -30,7 +30,7 @@ typedef struct Opt {
   OptKind kind;
   size_t at, count; /* offsets in Args; count only for lists */
 
-  int max_count;               /* of a list */
+  int max_count;               /* maximum elements of a list */
   const char *value, *text;    /* text NULL: not in the help */
   unsigned long long min, max; /* range of a whole number */
   const char *verb;            /* the only verb with this row; NULL: all */

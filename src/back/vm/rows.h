@@ -450,7 +450,8 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
     return;                                                                                        \
   }
 
-static void fold(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
+static void accumulate(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first,
+                       u32 n) {
   DType dt = (DType)(o >> 8 & 0xff);
   if (!turned || (o & 0xff) <= OP_mul) switch (dt) {
     case DT_f32:

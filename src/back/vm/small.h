@@ -90,7 +90,8 @@ static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
 }
 
 /* Floats are reduced in float, not in double. */
-static void fold(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
+static void accumulate(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first,
+                       u32 n) {
   const DType dt = (DType)(o >> 8 & 0xff);
   const Op op = (Op)(o & 0xff);
   if (dt == DT_f32 && !turned && (op == OP_add || op == OP_mul || op == OP_max || op == OP_min)) {

@@ -26,19 +26,19 @@ struct LmFile {
   const char *path; /* NULL: bytes of a caller */
   Loc loc;
   Str arch;              /* general.architecture, or model_type of config.json */
-  const Gguf *gguf;      /* of the first part; NULL: safetensors */
+  const Gguf *gguf;      /* first part; NULL: safetensors */
   const JsonDoc *config; /* config.json; NULL: GGUF */
   const Json *text;      /* its text_config, whose keys come first; NULL: none */
   const char *root;      /* safetensors: prefix of the tensors of the decoder: "model." */
   const char *stack;     /* ... and of its layers: "model.layers." */
-  StoredTensors tensor;  /* of all parts */
+  StoredTensors tensor;  /* tensors of all parts */
   Map by_name;           /* tensor name -> index + 1 */
   VEC(LmJsonFile) side;  /* JSON files opened so far */
 };
 
 struct LmList {
   const LmFile *f;
-  const char *key;    /* for messages */
+  const char *key;    /* shown in messages */
   u64 n;              /* elements left */
   GgufType type;      /* GGUF: element type */
   const u8 *at;       /* GGUF: next element */

@@ -13,12 +13,6 @@ static Val in_steps(LiteNode *b, u32 i) {
   return mk_mulk(b->g, x, lite_ratio(b, i) * LITE_NUDGE);
 }
 
-/* arg: OP_add, OP_sub */
-static Val linear_sum(LiteNode *b) {
-  Val y = in_steps(b, 1);
-  return mk_round(b->g, mk_map2(b->g, (Op)b->arg, in_steps(b, 0), y));
-}
-
 static Val linear_product(LiteNode *b) {
   Val x = lite_sub_zero_point(b, lite_in(b, 0), lite_operand(b, 0));
   Val y = lite_sub_zero_point(b, lite_in(b, 1), lite_operand(b, 1));
@@ -33,7 +27,13 @@ static Val linear_product(LiteNode *b) {
 void lite_binary(LiteNode *b) {
   i64 act = flat_i8(&b->op->opt, 0, LA_none);
   if (lite_is_linear(b, 2) && b->arg != OP_div && act != LA_tanh) {
-    Val y = b->arg == OP_mul ? linear_product(b) : linear_sum(b);
+    Val y;
+    if (b->arg == OP_mul) {
+      y = linear_product(b);
+    } else {
+      Val right = in_steps(b, 1);
+      y = mk_round(b->g, mk_map2(b->g, (Op)b->arg, in_steps(b, 0), right));
+    }
     lite_set_stored(b, 0, lite_stored(b, y, lite_result(b, 0), act));
     return;
   }

@@ -116,7 +116,7 @@ void record_estimate(Prog *p) {
 
 /* Findings in the loops of one record. */
 typedef struct RecordSeen {
-  TileExtent tile; /* of accumulators; all 0: none */
+  TileExtent tile; /* extent of the accumulators; all 0: none */
   bool own;        /* these are accumulators inside of loops of the record */
   bool sum, dot_i8x4, dot_i16x2, out, in[RECORD_IN], packed[RECORD_IN];
 } RecordSeen;
@@ -133,10 +133,6 @@ static bool accumulates(Prog *p, const Stmt *s) {
   return false;
 }
 
-static DType target_type(const Prog *p, const Stmt *s) {
-  return s->kind == ST_store ? prog_buf(p, s->buf)->dt : prog_var(p, s->var)->dt;
-}
-
 static void see_expr(const Prog *p, const KernelRecord *r, const Expr *e, RecordSeen *seen) {
   for (u32 i = 0; i < RECORD_IN; i++) {
     seen->in[i] |= e->dt == r->in[i];
@@ -150,11 +146,10 @@ static void see_expr(const Prog *p, const KernelRecord *r, const Expr *e, Record
 /* in: the record of the innermost loop around s that has one; 0: none. */
 static void see_stmt(Prog *p, RecordId id, const Stmt *s, RecordId in, RecordSeen *seen) {
   const KernelRecord *r = prog_record(p, id);
-
   const Buf *b = s->kind == ST_store ? prog_buf(p, s->buf) : NULL;
   if (b && r->out) seen->out |= prog_root(p, s->buf) == prog_root(p, r->out);
   for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);) see_expr(p, r, x.e, seen);
-  if (!accumulates(p, s) || target_type(p, s) != r->sum) return;
+  if (!accumulates(p, s) || (b ? b->dt : prog_var(p, s->var)->dt) != r->sum) return;
   seen->sum = true;
   if (!b || b->space != BS_reg || b->rank != 2 || (in && in != id) || (!in && seen->own)) return;
   TileExtent t = {(u32)b->dim[0], (u32)b->dim[1], b->lanes};

@@ -56,7 +56,7 @@ struct KernelRecord {
   u32 packed[RECORD_IN]; /* buffers that are read in panels; 0: none */
   u32 out;               /* buffer that gets the results of the epilogue; 0: unknown */
   u64 ns;                /* estimated time on one thread, by lowering */
-  Str size, reason;      /* for reports; 0: none. size: if not said by the numbers */
+  Str size, reason;      /* texts for reports; 0: none. size: only if `tile` does not give it */
   RecordId next;         /* next record of the kernel */
 };
 

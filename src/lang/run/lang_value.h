@@ -33,9 +33,9 @@ struct Eval {
   HeapObj *all;
   Locals *local;
   Locals *file[MODULES]; /* variables of the program (0) and its modules; NULL: not run yet */
-  Arena stack;           /* of Locals */
+  Arena stack;           /* memory of Locals */
   Flow flow;
-  LangValue result; /* of the current return */
+  LangValue result; /* value of the current return */
   u32 depth;
   bool tracing;     /* a function becomes a graph: see trace.c */
   u32 in_grad;      /* nesting of calls being differentiated */
@@ -45,7 +45,7 @@ struct Eval {
   HotLoops *hot;    /* counted loops */
   DryRun *dry;      /* in a dry run, else NULL */
   Dims *dims;       /* while sizes are symbolic (sizes.c), else NULL */
-  u64 serial;       /* of the next tensor */
+  u64 serial;       /* serial of the next tensor */
   u32 mark;         /* last mark of pending_collect */
   u32 scans;        /* call-graph searches, see scalar_analysis.c */
   u64 random;       /* seed of the run; random functions without a seed combine it with serial */
@@ -102,7 +102,7 @@ void model_adopt(Ingot *m, const char *name);
 /* scalar.c: compiles hot loops */
 typedef struct HotIter { /* a running loop */
   HotLoop *loop;         /* NULL: interpreted */
-  i64 at, end;           /* of a `for`: next and end value */
+  i64 at, end;           /* next and end value of a `for` */
   u64 walked;            /* interpreted iterations so far */
   u64 begin;             /* iterations of all loops before this one */
   const ListObj *over;   /* array of a `for`; NULL: a range */

@@ -110,7 +110,7 @@ LangValue eval_module(Eval *ev, const Script *s) {
     eval_hoist(ev, s->root);
     LangValue v = eval_block(ev, s->root);
     value_drop(ev, &v);
-    value_drop(ev, &ev->result); /* of a return, which ends the module */
+    value_drop(ev, &ev->result); /* the value of a return, which ends the module */
     ev->flow = FLOW_next;
     ev->local = here;
   }

@@ -65,7 +65,7 @@ struct NumVar {
 /* Nested arrays with rows of equal length are one row-major buffer. */
 enum { NUM_RANK = 4 };
 struct NumArray {
-  LangKind kind; /* of the elements */
+  LangKind kind; /* kind of the elements */
   u32 rank;
   u64 room;   /* capacity in elements */
   u32 length; /* position of its extents in the integer buffer */
@@ -99,9 +99,9 @@ struct NumScope {
   VarId leave;      /* EXIT_*; 0: nothing leaves it early */
   u32 jumps;        /* number of statements so far that may leave it */
   bool any;         /* `ways` is set */
-  NumKinds ways;    /* kinds of variables where the loop is left or continued */
+  NumKinds ways;    /* kinds of variables at break, continue and return */
   NumKinds head;    /* kinds of variables at the start of an iteration */
-  NumDest *result;  /* of a call */
+  NumDest *result;  /* result of a call */
   u32 frames;       /* inlined calls before it */
 };
 
@@ -199,7 +199,7 @@ u32 num_find_var(NumBuild *b, const Ast *name);        /* the first of its place
 NumVal num_value(NumBuild *b, const Ast *at, u32 var); /* its current value */
 /* True for a variable of a call that was inlined after `frames`: no longer visible. */
 bool num_is_out_of_scope(const NumBuild *b, u32 var, u32 frames);
-ExprId num_bound(NumBuild *b, Ast *n); /* of a range */
+ExprId num_bound(NumBuild *b, Ast *n); /* bound of a range */
 DType num_dtype(LangKind k);
 
 /* scalar_array.c */
@@ -214,7 +214,7 @@ NumVal num_element(NumBuild *b, u32 array, ExprId index); /* rank 1 only */
 /* 1 + index of the array in variable n, or 0. var: NULL, or receives the variable. */
 u32 num_array_of(NumBuild *b, const Ast *n, u32 *var);
 NumVal num_indexed(NumBuild *b, const Ast *n);
-bool num_length(NumBuild *b, Ast *n, NumVal *out); /* of an array or of a row */
+bool num_length(NumBuild *b, Ast *n, NumVal *out); /* length of an array or of a row */
 NumVal num_change_element(NumBuild *b, const Ast *n);
 void num_copy_arrays(NumBuild *b); /* arrays that change, before all statements */
 
