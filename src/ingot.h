@@ -179,8 +179,15 @@ typedef struct IngotLanguage {
   int every;        /* logits of every token, not only of the last */
   const char
       *cache; /* KV cache type: "f16", "f32" or "int8"; NULL: f16, or f32 after ingot_set_precise */
+  uint32_t slots; /* sequences of one run, at most 16: inputs ids.0, ids.1, ... with 0 to chunk ids
+                     each, and "rows", the rows of all these ids whose logits are the output; 0: one
+                     sequence, input "ids" */
 } IngotLanguage;
 IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o);
+/* Keeps the first `position` tokens of sequence `slot` in the KV cache, which must have run; the
+ * next run continues after them. With sliding windows only 0 is valid once more tokens have run
+ * than every layer keeps. */
+IngotStatus ingot_rewind(Ingot *m, uint32_t slot, uint64_t position);
 /* Reads a system prompt from a file, without trailing newlines. Programs and C contain the KV cache
  * of this prompt, and start as if it had been run. Call before import. */
 IngotStatus ingot_bake_prompt(Ingot *m, const char *path);

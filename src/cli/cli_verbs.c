@@ -200,7 +200,7 @@ IngotStatus cli_prepare(Ingot *m, const Args *a) {
         a, shapes_program(a),
         "not for bytecode, which is already compiled: give the option to ingot compile");
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
-    s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
+    s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache, 0});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
   if (!s && a->date && (a->bake_prompt || strcmp(a->verb, "play"))) s = ingot_set_day(m, a->date);
   if (!s && a->train) s = ingot_set_train(m, a->train);
