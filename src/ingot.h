@@ -238,6 +238,9 @@ IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **wei
 /* Text form for reading: constants of more than 16 elements are shortened. ingot_open refuses it.
  */
 IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n);
+/* Writes the graph in its current state as an ONNX model: after the import, or after passes up to
+ * canon. */
+IngotStatus ingot_write_onnx(Ingot *m, const char *path);
 
 /* The model as C. Texts stay valid until ingot_free. */
 typedef struct IngotCodegen {
@@ -362,6 +365,27 @@ IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out);
 IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
                                  IngotChatModel *out);
 IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits);
+
+/* Serves the open language model over HTTP with the OpenAI API (docs/serve.md), until SIGTERM or
+ * SIGINT. Answers depend on request and seed only, whatever else is served. libevent is loaded at
+ * run time: INGOT_UNSUPPORTED if it is missing. Encoders serve embeddings. Fields may be NULL or 0,
+ * except slots. */
+typedef struct IngotServe {
+  const char *host;           /* address; NULL: 127.0.0.1. Others need a key. */
+  uint32_t port;              /* 0: any free one */
+  const char *key, *key_file; /* API key, or a file with it in the first line */
+  uint32_t slots;             /* sequences that decode at once, 1 to 16 */
+  uint32_t queue;             /* sequences that may wait; further requests get status 429 */
+  uint32_t timeout;           /* seconds to receive a request; 0: 30 */
+  uint64_t body_bytes;        /* largest request; 0: 16 MiB */
+  const char *name;           /* name of the model; NULL: its file name */
+  const char *engine;         /* c, jit or vm; NULL: c, without a C compiler vm */
+  const char *cc, *march;     /* as in IngotBuild */
+  void (*on_ready)(void *user, uint32_t port); /* the server answers */
+  void (*on_log)(void *user, const char *line);
+  void *user;
+} IngotServe;
+IngotStatus ingot_serve(Ingot *m, const IngotServe *o);
 
 /* Quantizes the open model and writes it in its own format: ONNX with QuantizeLinear and related
  * operators, which ONNX Runtime can run. Fields may be NULL or 0. */

@@ -26,7 +26,7 @@ RENAMED = re.compile(
     r"\b(ST_barrier|ST_fetch|IG_(?:HERE|FRESH|HOLD|AHEAD)|SF_(?:hold|ahead)|OP_(?:pairs|sign4|dot4|dot2|unblock|dot_blocks"
     r"|suppress|within|exp0|exp1|gelu2)|KernelTakes|tile_stand|tile_leave|prog_ready(?:_list)?|put_own)\b")
 IS_NO = re.compile(r"\b(is|are|was|were)[\s*]+no (?!longer|more\b|less\b|larger|smaller|greater|fewer|later|earlier|worse)", re.I)
-OPENS = re.compile(r"^(Of|By|What|Likewise|Whose|Whoever|For|Where|Like|As|Also|of|where|which|whose)\b(?! (?:a|each) \w+:)")
+OPENS = re.compile(r"^(Of|By|What|Likewise|Whose|Whoever|For|Where|Like|As|Also)\b")
 TEXT_OPENS = re.compile(r"^(Of|By|What|Whose|Likewise|For|Where|As) ")  # messages and help; lower case continues a sentence
 SENTENCES = re.compile(r"(?:[a-zA-Z)`*]|[a-z ]\S*\d)[.!?] +(?=[A-Z`*\[])")  # two sentences on a line of Markdown
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|vs|etc|cf|approx)\. ")

@@ -17,7 +17,7 @@ from typing import Any, Iterator, Mapping, Sequence, Union
 import numpy as np
 
 from ._lib import TEXT, Codegen, Model, System, Unsupported, Usage, library
-from ._net import LOG, Net
+from ._net import LOG, Net, check_model, check_options
 from .session import processors
 
 Message = Mapping[str, str]
@@ -34,7 +34,7 @@ class Build(Structure):
 
 
 class Language(Structure):
-    _fields_ = [("context", c_uint64), ("chunk", c_uint64), ("every", c_int), ("cache", c_char_p)]
+    _fields_ = [("context", c_uint64), ("chunk", c_uint64), ("every", c_int), ("cache", c_char_p), ("slots", c_uint32)]
 
 
 class ChatModel(Structure):
@@ -134,6 +134,8 @@ class LLM(_Texts):
                  precise: bool = False, kv_cache: str | None = None, date: str | None = None) -> None:
         """context: length in tokens (0: as trained, at most 4096); threads: None: number of processors, at most 16; kv_cache: "f16", "f32" or
         "int8"; date: YYYY-MM-DD for chat templates that have one (None: today)."""
+        check_model("LLM", path)
+        check_options("LLM", {"context": context, "threads": threads, "march": march, "kv_cache": kv_cache, "date": date})
         super().__init__(os.fspath(path))
         m = Model(self.path)
         if context or kv_cache:

@@ -97,11 +97,36 @@ def _array(name: str, x: Any, port: Port | None) -> np.ndarray:
     return out
 
 
+TEXTS, TABLES = ("march", "engine", "optimize_for", "grad", "train", "kv_cache", "date"), ("dims", "shapes", "max_shapes", "freeze")
+
+
+def check_options(who: str, options: Mapping[str, Any]) -> None:
+    """Refuses options of another type than the function declares."""
+    for name, x in options.items():
+        if name in TEXTS and not isinstance(x, (str, type(None))):
+            raise Usage(f"{who}: '{name}' is {_shown(x)}: expected a str")
+        if name in TABLES and not isinstance(x, (Mapping, type(None))):
+            raise Usage(f"{who}: '{name}' is {_shown(x)}: expected a dict")
+        if name == "state" and not isinstance(x, (str, Mapping, type(None))):
+            raise Usage(f"{who}: '{name}' is {_shown(x)}: expected a str or a dict")
+        if name == "cache" and not isinstance(x, (bool, str, os.PathLike, type(None))):
+            raise Usage(f"{who}: '{name}' is {_shown(x)}: expected a bool or a path")
+        if name in ("context", "threads") and x is not None:
+            _number(who, name, x)
+
+
+def check_model(who: str, model: Any) -> None:
+    if not isinstance(model, (str, bytes, bytearray, memoryview, os.PathLike)):
+        raise Usage(f"{who}: the model is {_shown(model)}: expected a path, the bytes of a file or a ModelProto")
+
+
 class Net:
     """See ingot.compile."""
 
     def __init__(self, model: Source, **options: Any) -> None:
         source = model.SerializeToString() if hasattr(model, "SerializeToString") else model
+        check_model("compile", source)
+        check_options("compile", options)
         self._source = bytes(source) if isinstance(source, (bytes, bytearray, memoryview)) else os.fspath(source)
         self._options = options
         self.engine: str = options.get("engine") or default_engine()
@@ -130,7 +155,7 @@ class Net:
         if march:
             m.call("set_target", march.encode())
         if o.get("threads", 1) != 1:
-            m.call("set_threads", _number("compile", "threads", o["threads"]), None, 0)
+            m.call("set_threads", operator.index(o["threads"]), None, 0)
         if o.get("precise"):
             m.call("set_precise")
         for key, function in (("optimize_for", "optimize_for"), ("ram", "set_ram"), ("grad", "set_grad"), ("train", "set_train")):

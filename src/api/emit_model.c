@@ -327,6 +327,7 @@ static EmitFacts emit_late(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *
                    .weights = weight_mode(c, o->weights),
                    .weights_file = o->weights_file,
                    .linked = m->compiled.linked,
+                   .check_cpu = m->compiled.check_cpu,
                    .deferred = late,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   if (plays) e.more = api_lm_c(m, o->name, e.weights == WM_pointer);

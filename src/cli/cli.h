@@ -43,6 +43,8 @@ struct Args {
   double rtol, atol, seconds;
   unsigned long long seed, steps, max_steps, threads, threads_grain, split;
   unsigned long long context, chunk;
+  unsigned long long port, slots, queue, timeout;
+  const char *host, *api_key, *api_key_file;
   int every_token;
   const char *cache;
   const char *keep_code; /* "": the default folder */
@@ -156,6 +158,7 @@ void watch_checkpoint(const char *path);
 void watch_error(const char *text);
 void watch_progress(const char *text); /* text of the progress line; NULL: the task and its step */
 void watch_line_buffered(void);        /* flush standard output after every line */
+void watch_yield_signals(void);        /* before the main thread handles signals */
 void watch_restore_signals(void);      /* before another program is executed */
 void watch_set_verbosity(int quiet, int verbose); /* no progress; or also times of steps */
 
@@ -182,8 +185,10 @@ char *play_read_line(const char *prompt); /* reads a line from the user; NULL: e
 
 /* cli_play.c */
 int verb_play(const Args *a);
-int clean_cache(const Args *a);  /* --clean */
-int bench_player(const Args *a); /* exit code; -1: not a language model */
+int verb_serve(const Args *a);
+unsigned long long default_threads(void); /* cli_play.c: number of cores, at most 16 */
+int clean_cache(const Args *a);           /* --clean */
+int bench_player(const Args *a);          /* exit code; -1: not a language model */
 
 /* cli_verify.c */
 int verb_verify(const Args *a);

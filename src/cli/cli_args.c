@@ -137,6 +137,17 @@ static const Opt opts[] = {
          "--bake-prompt)"),
     FLAG("conversation", conversation, NULL),
     FLAG("single-turn", single_turn, NULL),
+    HEAD("server"),
+    TEXT("host", NULL, host, "ADDRESS",
+         "address to listen on (default 127.0.0.1); any other needs an API key"),
+    WHOLE("port", port, "N", 0, 65535, "port to listen on; 0: any free one (default 8080)"),
+    TEXT("api-key", NULL, api_key, "KEY", "key that requests must have"),
+    TEXT("api-key-file", NULL, api_key_file, "FILE",
+         "read the API key from the first line of FILE"),
+    WHOLE("slots", slots, "N", 1, 16, "sequences that decode at once (default 4)"),
+    WHOLE("queue", queue, "N", 1, 1000000,
+          "sequences that may wait; further requests get status 429 (default 64)"),
+    WHOLE("timeout", timeout, "S", 1, 86400, "seconds to receive a request (default 30)"),
     HEAD("language models"),
     WHOLE("context", context, "N", 1, 1ull << 40,
           "context length in tokens (default: as trained, at most 4096)"),
@@ -331,6 +342,11 @@ static const struct {
     {"play", "threads", "N", "number of threads (default: number of cores, at most 16)"},
     {"play", "march", "CPU", "instruction set (default native)"},
     {"play", "engine", "NAME", "default c, without a C compiler vm:"},
+    {"serve", "engine", "NAME", "default c, without a C compiler vm:"},
+    {"serve", "chunk", "N", "tokens of prompts per run of the model (default 64)"},
+    {"serve", "name", "NAME", "name of the model in answers (default: from the file)"},
+    {"serve", "threads", "N", "number of threads (default: number of cores, at most 16)"},
+    {"serve", "march", "CPU", "instruction set (default native)"},
     {"quantize", "data", "FILE.npz|DIR",
      "calibration examples: arrays named like the inputs, or a folder with a file for each"},
     {"quantize", "output", "FILE", "quantized model to write"},
@@ -354,7 +370,9 @@ static const struct {
      "inline or, with --project cmake or make, file (default above 8 MiB)"},
     {"export", "name", "NAME", "prefix of all C names (default: from the model file)"},
     {"fmt", "output", "FILE", "file to write (default: stdout)"},
-    {"opt", "output", "FILE", "file to write (default: stdout)"},
+    {"opt", "output", "FILE",
+     "file to write (default: stdout); OUT.onnx: the graph as an ONNX model, after canon unless "
+     "--stop is given"},
 };
 
 /* Aliases, not listed in the help. A row applies to verbs that take the option; verb: only this
@@ -446,6 +464,7 @@ void args_engines(const Verb *v, FILE *to) {
     if (!strcmp(v->name, "bench") && !(e->flags & INGOT_TIMED)) continue;
     if (!strcmp(v->name, "demo") && e->flags & INGOT_FILE) continue;
     unsigned chats = e->flags & (INGOT_NATIVE | INGOT_DEVICE | INGOT_PEER | INGOT_HOST);
+    if (!strcmp(v->name, "serve") && strcmp(e->name, "vm") && !(e->flags & INGOT_NATIVE)) continue;
     if (!strcmp(v->name, "play") && (!chats || chats == INGOT_HOST || chats == INGOT_PEER))
       continue;
     if (!strcmp(v->name, "train") &&
@@ -675,6 +694,7 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
   a->rtol = a->atol = INGOT_AUTO;
   a->seconds = 1;
   a->checkpoint_every = -1;
+  a->port = 8080;
   for (int i = 0; i < argc; i++) {
     const char *w = argv[i];
     if (w[0] == '-' && w[1]) {

@@ -142,7 +142,7 @@ static int collect_args(PlayArgs *p, const Args *a) {
   return add_stops(p, a);
 }
 
-static unsigned long long default_threads(void) {
+unsigned long long default_threads(void) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
   return n < 1 ? 1 : n > MAX_PLAY_THREADS ? MAX_PLAY_THREADS : (unsigned long long)n;
 }

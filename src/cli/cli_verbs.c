@@ -161,9 +161,9 @@ static const char *shapes_program(const Args *a) {
   return first_given(o, sizeof o / sizeof *o);
 }
 
-/* Verbs whose --output is a model may replace one. */
+/* Verbs whose --output may be a model may replace one. */
 static int writes_models(const Args *a) {
-  return !strcmp(a->verb, "quantize") || !strcmp(a->verb, "train") || !strcmp(a->verb, "compile");
+  return is_one_of("quantize train compile opt", a->verb);
 }
 
 /* Refuses to overwrite a model if a value was forgotten, as in `--html MODEL`. */
@@ -688,6 +688,13 @@ const Verb verb_table[] = {
      "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--context N] [--temperature X] "
      "[--top-k N] [--top-p X] [--seed N] [--threads N]",
      "chat with a language model, or answer a prompt", 1, "run"},
+    {"serve", verb_serve,
+     "model-path host port api-key api-key-file slots queue timeout context chunk cache name "
+     "engine "
+     "threads threads-grain cc march precise",
+     "MODEL [--port N] [--slots N] [--context N] [--queue N] [--threads N] [--api-key-file FILE] "
+     "[--host ADDRESS]",
+     "serve a language model over HTTP with the OpenAI API", 1, "run"},
     {"run", verb_run,
      "input inputs data text output engine keep-code march tuned precise optimize-for ram threads "
      "threads-api "

@@ -270,6 +270,10 @@ struct Reader {
                   const char *path);
 };
 
+/* onnx/onnx_export.c: writes a graph without layouts, whatever its format was, as an ONNX model.
+ * Refuses core operators without an ONNX form by name. */
+void graph_write_onnx(Ctx *c, Graph *g, const char *path);
+
 /* readers.c */
 extern const Reader reader_table[];
 extern const u32 reader_count;

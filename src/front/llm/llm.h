@@ -49,7 +49,7 @@ struct LmList {
 };
 
 struct LmSlot {
-  Dim tokens, first; /* of this run: number, and the row of the first one */
+  Dim tokens, first; /* number of tokens of this run, row of the first one */
   Dim past;          /* tokens of earlier runs */
   Val before;        /* past as a scalar */
 };
@@ -57,7 +57,7 @@ struct LmSlot {
 struct LmInput {
   LmSlot slot[LM_SLOTS];
   u32 nslot;
-  Dim tokens; /* of all sequences */
+  Dim tokens; /* tokens of all sequences */
   Val ids;    /* i32[tokens] */
   Val rows;   /* i32[logits]: rows whose logits are results; 0: see LmOptions.every */
 };

@@ -84,6 +84,13 @@ Val graph_widen_as(Graph *g, Val v, Val q);  /* rebuilds v from q: as i32, less 
 /* Matches v = q - *zero in a wider type, with bytes q. *zero: bytes of the same type or constants
  * in their range; 0: v = q. So v is in -255..255. Returns q, 0: no match. */
 Val graph_bytes_and_zero(Graph *g, Val v, Val *zero);
+/* The window of a convolution or pool, over the last n dimensions of in[0]. */
+typedef struct NodeWindow {
+  u32 n;
+  Dim size[MAX_RANK], input_dilation[MAX_RANK];
+  const Dim *stride, *dilation, *lo, *hi; /* lo, hi: padding */
+} NodeWindow;
+NodeWindow node_window(Graph *g, const Node *n);
 /* May operand k of a concat, if it has no other user, be computed directly into the result? True
  * for maps, contractions and pools. A reduction vectorized over channel blocks is not scattered
  * into a plain result, where it would be scalar. Copying it costs only as much as one reduction

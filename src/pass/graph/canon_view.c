@@ -261,15 +261,14 @@ bool canon_global_pool(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Type x = *graph_type(g, n.in[0]), out = *graph_type(g, n.out[0]);
-  u32 ns;
-  const Dim *window = node_list(&n, AT_window, &ns), *lo = node_list(&n, AT_pad_lo, &ns);
-  const Dim *hi = node_list(&n, AT_pad_hi, &ns), *dil = node_list(&n, AT_dilation, &ns);
+  NodeWindow w = node_window(g, &n);
   i64 axes[MAX_RANK];
-  for (u32 i = 0; i < ns; i++) {
-    u32 k = x.rank - ns + i;
-    if (window[i] != x.dim[k] || out.dim[k] != 1 || lo[i] || hi[i] || dil[i] != 1) return false;
+  for (u32 i = 0; i < w.n; i++) {
+    u32 k = x.rank - w.n + i;
+    bool whole = w.size[i] == x.dim[k] && w.dilation[i] == 1 && !w.lo[i] && !w.hi[i];
+    if (!whole || out.dim[k] != 1) return false;
     axes[i] = k;
   }
   Op op = n.op == OP_pool_sum ? OP_reduce_sum : OP_reduce_max;
-  return ns && edit_swap(e, id, mk_reduce(g, op, n.in[0], axes, ns, true));
+  return w.n && edit_swap(e, id, mk_reduce(g, op, n.in[0], axes, w.n, true));
 }

@@ -17,8 +17,10 @@
 #ifndef INGOT_TILE_H
 #define INGOT_TILE_H
 
-#include "pass/lower/lower.h"
-#include "pass/kernel/segment.h"
+#include "pass/form/nest.h"
+#include "pass/form/segment.h"
+#include "pass/kernel/family.h"
+#include "pass/kernel/tune_table.h"
 #include "pass/kernel/widen.h"
 
 /* Access of an operand along the lanes. */
@@ -310,5 +312,12 @@ ExprId tile_lane(const Tile *t);  /* value of the lane axis as an expression of 
 bool tile_is_batch(const Tile *t, u32 axis);
 /* Turns expressions of lane_var into vectors; held: vector that replaces acc_var, 0: none. */
 Vectorizer tile_widen(const Tile *t, ExprId held);
+
+/* lower_mmq.c: matmul with quantized weights, for all targets. */
+void lower_mmq(Lower *l, Cursor at, const Form *f);
+
+/* lower_tree_walk.c: a loop in which every element follows its own path; false: nothing was
+ * written. */
+bool lower_tree_walk(Lower *l);
 
 #endif

@@ -4,7 +4,7 @@
  * The order of loops is left open, except that of reduction axes, which is the order of the sum.
  * Operators whose indices depend on data have no form.
  */
-#include "pass/lower/form.h"
+#include "pass/form/form.h"
 
 #include <math.h>
 #include <string.h>
@@ -242,19 +242,14 @@ static Index dilated_window_index(u32 o, u32 k, i64 dilation, i64 lo) {
 
 /* Appends the axes of the window. Axes from o on are its positions. It slides over the dimensions
  * of in[0] from `first` on. */
-static void add_window(Prog *p, const Node *n, u32 first, u32 o, const Dim *size, u32 ns, Form *f) {
-  u32 count;
-  const Dim *stride = node_list(n, AT_stride, &count),
-            *dilation = node_list(n, AT_dilation, &count);
-  const Dim *lo = node_list(n, AT_pad_lo, &count), *hi = node_list(n, AT_pad_hi, &count);
-  const Dim *dilate = node_list(n, AT_input_dilation, &count);
-  for (u32 i = 0; i < ns; i++) {
-    u32 k = add_axis(f, size[i], true);
+static void add_window(Prog *p, const NodeWindow *w, u32 first, u32 o, Form *f) {
+  for (u32 i = 0; i < w->n; i++) {
+    u32 k = add_axis(f, w->size[i], true);
     Dim x = prog_buf(p, f->in[0].buf)->dim[first + i];
     f->in[0].idx[first + i] =
-        dilate && dilate[i] > 1
-            ? dilated_window_index(o + i, k, dilate[i], lo[i])
-            : window_index(f, o + i, k, x, stride[i], dilation[i], lo[i], hi[i]);
+        w->input_dilation[i] > 1
+            ? dilated_window_index(o + i, k, w->input_dilation[i], w->lo[i])
+            : window_index(f, o + i, k, x, w->stride[i], w->dilation[i], w->lo[i], w->hi[i]);
   }
 }
 
@@ -297,22 +292,21 @@ Form form_phase(Prog *p, const Form *from, u32 which) {
   return part;
 }
 
-static void of_pool(const Node *n, Prog *p, const BufId *buf, Form *f) {
-  u32 ns;
-  const Dim *size = node_list(n, AT_window, &ns);
+static void of_pool(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
+  NodeWindow w = node_window(g, n);
   set_out(p, f, buf[n->out[0]]);
-  u32 lead = f->naxes - ns;
+  u32 lead = f->naxes - w.n;
   f->nin = 1;
   set_operand(p, &f->in[0], buf[n->in[0]]);
   for (u32 i = 0; i < lead; i++) f->in[0].idx[i] = of_axis(i);
-  add_window(p, n, lead, lead, size, ns, f);
+  add_window(p, &w, lead, lead, f);
   set_reduction(f, op_reducer(n->op), prog_buf(p, f->in[0].buf)->dt);
 }
 
 /* The output channel is two axes: group, and channel within the group. */
-static void of_conv(const Node *n, Prog *p, const BufId *buf, Form *f) {
+static void of_conv(Graph *graph, const Node *n, Prog *p, const BufId *buf, Form *f) {
   const Dim *od = prog_buf(p, buf[n->out[0]])->dim, *wd = prog_buf(p, buf[n->in[1]])->dim;
-  u32 ns = prog_buf(p, buf[n->out[0]])->rank - 2;
+  NodeWindow w = node_window(graph, n);
   i64 group = node_int(n, AT_group, 1), per = wd[0] / group;
   *f = (Form){.nin = 2, .body = FB_op};
   set_operand(p, &f->out, buf[n->out[0]]);
@@ -322,12 +316,12 @@ static void of_conv(const Node *n, Prog *p, const BufId *buf, Form *f) {
   Index channel = {.n = 2, .axis = {g, m}, .coef = {per, 1}};
   f->out.idx[0] = f->in[0].idx[0] = of_axis(b);
   f->out.idx[1] = f->in[1].idx[0] = channel;
-  for (u32 i = 0; i < ns; i++) f->out.idx[2 + i] = of_axis(add_axis(f, od[2 + i], false));
+  for (u32 i = 0; i < w.n; i++) f->out.idx[2 + i] = of_axis(add_axis(f, od[2 + i], false));
   u32 c = add_axis(f, wd[1], true);
   f->in[0].idx[1] = (Index){.n = 2, .axis = {g, c}, .coef = {wd[1], 1}};
   f->in[1].idx[1] = of_axis(c);
-  add_window(p, n, 2, m + 1, wd + 2, ns, f);
-  for (u32 i = 0; i < ns; i++) f->in[1].idx[2 + i] = of_axis(c + 1 + i);
+  add_window(p, &w, 2, m + 1, f);
+  for (u32 i = 0; i < w.n; i++) f->in[1].idx[2 + i] = of_axis(c + 1 + i);
   f->op = reduce_op(OP_mul, prog_buf(p, f->out.buf)->dt);
   set_reduction(f, OP_add, prog_buf(p, f->out.buf)->dt);
 }
@@ -385,7 +379,7 @@ bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
   case OP_reduce_min:
   case OP_resume_sum: of_reduce(n, p, buf, f); return true;
   case OP_contract: of_contract(g, n, p, buf, f); return true;
-  case OP_conv: of_conv(n, p, buf, f); return true;
+  case OP_conv: of_conv(g, n, p, buf, f); return true;
   case OP_matmul_quant:
     set_out(p, f, buf[n->out[0]]);
     f->body = FB_mmq;
@@ -393,7 +387,7 @@ bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
     return true;
   case OP_pool_max:
   case OP_pool_sum:
-  case OP_pool_argmax: of_pool(n, p, buf, f); return true;
+  case OP_pool_argmax: of_pool(g, n, p, buf, f); return true;
   case OP_transpose:
   case OP_slice:
   case OP_broadcast: of_view(n, p, buf, f); return true;

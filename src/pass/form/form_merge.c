@@ -5,7 +5,7 @@
  * convolution gets rows as long as the image. The order of every reduction is kept. The outermost
  * axis is left alone, because loop_fuse.c fuses kernels along it.
  */
-#include "pass/lower/form.h"
+#include "pass/form/form.h"
 
 enum { NOWHERE = MAX_RANK };
 

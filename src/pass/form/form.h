@@ -4,7 +4,7 @@
  * contraction, axes that both factors share precede the others. Reduction axes follow, in the order
  * in which the reduction runs. Every index of every operand and of the result is a sum of axes with
  * constant factors. MAP, REDUCE, CONTRACT, WINDOW, VIEW, JOIN, iota and random all have a Form
- * (form.c). One function turns a Form into loops (lower_form.c).
+ * (form.c). One function turns a Form into loops (nest.c).
  */
 #ifndef INGOT_FORM_H
 #define INGOT_FORM_H

@@ -1,11 +1,11 @@
-/* lower_fuse.c: lowers values that fuse.c marked inline or epilogue.
+/* inlined.c: lowers values that fuse.c marked inline or epilogue.
  *
  * Such a value gets a placeholder buffer, so that forms of its users can be built as usual. A load
  * from an inlined value is replaced by its expression: the form of its node with every axis
  * replaced by the index, recursively down to buffers. A group with an epilogue is written as the
  * loops of the reduction; the accumulator replaces the reduction's value when the root is stored.
  */
-#include "pass/lower/lower.h"
+#include "pass/form/nest.h"
 
 void inlined_value(Lower *l, Val v) {
   l->places.of[v].kind = SK_inlined;

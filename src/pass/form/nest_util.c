@@ -1,5 +1,32 @@
-/* lower_util.c: loop and expression helpers for lowering. */
-#include "pass/lower/lower.h"
+/* nest_util.c: kernels, loops and expressions that all lowering needs. */
+#include "pass/form/nest.h"
+
+#include <string.h>
+
+RecordId kernel_record(Prog *p, StmtId kernel, KernelRecord r) {
+  for (RecordId id = prog_stmt(p, kernel)->record; id; id = prog_record(p, id)->next) {
+    const KernelRecord *x = prog_record(p, id);
+    if (x->family == r.family && x->size == r.size && x->reason == r.reason && x->out == r.out &&
+        x->sum == r.sum && !memcmp(x->in, r.in, sizeof r.in) &&
+        !memcmp(x->packed, r.packed, sizeof r.packed))
+      return id;
+  }
+  return record_add(p, kernel, &r);
+}
+
+Cursor lower_kernel(Lower *l, Str label) {
+  Cursor at = l->at;
+  StmtId s = prog_kernel(l->p, &at, label);
+  l->at.last = s;
+  if (l->n) prog_stmt(l->p, s)->loc = l->n->loc;
+  return at;
+}
+
+Cursor lower_small(Lower *l, const char *label, Family family) {
+  Cursor at = lower_kernel(l, str_of(l->c, label));
+  kernel_record(l->p, l->at.last, (KernelRecord){.family = family});
+  return at;
+}
 
 void loop_set_parallel(Prog *p, StmtId loop) {
   Stmt *s = prog_stmt(p, loop);

@@ -1,4 +1,4 @@
-/* lower_storage.c: where values live, and the address of their elements.
+/* storage.c: where values live, and the address of their elements.
  *
  * In: a graph whose values have homes and layouts. Out: a Storage for each value, buffers, and the
  * load or address of any element. A value that is not row-major memory has a placeholder buffer
@@ -8,7 +8,7 @@
  * the result. The border of a layout is written right before the kernel that writes the inside.
  * lower_state.c decides how states are stored.
  */
-#include "pass/lower/lower.h"
+#include "pass/form/nest.h"
 
 #include "ir/prog/affine.h"
 #include "ir/lexer.h"
@@ -116,7 +116,7 @@ static void zero_border(Lower *l, BufId b, const Layout *y, u32 rank, bool rest)
   if (rest) zero_slab(l, at, b, y, rank, 1, blocks - 1, blocks);
 }
 
-BufId layout_temp(Lower *l, Val v) {
+static BufId layout_temp(Lower *l, Val v) {
   Prog *p = l->p;
   const Value *x = graph_val(l->g, v);
   const Layout *y = x->layout;
@@ -136,6 +136,27 @@ BufId layout_temp(Lower *l, Val v) {
   s->layout = y;
   zero_border(l, mem, y, rank, y->block && t->dim[1] % y->block && dtype_is_narrow_int(t->dt));
   return name;
+}
+
+const Type *lower_type(Lower *l, Val v) {
+  const Type *t = graph_type(l->g, v);
+  if (t->kind != TY_tensor)
+    fail(l->c, ERR_unsupported, l->n ? l->n->loc : LOC_NONE, "value \"%s\" is not a tensor",
+         show(l->c, graph_val(l->g, v)->name));
+  return t;
+}
+
+BufId lower_buf(Lower *l, BufSpace space, Val v, Str name) {
+  const Type *t = lower_type(l, v);
+  return prog_add_buf(l->p, space, t->dt, t->dim, t->rank, name);
+}
+
+BufId lower_temp(Lower *l, Val v) {
+  if (l->buf[v]) return l->buf[v];
+  const Value *x = graph_val(l->g, v);
+  l->buf[v] = x->layout ? layout_temp(l, v) : lower_buf(l, BS_temp, v, x->name);
+  if (l->places.of[v].kind) *map_put(&l->places.by_buf, l->buf[v]) = v;
+  return l->buf[v];
 }
 
 void storage_begin(Lower *l) {

@@ -9,17 +9,15 @@
  * Not done if most parts would have one or two outputs: multiplying zeros is faster than tiles of a
  * single result.
  */
-#include "pass/kernel/segment.h"
+#include "pass/form/segment.h"
 
 u32 conv_windows(Graph *g, const Node *n, WindowDim *s) {
-  u32 ns;
-  const Dim *between = node_list(n, AT_input_dilation, &ns), *pad = node_list(n, AT_pad_lo, &ns),
-            *stride = node_list(n, AT_stride, &ns), *dilation = node_list(n, AT_dilation, &ns),
-            *x = graph_type(g, n->in[0])->dim + 2, *k = graph_type(g, n->in[1])->dim + 2,
-            *o = graph_type(g, n->out[0])->dim + 2;
-  for (u32 i = 0; i < ns; i++)
-    s[i] = (WindowDim){o[i], k[i], x[i], stride[i], dilation[i], pad[i], between ? between[i] : 1};
-  return ns;
+  NodeWindow w = node_window(g, n);
+  const Dim *x = graph_type(g, n->in[0])->dim + 2, *o = graph_type(g, n->out[0])->dim + 2;
+  for (u32 i = 0; i < w.n; i++)
+    s[i] = (WindowDim){o[i],    w.size[i],          x[i], w.stride[i], w.dilation[i],
+                       w.lo[i], w.input_dilation[i]};
+  return w.n;
 }
 
 static i64 floor_div(i64 a, i64 b) {

@@ -3,7 +3,7 @@
 #define INGOT_SEGMENT_H
 
 #include "ir/target.h"
-#include "pass/lower/form.h"
+#include "pass/form/form.h"
 
 /* A window along one dimension. Position k of the window at output o reads element (o * stride + k
  * * dilation - pad) / input_dilation; it is a zero if that is not an integer. */
