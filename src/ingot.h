@@ -377,7 +377,7 @@ typedef struct IngotServe {
   uint32_t slots;             /* sequences that decode at once, 1 to 16 */
   uint32_t queue;             /* sequences that may wait; further requests get status 429 */
   uint32_t timeout;           /* seconds to receive a request; 0: 30 */
-  uint64_t body_bytes;        /* largest request; 0: 16 MiB */
+  uint64_t body_bytes;        /* largest request; 0: 4 MiB */
   const char *name;           /* name of the model; NULL: its file name */
   const char *engine;         /* c, jit or vm; NULL: c, without a C compiler vm */
   const char *cc, *march;     /* as in IngotBuild */

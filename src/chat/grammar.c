@@ -16,8 +16,9 @@ enum {
   MAX_ELEMS = 1 << 18,  /* maximum elements of all rules */
   MAX_REPEAT = 1 << 14, /* maximum of {m,n} */
   MAX_STATES = 1 << 14,
-  MAX_NODES = 1 << 20,
-  MASKS = 64, /* states whose masks are kept */
+  MAX_NODES = 1 << 18,
+  MAX_STACKS = 1 << 10, /* of one state */
+  MASKS = 64,           /* states whose masks are kept */
   UNKNOWN = -1,
 };
 
@@ -577,8 +578,9 @@ static u32 state_of(Grammar *g) {
   qsort(g->found.at, g->found.n, sizeof *g->found.at, by_number);
   u32 *slot = map_put_bytes(&g->states, g->found.at, g->found.n * sizeof *g->found.at);
   if (*slot) return *slot;
-  if (g->state.n == MAX_STATES)
-    fail(c, ERR_unsupported, LOC_NONE, "the grammar needs more than %d states", MAX_STATES);
+  if (g->state.n == MAX_STATES || g->found.n > MAX_STACKS)
+    fail(c, ERR_unsupported, LOC_NONE, "the grammar needs more than %d states, or %d stacks in one",
+         MAX_STATES, MAX_STACKS);
   *slot = g->state.n;
   *vec_push(&c->keep, &g->state) = (State){.first = g->member.n, .n = g->found.n};
   for (u32 i = 0; i < g->found.n; i++) *vec_push(&c->keep, &g->member) = g->found.at[i];

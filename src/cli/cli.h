@@ -28,9 +28,9 @@ struct Args {
   const void *bytes; /* a model read from stdin, if it is needed more than once */
   size_t nbytes;
   const char *engine, *data, *inputs, *output;
-  const char *name, *weights, *function;
+  const char *name, *function;
   const char *optimize_for, *ram;
-  const char *cc, *march, *optimize, *sanitize, *threads_api, *python, *library;
+  const char *march, *threads_api, *python, *library;
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump, *constants;
   const char *text, *ids;
@@ -40,32 +40,24 @@ struct Args {
       *presence_penalty; /* passed on to the chat program */
   unsigned long long max_tokens;
   int raw, clean, list, conversation, single_turn;
-  double rtol, atol, seconds;
-  unsigned long long seed, steps, max_steps, threads, threads_grain, split;
+  double rtol, atol;
+  unsigned long long seed, steps, max_steps, threads, threads_grain;
   unsigned long long context, chunk;
   unsigned long long port, slots, queue, timeout;
   const char *host, *api_key, *api_key_file;
   int every_token;
   const char *cache;
   const char *keep_code; /* "": the default folder */
-  const char *backend, *triple, *target, *project;
-  const char *preset, *pgo; /* pgo: "" for a generated workload */
-  int presets, lto, fast_math, bolt, verbose;
+  const char *project;
+  int presets, verbose;
   int explain, precise, choices, emit;
-  int json, check, time, quiet, help, help_all, weights_file, selftest, no_selftest, per_node,
-      bisect, caller, debug;
-  int profile, per_kernel, bench, cpp;
+  int json, check, time, quiet, help, help_all, weights_file, no_selftest, per_node, bisect;
+  int per_kernel, bench, cpp;
   const char *html;
   int special, bare;
   int files, no_files;
   const char *emit_c;
-  int recompute, in_place;
-  const char *validate, *loss, *optimizer, *schedule, *checkpoint;
-  double lr, clip, checkpoint_every; /* checkpoint_every below 0: not given */
-  unsigned long long batch, epochs, patience, accumulate;
-  const char *type, *method, *holdout, *calibrate, *activations, *granularity, *budget, *label;
-  unsigned long long block;
-  int symmetric, bias_correction, equalize;
+  const char *label;
   const char *exclude[256];
   int nexclude;
   const char *state[64];
@@ -75,6 +67,10 @@ struct Args {
   unsigned long long old_names; /* bit set of used aliases that are old names */
   const char *writes[4];        /* files that compile, opt and verify will write */
   int nwrites;
+  /* Options of these verbs, as ingot.h declares them. The verb fills the rest. */
+  IngotBuild build;
+  IngotQuantize quantize;
+  IngotTrain training;
 };
 
 struct Verb {
@@ -210,8 +206,10 @@ void json_text(const char *before, const char *s); /* quoted for JSON */
 void json_diff(const IngotDiff *d);
 IngotStatus json_memory(Ingot *m);            /* memory of the model as members of an object */
 void json_real(const char *before, double x); /* null for NaN and infinity */
-int wants_color(FILE *to);                    /* a terminal, and NO_COLOR is not set */
-const char *cli_verdict(int ok);              /* "ok" or "DIFFERS", colored on a terminal */
+/* Prints by a form such as "%*.2f"; NaN as "-". */
+void print_number(const char *form, int columns, double x);
+int wants_color(FILE *to);       /* a terminal, and NO_COLOR is not set */
+const char *cli_verdict(int ok); /* "ok" or "DIFFERS", colored on a terminal */
 
 /* Prints text to standard output. More than 1 MB is refused on a terminal. */
 int fits_terminal(const Args *a, const char *what, size_t n); /* 0: after a message */

@@ -166,7 +166,7 @@ static int exec_player(Ingot *m, const Args *a, const PlayArgs *p) {
   }
   watch_task("compile");
   IngotStatus s = ingot_player(m,
-                               &(IngotBuild){.cc = a->cc,
+                               &(IngotBuild){.cc = a->build.cc,
                                              .march = a->march,
                                              .optimize = "3",
                                              .chats = !a->raw && !strcmp(a->verb, "play"),

@@ -31,7 +31,7 @@ int verb_serve(const Args *a) {
                                    .timeout = (uint32_t)a->timeout,
                                    .name = a->name,
                                    .engine = a->engine,
-                                   .cc = a->cc,
+                                   .cc = a->build.cc,
                                    .march = a->march,
                                    .on_ready = on_ready,
                                    .on_log = print_line,

@@ -34,8 +34,8 @@ void print_hint(const Ingot *m, const Args *a) {
 static void print_target(const Args *a) {
   const char *portable[] = {"compile", "export", "inspect"}, *native = ingot_native();
   char line[200];
-  int plain = 0,
-      other = a->target || a->backend || (a->project && !strstr("cmake make rust", a->project));
+  int plain = 0, other = a->build.target || a->build.backend ||
+                         (a->project && !strstr("cmake make rust", a->project));
   for (int i = 0; i < 3; i++) plain = plain || !strcmp(a->verb, portable[i]);
   other = other || (a->output && (strstr(a->output, ".wasm") || strstr(a->output, ".igb")));
   if (a->march || a->quiet || other || !(isatty(STDERR_FILENO) || a->verbose)) return;
@@ -161,9 +161,11 @@ static const char *shapes_program(const Args *a) {
   return first_given(o, sizeof o / sizeof *o);
 }
 
-/* Verbs whose --output may be a model may replace one. */
+/* May --output replace a model? opt writes one only as OUT.onnx. */
 static int writes_models(const Args *a) {
-  return is_one_of("quantize train compile opt", a->verb);
+  const char *end = a->output ? strrchr(a->output, '.') : NULL;
+  return is_one_of("quantize train compile", a->verb) ||
+         (!strcmp(a->verb, "opt") && end && !strcmp(end, ".onnx"));
 }
 
 /* Refuses to overwrite a model if a value was forgotten, as in `--html MODEL`. */
@@ -265,9 +267,9 @@ IngotStatus cli_tune(Ingot *m, const Args *a, const char *march) {
   if (!a->tune) return INGOT_OK;
   watch_task("tune");
   IngotStatus s = ingot_tune(m, &(IngotTune){.file = *a->tune ? a->tune : NULL,
-                                             .cc = a->cc,
+                                             .cc = a->build.cc,
                                              .march = march,
-                                             .optimize = a->optimize,
+                                             .optimize = a->build.optimize,
                                              .on_progress = print_line,
                                              .user = &own});
   watch_task(NULL);
@@ -521,7 +523,7 @@ static IngotStatus print_c(Ingot *m, const Args *a, const IngotCodegen *o) {
   size_t n, nh;
   IngotStatus s = ingot_emit_c(m, o, &source, &n, &header, &nh);
   if (s) return s;
-  if (n > LARGE_TEXT && !a->weights && !a->quiet)
+  if (n > LARGE_TEXT && !a->build.c.weights && !a->quiet)
     fprintf(
         stderr,
         "ingot compile: %.0f MB of C including weights; -o FILE.c writes them to a separate file\n",
@@ -533,16 +535,16 @@ static IngotStatus print_c(Ingot *m, const Args *a, const IngotCodegen *o) {
 
 /* Writes bytecode; options of generated C are refused. */
 static int compile_bytecode(const Args *a) {
-  const OptionFlag o[] = {{"weights", a->weights != NULL},
-                          {"selftest", a->selftest},
+  const OptionFlag o[] = {{"weights", a->build.c.weights != NULL},
+                          {"selftest", a->build.c.selftest > 0},
                           {"no-selftest", a->no_selftest},
                           {"cpp", a->cpp},
-                          {"caller", a->caller},
-                          {"profile", a->profile},
-                          {"debug", a->debug},
-                          {"split", a->split != 0},
+                          {"caller", a->build.c.caller},
+                          {"profile", a->build.c.profile},
+                          {"debug", a->build.c.debug},
+                          {"split", a->build.c.split != 0},
                           {"name", a->name != NULL},
-                          {"cc", a->cc != NULL},
+                          {"cc", a->build.cc != NULL},
                           {"tune", a->tune != NULL},
                           {"tuned", a->tuned != NULL},
                           {"threads", a->threads != 0},
@@ -587,8 +589,9 @@ static int verb_compile(const Args *a) {
             output);
     return INGOT_USAGE;
   }
-  if (!output && a->weights && (!strcmp(a->weights, "file") || !strcmp(a->weights, "pointer"))) {
-    fprintf(stderr, "ingot compile: --weights %s needs --output FILE.c\n", a->weights);
+  if (!output && a->build.c.weights &&
+      (!strcmp(a->build.c.weights, "file") || !strcmp(a->build.c.weights, "pointer"))) {
+    fprintf(stderr, "ingot compile: --weights %s needs --output FILE.c\n", a->build.c.weights);
     return INGOT_USAGE;
   }
   Args all = *a;
@@ -597,7 +600,8 @@ static int verb_compile(const Args *a) {
     all.writes[all.nwrites++] = t.source;
     all.writes[all.nwrites++] = t.header;
     /* by default, large weights go to a file */
-    if (!a->weights || !strcmp(a->weights, "file") || !strcmp(a->weights, "pointer"))
+    if (!a->build.c.weights || !strcmp(a->build.c.weights, "file") ||
+        !strcmp(a->build.c.weights, "pointer"))
       all.writes[all.nwrites++] = t.weights;
     if (a->cpp) all.writes[all.nwrites++] = t.cpp;
   }
@@ -609,17 +613,10 @@ static int verb_compile(const Args *a) {
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   c_prefix(a, name, sizeof name);
-  IngotCodegen o = {.name = name,
-                    .weights = a->weights,
-                    .weights_file = !output ? NULL
-                                    : slash ? slash + 1
-                                            : t.weights,
-                    .selftest = a->no_selftest ? -1 : a->selftest,
-                    .caller = a->caller,
-                    .profile = a->profile,
-                    .debug = a->debug,
-                    .split = (int)a->split,
-                    .cpp = a->cpp ? t.cpp : NULL};
+  IngotCodegen o = a->build.c;
+  o.name = name;
+  o.weights_file = !output ? NULL : slash ? slash + 1 : t.weights;
+  o.cpp = a->cpp ? t.cpp : NULL;
   IngotStatus s = cli_prepare(m, &all);
   if (!s) s = prepare_more_models(m, a);
   if (!s) s = cli_tune(m, a, NULL);

@@ -39,7 +39,7 @@ u32 image_be(const ImageFile *p, size_t at, u32 n) {
   return x;
 }
 
-u32 image_le(const ImageFile *p, size_t at, u32 n) {
+static u32 image_le(const ImageFile *p, size_t at, u32 n) {
   u32 x = 0;
   need(p, at, n);
   for (u32 i = n; i > 0; i--) x = x << 8 | p->at[at + i - 1];

@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from lib.core import MINDFUL, Fail, Skip, Test, explain, patience, run, tail
@@ -22,7 +23,7 @@ HI = [{"role": "user", "content": "hi"}]
 class Server:
     """A running server; closed by SIGTERM, which must end it with 0."""
     def __init__(self, env, model, *args, context="128"):
-        self.dir = env.scratch("serve", f"{os.path.basename(model)}-{abs(hash(args))}")
+        self.dir = tempfile.mkdtemp(dir=env.scratch("serve"))
         self.log = open(os.path.join(self.dir, "log"), "w+")
         words = [*MINDFUL, env.need_ingot(), "serve", model, "--port", "0", "--context", context, *args]
         self.p = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=self.log, env={**os.environ, "XDG_CACHE_HOME": self.dir})
@@ -150,7 +151,7 @@ def refusals(env):
            ({"logit_bias": {"99999": 1}}, "logit_bias"), ({"top_logprobs": 2}, "top_logprobs"), ({"messages": []}, "messages"), ({"messages": "x"}, "messages"),
            ({"messages": [{"role": "king", "content": "x"}]}, "messages"), ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages"),
            ({"messages": [{"role": "user", "content": "x", "mood": 1}]}, "messages"), ({"messages": [{"role": "user", "content": "x" * 200}]}, "messages"),
-           ({"response_format": {"type": "xml"}}, "response_format"), ({"grammar": "root ::= a"}, "grammar"), ({"grammar": "root ::= root"}, "grammar"),
+           ({"response_format": {"type": "xml"}}, "response_format"), ({"response_format": {"type": "json_object", "x": 1}}, "response_format"), ({"grammar": "root ::= a"}, "grammar"), ({"grammar": "root ::= root"}, "grammar"),
            ({"grammar": 'root ::= "a'}, "grammar"), ({"grammar": "a ::= [z-a]"}, "grammar"), ({"grammar": 'root ::= ("a"?)*'}, "grammar"), ({"grammar": ""}, "grammar"),
            ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"), ({"tool_choice": "required"}, "tool_choice"), ({"store": True}, "store"),
            ({"stream_options": {}}, "stream_options"),
@@ -201,6 +202,12 @@ def alone(env, model):
                 answers[args, "crowd", turn] = s.chat(**fields)["choices"]
                 for t in crowd:
                     t.join()
+            # two tokens at random: what follows three of them is drafted, and right about half of the time
+            drafted = s.ask("/v1/completions", dict(prompt="abc", seed=4, temperature=9, logit_bias={"91": 99, "92": 99}, max_tokens=60))["choices"][0]["text"]
+            if not 0 < s.metric("draft_tokens_accepted_total") < s.metric("draft_tokens_total"):
+                raise Fail(f"drafts: {s.metric('draft_tokens_accepted_total')} of {s.metric('draft_tokens_total')} accepted: {drafted!r}")
+            many = s.ask("/v1/completions", dict(prompt=["abc", *["xyz" * 9] * 7], seed=4, temperature=9, logit_bias={"91": 99, "92": 99}, max_tokens=60))
+            expect(many["choices"][0]["text"], drafted, f"{model} {args}: without drafts")
     first, *rest = answers.values()
     for name, have in list(answers.items())[1:]:
         expect(have, first, f"{model} {name}")
@@ -309,6 +316,11 @@ def schemas(env):
                         raise Fail(f"{text!r} is not valid under {schema}")
         if whole < 12:
             raise Fail(f"only {whole} answers end")
+        wide = 'root ::= "x" y | "x" "z"\ny ::= ("a"? "b"?){2000} "c"'  # more stacks after x than allowed: the answer ends, the server does not
+        d = s.stream(grammar=wide, temperature=0, max_tokens=20)
+        expect(d[-1]["choices"][0]["finish_reason"], "length", "finish_reason of a grammar that grows too large")
+        d = s.chat(response_format={"type": "json_object", "schema": {"const": [1]}}, temperature=2, max_tokens=60)
+        expect(content(d), "[1]", "a schema next to json_object")
         for grammar, regex in GRAMMARS:
             for seed in range(3):
                 d = s.chat(grammar=grammar, temperature=2, seed=seed, max_tokens=60)

@@ -350,7 +350,6 @@ void put_prelude(Emit *e, StrBuf *t);
 void put_warning_pragmas(StrBuf *t);  /* disable warnings */
 void put_support(Emit *e, StrBuf *t); /* functions that kernels call */
 void put_functions(Emit *e, StrBuf *t);
-bool any_state(const Emit *e); /* does any program of the variant have state? */
 
 /* cparam.c: the interface for callers */
 EmitParams list_params(Emit *e);           /* parameters of NAME_run after the arena, with names */
@@ -426,8 +425,6 @@ void put_weights_head(Emit *e, StrBuf *t); /* declarations before the weights */
 void put_weight(Emit *e, StrBuf *t, const Tensor *d, u32 number, Str name);
 void put_table(Emit *e, StrBuf *t); /* writes the table of EmitExtra */
 u64 table_bytes(const EmitOptions *o);
-u64 stack_with_extra(const EmitOptions *o,
-                     u64 run); /* bytes: the larger of a run and the extra functions */
 void begin_blob(Blob *blob);
 void end_blob(Emit *e, Blob *blob);
 bool weight_is_string(const Emit *e,

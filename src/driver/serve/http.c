@@ -391,9 +391,12 @@ Http *http_open(Ctx *c, const HttpOptions *o) {
   h->f.evhttp_set_timeout(h->server, (int)o->request_seconds);
   errno = 0;
   h->socket = h->f.evhttp_bind_socket_with_handle(h->server, o->host, (u16)o->port);
-  if (!h->socket)
+  if (!h->socket) {
+    int why = errno;
+    http_close(h);
     fail(c, ERR_system, LOC_NONE, "cannot listen on %s, port %u: %s", o->host, o->port,
-         errno ? strerror(errno) : "not an address of this machine");
+         why ? strerror(why) : "not an address of this machine");
+  }
   h->port = port_of(h->f.evhttp_bound_socket_get_fd(h->socket));
   h->tick = h->f.event_new(h->base, -1, EV_PERSIST, on_tick, h);
   if (h->tick) h->f.event_add(h->tick, &second);

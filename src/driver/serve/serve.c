@@ -13,7 +13,7 @@
 
 enum {
   HEADER_BYTES = 16 << 10,
-  BODY_BYTES = 16 << 20,
+  BODY_BYTES = 4 << 20,
   CONNECTIONS = 1024,
   REQUEST_SECONDS = 30,
   WRITE_SECONDS = 60,
@@ -176,6 +176,7 @@ static void loop(Serve *s) {
 
 static void run_server(Ctx *c, void *arg) {
   Serve *s = arg;
+  prepare(s);
   Str line = str_fmt(c, "http://%s:%u  model %s, engine %s, %u slots, context %u", s->o->host,
                      http_port(s->http), s->name, s->engine, s->nslot, s->context);
   http_watch_signals(s->http);
@@ -208,7 +209,6 @@ static void serve(Ingot *m, const IngotServe *options) {
                                         .write_seconds = WRITE_SECONDS,
                                         .handle = serve_handle,
                                         .user = s});
-  prepare(s);
   Err e = ctx_protect(c, run_server, s);
   http_close(s->http);
   if (e) longjmp(*c->door, (int)e);

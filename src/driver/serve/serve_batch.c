@@ -196,20 +196,45 @@ static void draft(Serve *s, ServeSeq *q) {
   }
 }
 
-/* Samples after each row of a slot, as long as the drafted token is the sampled one. The KV cache
- * keeps what was accepted. */
+typedef struct Rows {
+  ServeSeq *q;
+  const float *z;
+  u32 ndraft, accepted, drafts[SERVE_DRAFT];
+} Rows;
+
+/* Samples after each row, as long as the drafted token is the sampled one. */
+static void sample_rows(Ctx *c, void *arg) {
+  Rows *r = arg;
+  ServeSeq *q = r->q;
+  Serve *s = q->job->s;
+  u32 known = q->n;
+  (void)c;
+  for (u32 i = 0;; i++) {
+    take_token(s, q, r->z + (size_t)i * s->nlogit);
+    if (i == r->ndraft || q->finish || q->ids[known + i] != r->drafts[i]) return;
+    r->accepted++;
+  }
+}
+
+static void cut(Ctx *c, void *arg) {
+  (void)c;
+  serve_finish(arg, "length");
+}
+
+/* Takes the tokens of a slot after a run. The KV cache keeps what was accepted. A failure, such as
+ * a grammar with too many states, ends the answer. */
 static void take_rows(Serve *s, u32 slot, const float *z) {
   ServeSlot *t = &s->slot[slot];
   ServeSeq *q = t->seq;
-  u32 ndraft = q->ndraft, known = q->n, accepted = 0;
-  u32 drafts[SERVE_DRAFT];
-  memcpy(drafts, q->ids + known, ndraft * sizeof *drafts);
+  Rows r = {.q = q, .z = z, .ndraft = q->ndraft};
+  memcpy(r.drafts, q->ids + q->n, r.ndraft * sizeof *r.drafts);
   q->ndraft = 0;
-  for (u32 i = 0;; i++) {
-    take_token(s, q, z + (size_t)i * s->nlogit);
-    if (i == ndraft || q->finish || q->n != known + i + 1 || q->ids[known + i] != drafts[i]) break;
-    accepted++;
+  Ctx *c = q->job->r->c;
+  if (ctx_protect(c, sample_rows, &r) && !q->finish && ctx_protect(c, cut, q) && !q->finish) {
+    q->finish = "length";
+    q->job->left--;
   }
+  u32 ndraft = r.ndraft, accepted = r.accepted;
   if (!ndraft) return;
   q->drafted += ndraft;
   q->accepted += accepted;

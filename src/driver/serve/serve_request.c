@@ -18,49 +18,21 @@ typedef struct Body {
   const Json *root;
 } Body;
 
-enum { FIELD_chat = 1, FIELD_text = 2, FIELD_both = 3 };
+/* Fields that are read, between blanks. */
+static const char common_fields[] =
+    " model max_tokens temperature top_p top_k min_p repeat_penalty frequency_penalty "
+    "presence_penalty seed stop n stream stream_options logprobs logit_bias response_format "
+    "grammar "
+    "user ";
+static const char chat_fields[] =
+    " messages max_completion_tokens top_logprobs tools tool_choice parallel_tool_calls "
+    "chat_template_kwargs metadata safety_identifier prompt_cache_key ";
+static const char text_fields[] = " prompt ";
 
-/* Fields that are read, or whose only accepted value is the neutral one. */
+/* Fields of which only one value, or null, is accepted. */
 static const struct {
-  const char *name;
-  int in;
-  const char *neutral; /* NULL: any value; else the only one, besides null */
-} fields[] = {
-    {"model", FIELD_both, NULL},
-    {"messages", FIELD_chat, NULL},
-    {"prompt", FIELD_text, NULL},
-    {"max_tokens", FIELD_both, NULL},
-    {"max_completion_tokens", FIELD_chat, NULL},
-    {"temperature", FIELD_both, NULL},
-    {"top_p", FIELD_both, NULL},
-    {"top_k", FIELD_both, NULL},
-    {"min_p", FIELD_both, NULL},
-    {"repeat_penalty", FIELD_both, NULL},
-    {"frequency_penalty", FIELD_both, NULL},
-    {"presence_penalty", FIELD_both, NULL},
-    {"seed", FIELD_both, NULL},
-    {"stop", FIELD_both, NULL},
-    {"n", FIELD_both, NULL},
-    {"stream", FIELD_both, NULL},
-    {"stream_options", FIELD_both, NULL},
-    {"logprobs", FIELD_both, NULL},
-    {"top_logprobs", FIELD_chat, NULL},
-    {"logit_bias", FIELD_both, NULL},
-    {"response_format", FIELD_both, NULL},
-    {"grammar", FIELD_both, NULL},
-    {"tools", FIELD_chat, NULL},
-    {"tool_choice", FIELD_chat, NULL},
-    {"parallel_tool_calls", FIELD_chat, NULL},
-    {"chat_template_kwargs", FIELD_chat, NULL},
-    {"user", FIELD_both, NULL},
-    {"metadata", FIELD_chat, NULL},
-    {"safety_identifier", FIELD_chat, NULL},
-    {"prompt_cache_key", FIELD_chat, NULL},
-    {"store", FIELD_chat, "false"},
-    {"echo", FIELD_text, "false"},
-    {"best_of", FIELD_text, "1"},
-    {"suffix", FIELD_text, "\"\""},
-};
+  const char *name, *neutral;
+} fixed_fields[] = {{"store", "false"}, {"echo", "false"}, {"best_of", "1"}, {"suffix", "\"\""}};
 
 /* ---- values ---- */
 
@@ -98,21 +70,28 @@ static bool flag(Body *b, const char *name, bool otherwise) {
   return v ? v->b : otherwise;
 }
 
+static bool is_listed(const char *list, const char *name) {
+  const char *at = list;
+  size_t n = strlen(name);
+  while (n && (at = strstr(at, name)) != NULL && (at[-1] != ' ' || at[n] != ' ')) at++;
+  return n && at;
+}
+
 static void check_fields(Body *b) {
-  int in = b->j->chat ? FIELD_chat : FIELD_text;
   for (u32 i = 0; i < b->root->n; i++) {
     const Json *key = json_key(b->root, i), *v = json_value(b->root, i);
-    u32 k = 0, n = sizeof fields / sizeof *fields;
-    b->j->param = str_text(b->c, json_str(b->c, key));
-    while (k < n && !(fields[k].in & in && json_is(key, fields[k].name))) k++;
+    const char *name = b->j->param = str_text(b->c, json_str(b->c, key));
+    u32 k = 0, n = sizeof fixed_fields / sizeof *fixed_fields;
+    if (is_listed(common_fields, name) || is_listed(b->j->chat ? chat_fields : text_fields, name))
+      continue;
+    while (k < n && !json_is(key, fixed_fields[k].name)) k++;
     if (k == n)
       fail(b->c, ERR_usage, LOC_NONE, "'%s' is an unknown field of this request",
            show_text(b->c, json_str(b->c, key)));
-    if (!fields[k].neutral || v->kind == JS_null) continue;
     StrBuf t = sb_new(&b->c->keep);
     json_put(&t, v);
-    if (strcmp(sb_cstr(&t), fields[k].neutral))
-      fail(b->c, ERR_usage, LOC_NONE, "'%s' is not supported: leave it out", fields[k].name);
+    if (v->kind != JS_null && strcmp(sb_cstr(&t), fixed_fields[k].neutral))
+      fail(b->c, ERR_usage, LOC_NONE, "'%s' is not supported: leave it out", name);
   }
   b->j->param = NULL;
 }
@@ -218,7 +197,11 @@ static void read_format(Body *b) {
   }
   if (!f || json_is(type, "text")) return;
   const char *root = "json-object";
-  if (json_is(type, "json_schema")) {
+  for (u32 i = 0; i < f->n; i++)
+    if (!json_is(json_key(f, i), "type") && !json_is(json_key(f, i), "schema") &&
+        !json_is(json_key(f, i), "json_schema"))
+      refuse(b, "expected type, and json_schema or schema");
+  if (json_is(type, "json_schema") || json_get(f, "schema")) {
     if (schema && json_get(schema, "schema")) schema = json_get(schema, "schema");
     if (!schema) schema = json_get(f, "schema");
     if (!schema || schema->kind != JS_object) refuse(b, "expected json_schema.schema, an object");

@@ -26,7 +26,8 @@ static const char *const part_names[LP_COUNT][2] = {
 #undef PART
 };
 
-const LmArch *lm_arch(const LmFile *f) {
+/* NULL: not in archs.def. */
+static const LmArch *lm_arch(const LmFile *f) {
   for (u32 i = 0; i < sizeof archs / sizeof *archs; i++)
     if (str_is(f->c, f->arch, f->gguf ? archs[i].name : archs[i].model_type)) return &archs[i];
   return NULL;

@@ -52,7 +52,7 @@ Val ml_rows(Build *b, Val x) {
   return mk_cast(b->g, x, t.dt == DT_f64 ? DT_f64 : DT_f32);
 }
 
-bool ml_post_is(Build *b, const char *name) {
+static bool ml_post_is(Build *b, const char *name) {
   return on_str_is(b, "post_transform", "NONE", name);
 }
 

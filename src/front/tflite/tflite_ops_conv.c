@@ -50,7 +50,7 @@ static Val to_steps(LiteNode *b, const LiteProduct *p, Val y, const LiteTensor *
     if (wide) k[i] = reduced(k[i]);
   }
   if (wide) return lite_mul_quantized_i64(b, y, k, w->q.n, p->axis);
-  return lite_mul_quantized(b, y, 0, k, w->q.n, p->axis);
+  return lite_mul_quantized(b, y, k, w->q.n, p->axis);
 }
 
 /* Does i32 hold every sum of these weights with int16 activations, plus the bias? Output channels

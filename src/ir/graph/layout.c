@@ -43,6 +43,11 @@ bool node_is_decode(Graph *g, const Node *n) {
          type_equal(graph_type(g, n->in[0]), graph_type(g, n->out[0]));
 }
 
+bool node_is_widening(Graph *g, const Node *n) {
+  if (n->op != OP_cast || !dtype_is_narrow_int(graph_type(g, n->in[0])->dt)) return false;
+  return dtype_bytes(graph_type(g, n->out[0])->dt) > dtype_bytes(graph_type(g, n->in[0])->dt);
+}
+
 Val graph_narrow(Graph *g, Val v, i64 *zero) {
   NodeId def = graph_val(g, v)->def;
   Scalar lo, hi;

@@ -46,7 +46,8 @@ u32 window_segments(const WindowDim *s, Segment *out) {
   return n;
 }
 
-bool window_interior(const WindowDim *s, Segment *out) {
+/* Outputs whose whole window is inside the operand; false: none. */
+static bool window_interior(const WindowDim *s, Segment *out) {
   if (s->stride < 1 || s->dilation < 1) return false;
   i64 reach = (s->size - 1) * s->dilation;
   i64 lo = s->pad > 0 ? (s->pad + s->stride - 1) / s->stride : 0;

@@ -23,8 +23,6 @@ enum { MAX_SEGMENTS = 9 };
 u32 conv_windows(Graph *g, const Node *n, WindowDim *s);
 /* Segments of all outputs, in order; 0: too many, or some window lies entirely in padding. */
 u32 window_segments(const WindowDim *s, Segment *out);
-/* Outputs whose whole window is inside the operand; false: none. */
-bool window_interior(const WindowDim *s, Segment *out);
 /* Fraction of taps (positions of all windows) that read an element; 1 if there are too many
  * segments. */
 double windows_hit_ratio(const WindowDim *s, u32 n);

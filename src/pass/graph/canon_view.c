@@ -183,7 +183,8 @@ static Val reshaped(ViewWalk *u, Val v) {
   return rebuilt(g, &n, in, n.attr);
 }
 
-/* reshape(map(reshape(x), k)) -> map(reshape(x), k) */
+/* reshape(map(reshape(x), k)) -> map(reshape(x), k), and reshape(cast(x)) -> cast(reshape(x)) if
+ * the cast widens an integer, since a reshape needs its operand in memory. */
 bool canon_reshape_up(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -191,6 +192,11 @@ bool canon_reshape_up(GraphEdit *e, NodeId id) {
   ViewWalk u = {.e = e, .from = &from, .to = &to};
   const Node *x = graph_producer(g, n.in[0]);
   if (!x || x->op >= OP_SCALARS) return false;
+  if (canon_one_use(e, n.in[0]) && node_is_widening(g, x)) {
+    Node cast = *x;
+    Val in = mk_reshape(g, cast.in[0], to.dim, to.rank);
+    return edit_swap(e, id, rebuilt(g, &cast, &in, cast.attr));
+  }
   if (!can_reshape(&u, n.in[0], UP_DEPTH) || !u.gain) return false;
   return edit_swap(e, id, reshaped(&u, n.in[0]));
 }

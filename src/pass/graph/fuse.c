@@ -106,6 +106,7 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
     if (!is_reduction(u))
       return "its user (argmax, argmin or pool_argmax) needs its operand in memory";
     if (decode && kind_of(u) == OK_CONTRACT) return NULL;
+    if (node_is_widening(f->g, v) && kind_of(u) == OK_WINDOW) return NULL;
     return node_is_view(v) ? NULL : "its user may read an element many times";
   default: return "its user needs the operand in memory";
   }
@@ -330,6 +331,32 @@ static void explain(const Fuse *f, StrBuf *why, const Node *n, const char *why_n
   sb_fmt(why, "%s: %s\n", found ? "" : " -> return", why_not);
 }
 
+/* Gives v a buffer, or the value of least bytes on the way from its accumulator to v: the users of
+ * v then compute the rest. */
+static void store_narrowest(Fuse *f, Val v) {
+  Graph *g = f->g;
+  Val best = v, from = v;
+  while (from && graph_val(g, from)->home == HOME_inline && f->uses[from] == 1) {
+    const Node *n = graph_node(g, graph_val(g, from)->def);
+    Val next = 0;
+    for (u32 i = 0; i < n->nin; i++)
+      if (graph_val(g, n->in[i])->home != HOME_buffer && f->epilogue[n->in[i]]) next = n->in[i];
+    if (!next || f->uses[next] > 1 || !same_shape(g, next, v)) break;
+    from = next;
+    u32 bytes = dtype_bytes(graph_type(g, from)->dt);
+    if (bytes < dtype_bytes(graph_type(g, best)->dt)) best = from;
+  }
+  graph_val(g, best)->home = HOME_buffer;
+  for (Val x = v; x != best;) {
+    const Node *n = graph_node(g, graph_val(g, x)->def);
+    Val next = 0;
+    for (u32 i = 0; i < n->nin; i++)
+      if (n->in[i] == best || f->epilogue[n->in[i]]) next = n->in[i];
+    f->epilogue[x] = 0;
+    x = next;
+  }
+}
+
 /* Adds the sizes of the inlined operands of n to its own. An operand that would bring a second
  * accumulator into the group gets a buffer. */
 static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
@@ -343,7 +370,7 @@ static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
       fail(f->g->c, ERR_input, n->loc, "a group has two accumulators, expected one");
     if (two) {
       f->scattered[n->in[i]] = f->uses[n->in[i]] > 1;
-      v->home = HOME_buffer;
+      store_narrowest(f, n->in[i]);
       if (why)
         explain(f, why, graph_node(f->g, v->def), "its user is the epilogue of another reduction");
     }
