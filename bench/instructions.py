@@ -154,6 +154,8 @@ def main():
         o.plugin = plugin(folder)
         for name in o.nets.split(","):
             for cpu in o.cpus.split(","):
+                if name.endswith("f32") and cpu not in ("m4", "m7"):
+                    continue  # without an FPU, or with 512 KB for weights
                 more = BOARDS[cpu][3]
                 for march in [o.march] if o.march else ["scalar"] + ([more] if more and f'"{more}"' in known else []):
                     got = measure(folder, os.path.join(cases(), name), cpu, o, march)

@@ -788,7 +788,8 @@ IngotStatus ingot_write_files(Ingot *m, const IngotFile *file, uint32_t count);
  * need be open. */
 IngotStatus ingot_doctor(Ingot *m, int json, const char **text, size_t *n);
 /* Runs a program of the language (docs/language.md). No open model is needed. `write` receives the
- * printed text. engine runs tensor computations; NULL: vm. seed is for random numbers without an
+ * printed text. engine runs tensor computations; NULL: vm. On ref and interp the program itself
+ * runs without relying on the types that the checker infers. seed is for random numbers without an
  * own seed. */
 typedef struct IngotScript {
   const char *engine;
@@ -797,10 +798,7 @@ typedef struct IngotScript {
   void (*write)(void *user, const char *text, size_t n);
   void *user;
   const volatile int
-      *stop; /* nonzero, set by a thread or signal handler, ends the program; may be NULL */
-  /* Receives at the end, for every hot loop, how it ran or why it was interpreted; may be NULL. */
-  void (*on_loop)(void *user, const char *line);
-  int eager;    /* compile loops before their first iteration, even if that does not pay */
+      *stop;    /* nonzero, set by a thread or signal handler, ends the program; may be NULL */
   int no_files; /* refuse file access; modules, which are source code, are still read */
 } IngotScript;
 IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
@@ -823,6 +821,8 @@ int ingot_repl_line(IngotRepl *r, const char *text);
 void ingot_repl_free(IngotRepl *r);
 IngotStatus ingot_script_check(Ingot *m, const char *path);
 IngotStatus ingot_script_format(Ingot *m, const char *path, const char **text, size_t *n);
+/* The register code of all functions and files of a program. Runs nothing. */
+IngotStatus ingot_script_dump(Ingot *m, const char *path, const char **text, size_t *n);
 
 /* Converts the first character of a text to its form in a JSON string. UTF-8 is kept; invalid bytes
  * become \xHH. Returns the number of bytes consumed; 0 at the end. */

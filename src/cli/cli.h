@@ -85,6 +85,9 @@ struct Verb {
 /* cli_args.c: fills a from argv; 0, or 2 after a message on stderr. */
 int args_read(Args *a, const Verb *v, int argc, char **argv);
 void args_help(const Verb *v, int all, FILE *to); /* all: not only the common options */
+/* The first of these options, separated by blanks, that was given; NULL: none. Not for real
+ * numbers, which have defaults. */
+const char *args_first_given(const Args *a, const char *names);
 /* An option as a verb takes it. */
 typedef struct OptionInfo {
   const char *name, *brief; /* brief: letter or NULL */

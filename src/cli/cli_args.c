@@ -728,6 +728,20 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
   return 0;
 }
 
+const char *args_first_given(const Args *a, const char *names) {
+  static const char zero[sizeof(unsigned long long)];
+  for (int i = 0; i < NOPTS; i++) {
+    const Opt *o = &opts[i];
+    const char *at = (const char *)a + (o->kind == OPT_list ? o->count : o->at);
+    int is_flag = o->kind == OPT_flag || o->kind == OPT_list;
+    int given = is_flag                ? *(const int *)at > 0
+                : o->kind == OPT_whole ? memcmp(at, zero, o->count) != 0
+                                       : *(const char *const *)at != NULL;
+    if (o->kind != OPT_head && is_one_of(names, o->name) && given) return o->name;
+  }
+  return NULL;
+}
+
 /* Replaces ${targets} and ${multi} by the names of the targets; returns text itself if it has no
  * marks. */
 static const char *put_targets(char *to, size_t room, const char *text, const char *gap) {

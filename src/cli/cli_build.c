@@ -47,9 +47,9 @@ static int is_whole_script(const Args *a) {
 }
 
 static int build_script(const Args *a) {
-  if (has_model_options(a) || a->build.backend || a->build.triple || a->march || a->build.preset ||
-      a->build.lto || a->build.fast_math || a->build.pgo || a->build.bolt || a->build.c.weights ||
-      a->build.c.profile || a->build.c.selftest > 0 || a->build.c.caller)
+  if (has_model_options(a) ||
+      args_first_given(a, "backend triple march preset lto fast-math pgo bolt "
+                          "weights profile selftest caller"))
     return cli_refuse(
         a, "for a whole program expected only --cc, -O and --sanitize; other options apply to "
            "models: --function selects one");

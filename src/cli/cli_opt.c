@@ -1,9 +1,10 @@
 /* cli_opt.c: runs passes and prints the IR.
  *
  * In: a model or a text form of the IR. Out: the text after the last pass or after the passes of
- * --dump, or the output of --explain, --choices, --dump=llvm or --dump=cuda. -o OUT.onnx writes the
- * graph as an ONNX model, by default after canon. Standard output shortens long constants unless
- * --constants all is given; a file has all of them.
+ * --dump, or the output of --explain, --choices, --dump=llvm or --dump=cuda, or the register code
+ * of a program (--dump=bytecode). -o OUT.onnx writes the graph as an ONNX model, by default after
+ * canon. Standard output shortens long constants unless --constants all is given; a file has all of
+ * them.
  */
 #include "cli/cli.h"
 
@@ -70,6 +71,10 @@ int verb_opt(const Args *a) {
                            .brief = !a->constants || brief};
   const char *text;
   size_t n;
+  if (is_script(a->model) && !a->function && a->dump && !strcmp(a->dump, "bytecode")) {
+    IngotStatus s = ingot_script_dump(m, a->model, &text, &n);
+    return cli_finish(m, a, s ? s : give_opt_text(m, a, text, n));
+  }
   char weights_path[4096];
   Args all = *a;
   if (a->output) all.writes[all.nwrites++] = a->output;

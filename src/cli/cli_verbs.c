@@ -108,58 +108,18 @@ IngotStatus prepare_more_models(Ingot *m, const Args *a) {
   return s;
 }
 
-/* The first of these options that was given; NULL: none. */
-typedef struct OptionFlag {
-  const char *name;
-  int given;
-} OptionFlag;
-static const char *first_given(const OptionFlag *o, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (o[i].given) return o[i].name;
-  return NULL;
-}
-
 int refuse_option(const Args *a, const char *name, const char *why) {
   fprintf(stderr, "ingot %s: --%s: %s\n", a->verb, name, why);
   return INGOT_USAGE;
 }
 
-/* First option given that changes the graph during import. A function of a program is not imported.
- */
-static const char *changes_import(const Args *a) {
-  const OptionFlag o[] = {{"grad", a->grad != NULL},
-                          {"train", a->train != NULL},
-                          {"freeze", a->nfreeze},
-                          {"state", a->nstate}};
-  return first_given(o, sizeof o / sizeof *o);
-}
+/* Options that change the graph during import. A function of a program is not imported. */
+static const char changes_import[] = "grad train freeze state";
 
-/* First option given that shapes a program. Bytecode is already compiled: such options belong to
- * ingot compile. */
-static const char *shapes_program(const Args *a) {
-  const OptionFlag o[] = {{"context", a->context != 0},
-                          {"chunk", a->chunk != 0},
-                          {"every-token", a->every_token},
-                          {"cache", a->cache != NULL},
-                          {"bake-prompt", a->bake_prompt != NULL},
-                          {"date", a->date != NULL},
-                          {"shapes", a->nshape},
-                          {"max-shapes", a->nmax_shape},
-                          {"freeze", a->nfreeze},
-                          {"state", a->nstate},
-                          {"grad", a->grad != NULL},
-                          {"train", a->train != NULL},
-                          {"march", a->march != NULL},
-                          {"optimize-for", a->optimize_for != NULL},
-                          {"ram", a->ram != NULL},
-                          {"precise", a->precise},
-                          {"threads", a->threads != 0},
-                          {"threads-api", a->threads_api != NULL},
-                          {"threads-grain", a->threads_grain != 0},
-                          {"tuned", a->tuned != NULL},
-                          {"tune", a->tune != NULL}};
-  return first_given(o, sizeof o / sizeof *o);
-}
+/* Options that shape a program. Bytecode is already compiled: they belong to ingot compile. */
+static const char shapes_program[] =
+    "context chunk every-token cache bake-prompt date shapes max-shapes freeze state grad train "
+    "march optimize-for ram precise threads threads-api threads-grain tuned tune";
 
 /* May --output replace a model? opt writes one only as OUT.onnx. */
 static int writes_models(const Args *a) {
@@ -189,18 +149,19 @@ IngotStatus cli_prepare(Ingot *m, const Args *a) {
   IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
   if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
   int script = !a->bytes && is_script(a->model);
-  if (!s && script && changes_import(a)) {
-    refuse_option(a, changes_import(a),
+  const char *given = args_first_given(a, changes_import);
+  if (!s && script && given) {
+    refuse_option(a, given,
                   "is not supported for a function of a program: write it in the program "
                   "(autograd, a constant, a variable)");
     return INGOT_UNSUPPORTED;
   }
   if (!s && script) s = set_dims(m, a, 0); /* opening runs the program and its function */
   if (!s && !a->bytes) s = script ? open_script(m, a) : ingot_open(m, a->model);
-  if (!s && ingot_is_vm(m) && shapes_program(a))
+  given = args_first_given(a, shapes_program);
+  if (!s && given && ingot_is_vm(m))
     return refuse_option(
-        a, shapes_program(a),
-        "not for bytecode, which is already compiled: give the option to ingot compile");
+        a, given, "not for bytecode, which is already compiled: give the option to ingot compile");
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
     s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache, 0});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
@@ -535,22 +496,9 @@ static IngotStatus print_c(Ingot *m, const Args *a, const IngotCodegen *o) {
 
 /* Writes bytecode; options of generated C are refused. */
 static int compile_bytecode(const Args *a) {
-  const OptionFlag o[] = {{"weights", a->build.c.weights != NULL},
-                          {"selftest", a->build.c.selftest > 0},
-                          {"no-selftest", a->no_selftest},
-                          {"cpp", a->cpp},
-                          {"caller", a->build.c.caller},
-                          {"profile", a->build.c.profile},
-                          {"debug", a->build.c.debug},
-                          {"split", a->build.c.split != 0},
-                          {"name", a->name != NULL},
-                          {"cc", a->build.cc != NULL},
-                          {"tune", a->tune != NULL},
-                          {"tuned", a->tuned != NULL},
-                          {"threads", a->threads != 0},
-                          {"threads-api", a->threads_api != NULL},
-                          {"threads-grain", a->threads_grain != 0}};
-  const char *only_c = first_given(o, sizeof o / sizeof *o);
+  const char *only_c = args_first_given(
+      a, "weights selftest no-selftest cpp caller profile debug split name cc tune tuned threads "
+         "threads-api threads-grain");
   if (only_c) return refuse_option(a, only_c, "applies to C, but --output is bytecode (.igb)");
   if (a->nmodels > 1) return cli_refuse(a, "bytecode holds one model: write one .igb for each");
   Args all = *a;

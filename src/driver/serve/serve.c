@@ -115,7 +115,10 @@ static void prepare_encoder(Serve *s) {
   Ingot *m = s->m;
   Ctx *c = s->c;
   s->encoder = true;
-  need_ok(c, ingot_open_vocab(m, m->opened.source.path));
+  const char *path = m->opened.source.path, *slash = strrchr(path, '/');
+  if (!ends_with(path, ".gguf"))
+    path = slash ? str_text(c, str_intern(c, path, (size_t)(slash - path))) : ".";
+  need_ok(c, ingot_open_vocab(m, path));
   s->vocab = *m->opened.vocab;
   need_ok(c, ingot_ready(m, s->engine));
   i64 lo, hi;

@@ -169,7 +169,16 @@ static void detokenize(Ctx *c, void *arg) {
 
 /* ---- embeddings ---- */
 
-static void embed_one(Ctx *c, Call *x, const Json *v, u32 index, u64 *total) {
+static void put_base64(StrBuf *t, const u8 *at, u64 n) {
+  static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (u64 i = 0; i < n; i += 3) {
+    u32 left = n - i < 3 ? (u32)(n - i) : 3, bits = 0;
+    for (u32 k = 0; k < 3; k++) bits = bits << 8 | (k < left ? at[i + k] : 0u);
+    for (u32 k = 0; k < 4; k++) sb_put(t, k <= left ? &digit[bits >> (18 - 6 * k) & 63] : "=", 1);
+  }
+}
+
+static void embed_one(Ctx *c, Call *x, const Json *v, u32 index, bool packed, u64 *total) {
   Serve *s = x->s;
   size_t n;
   if (v->kind != JS_string) fail(c, ERR_usage, LOC_NONE, "'input': expected texts");
@@ -182,10 +191,12 @@ static void embed_one(Ctx *c, Call *x, const Json *v, u32 index, u64 *total) {
     fail(c, ERR_system, LOC_NONE, "the model failed on this text");
   IngotTensor y = ingot_output(s->m, 0);
   const float *z = y.data;
-  sb_fmt(&x->out, "%s{\"object\":\"embedding\",\"index\":%u,\"embedding\":[", index ? "," : "",
-         index);
-  for (u64 i = 0; i < y.bytes / 4; i++) sb_fmt(&x->out, "%s%.9g", i ? "," : "", (double)z[i]);
-  sb_puts(&x->out, "]}");
+  sb_fmt(&x->out, "%s{\"object\":\"embedding\",\"index\":%u,\"embedding\":%s", index ? "," : "",
+         index, packed ? "\"" : "[");
+  if (packed) put_base64(&x->out, y.data, y.bytes);
+  for (u64 i = 0; !packed && i < y.bytes / 4; i++)
+    sb_fmt(&x->out, "%s%.9g", i ? "," : "", (double)z[i]);
+  sb_puts(&x->out, packed ? "\"}" : "]}");
   *total += n;
 }
 
@@ -197,11 +208,12 @@ static void embed(Ctx *c, void *arg) {
   const Json *root = body_of(c, x, known, &d), *in = json_get(root, "input"),
              *format = json_get(root, "encoding_format");
   if (!in) fail(c, ERR_usage, LOC_NONE, "'input': expected a text or an array of texts");
-  if (format && !json_is(format, "float"))
-    fail(c, ERR_usage, LOC_NONE, "'encoding_format': only 'float' is supported");
+  bool packed = json_is(format, "base64"); /* f32, lowest byte first */
+  if (format && !packed && !json_is(format, "float"))
+    fail(c, ERR_usage, LOC_NONE, "'encoding_format': expected float or base64");
   sb_puts(&x->out, "{\"object\":\"list\",\"data\":[");
   for (u32 i = 0; i < (in->kind == JS_array ? in->n : 1); i++)
-    embed_one(c, x, in->kind == JS_array ? &in->at[i] : in, i, &total);
+    embed_one(c, x, in->kind == JS_array ? &in->at[i] : in, i, packed, &total);
   sb_puts(&x->out, "],\"model\":");
   sb_json(&x->out, x->s->name, strlen(x->s->name));
   sb_fmt(&x->out, ",\"usage\":{\"prompt_tokens\":%llu,\"total_tokens\":%llu}}",

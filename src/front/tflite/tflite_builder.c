@@ -2,11 +2,10 @@
  *
  * A quantized tensor stands for (q - zero) * scale. Operators that are linear in q - zero are
  * computed on these integers, times a factor of scales (lite_mul_quantized), to match TensorFlow
- * Lite. It multiplies by 31-bit fixed-point numbers, shifts, and rounds both times. Here that is
- * one float product and one rounding, whose boundary is shifted by the effect of the first
- * rounding. f32 has 24 bits, so a result differs by one step if the real value lies within about
- * 2^-16 steps of a boundary (2^-8 for 16-bit results). Other operators compute in f32 and round to
- * nearest, halves away from zero.
+ * Lite to the bit. It multiplies by 31-bit fixed-point numbers, shifts, and rounds both times: the
+ * operator requant, or the same steps in i64 where a sum may have more than 30 bits. Only 64-bit
+ * sums are scaled in f32. Other operators compute in f32 and round to nearest, halves away from
+ * zero.
  */
 #include "front/tflite/tflite_import.h"
 

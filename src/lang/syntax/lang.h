@@ -101,12 +101,10 @@ struct LangFn {
   u32 nslot;
   VEC(Capture) capture;
   const LangType *result;
-  bool declared;  /* result type is annotated */
-  LangType self;  /* KD_fn */
-  SlotBinds last; /* checker: by slot, the binding of the last visit */
-  /* set by the evaluator */
-  u32 calls;   /* number of evaluated calls */
-  u32 scanned; /* the last call-graph search that visited it */
+  bool declared;              /* result type is annotated */
+  LangType self;              /* KD_fn */
+  SlotBinds last;             /* checker: by slot, the binding of the last visit */
+  const struct RegCode *code; /* set by the evaluator: its register code, or NULL */
 };
 
 /* Use of the fields by kind: see ast.def. */
@@ -115,7 +113,7 @@ struct Ast {
   Tok op;
   u32 file;   /* index of its Script */
   u32 at;     /* offset in the text, for messages */
-  u32 height; /* height of the subtree */
+  u32 height; /* of the subtree */
   Str name;
   i64 i;
   double f;
@@ -123,19 +121,16 @@ struct Ast {
   Ast **kid;
   u32 nkid;
   /* set by the checker */
-  const LangType *type; /* type of its value */
+  const LangType *type; /* of its value */
   const LangType *to;   /* type to convert the value to; NULL: no conversion */
   u32 bind;             /* binding; for the checker only */
   u32 slot, nslot;      /* slot of what it defines; of a scope: first slot and count */
-  const VarRef *place;  /* scopes to search for a name, in this order */
+  const VarRef *place;  /* where to look for a name, in this order */
   u32 nplace;
-  i32 builtin; /* call: 1 + row of builtins.def; 0: not a built-in */
+  i32 builtin; /* of a call: 1 + row of builtins.def; 0: not a built-in */
   LangFn *fn;
-  const StructInfo *of; /* fields of a struct or record */
-  Script *module;       /* imported module; NULL: a network */
-  /* set by the evaluator, for loops */
-  bool dropped; /* its value is unused */
-  u32 hot;      /* 1 + index among counted loops; 0: not counted yet */
+  const StructInfo *of; /* of a struct or record */
+  Script *module;       /* of an import; NULL: a network */
 };
 
 struct Script {
@@ -151,7 +146,7 @@ struct Script {
   LangFn *main; /* holds the top-level statements */
   u32 number;   /* index in `all` */
   Scripts *all; /* the program (0) and its modules */
-  Str real;     /* path of a module, with links resolved */
+  Str real;     /* of a module: its path with links resolved */
   /* for the checker: top-level names; by slot, one binding for all values ever stored there, if
    * functions or other files see the variable */
   ScopeNames *names;
