@@ -298,6 +298,10 @@ static EmitFacts emit_late(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *
   api_compile_variants(m);
   guard_log(c, "emit");
   need_one_entry(m, o);
+  if (api_program_target(m)->warp)
+    fail(c, ERR_unsupported, LOC_NONE,
+         "C for target %s is not supported: ingot build --target cuda writes CUDA source",
+         api_program_target(m)->name);
   u32 n = m->machine.variant_progs ? m->machine.variants.n : 1;
   EmitVariant *variant = NEWS(&c->keep, EmitVariant, n);
   const char *why = NULL;

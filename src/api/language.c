@@ -96,6 +96,7 @@ static void import_decoder(Perplexity *o, u64 n) {
 }
 
 static void perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
+                       void (*on_progress)(void *user, uint64_t done, uint64_t total), void *user,
                        IngotPerplexity *out) {
   Ctx *c = m->c;
   Perplexity o = {.m = m, .engine = engine};
@@ -109,13 +110,17 @@ static void perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *eng
     i64 left = (i64)(n - at) < o.context ? (i64)(n - at) : o.context;
     IngotStatus s = ingot_reset(m);
     if (s) longjmp(*c->door, (int)s);
-    for (i64 i = 0; i < left; i += o.chunk)
-      feed(&o, ids + at + i, left - i < o.chunk ? left - i : o.chunk, left - i - 1);
+    for (i64 i = 0; i < left; i += o.chunk) {
+      i64 count = left - i < o.chunk ? left - i : o.chunk;
+      feed(&o, ids + at + i, count, left - i - 1);
+      if (on_progress) on_progress(user, at + (u64)(i + count), n);
+    }
   }
   *out = (IngotPerplexity){o.sum / (double)o.n, exp(o.sum / (double)o.n), o.n};
 }
 
 IngotStatus ingot_perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
-                             IngotPerplexity *out) {
-  API_CALL(m, perplexity(m, ids, n, engine, out));
+                             void (*on_progress)(void *user, uint64_t done, uint64_t total),
+                             void *user, IngotPerplexity *out) {
+  API_CALL(m, perplexity(m, ids, n, engine, on_progress, user, out));
 }

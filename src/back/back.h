@@ -298,6 +298,7 @@ typedef struct CudaFile {
   const char *version, *source, *chips; /* chips: for -gencode, separated by commas */
   u64 hash;                             /* hash of the model */
 } CudaFile;
+void cuda_nvcc(const CudaFile *f, StrBuf *t); /* the command that compiles FILE.cu */
 void cuda_emit(const Prog *p, const CudaFile *o, StrBuf *source, StrBuf *header, StrBuf *blob);
 void cuda_report(Ctx *c, const char **gpu, const char **compiler); /* NULL: not found */
 

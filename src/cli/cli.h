@@ -100,6 +100,7 @@ typedef struct OptionInfo {
 } OptionInfo;
 int args_option(const Verb *v, int i, OptionInfo *out); /* 0: after the last */
 void args_engines(const Verb *v, FILE *to);             /* engines of a verb, a blank before each */
+int takes_engine(const Verb *v, const IngotEngine *e);  /* does the verb take this engine? */
 
 /* cli_suggest.c */
 int is_one_of(const char *words, const char *word); /* words: separated by blanks */
@@ -199,6 +200,8 @@ int verify_bisect(const Args *a); /* --bisect */
 
 /* cli_bench.c */
 int verb_bench(const Args *a);
+/* Is the default C compiler missing? If so, prints a warning and the text `instead`. */
+int cli_lacks_compiler(const Args *a, const char *instead);
 
 /* cli_print.c */
 int name_width(const char *s);               /* columns of print_name */

@@ -345,6 +345,9 @@ static const struct {
     {"bench", "march", "CPU", "${targets}, native (default), multi, or as for -march="},
     {"run", "text", "TEXT", "text to tokenize as the input ids; -: standard input"},
     {"perplexity", "text", "FILE", "text to score; -: standard input"},
+    {"perplexity", "engine", "NAME", "default c, without a C compiler jit or vm:"},
+    {"perplexity", "march", "CPU", "instruction set (default native)"},
+    {"perplexity", "threads", "N", "number of threads (default: number of cores, at most 16)"},
     {"play", "stop", "TEXT", "stop an answer before this text; repeatable"},
     {"play", "seed", "N", "seed of the sampler (default 0)"},
     {"play", "threads", "N", "number of threads (default: number of cores, at most 16)"},
@@ -465,21 +468,22 @@ void warn_unused_threads(const Args *a, const char *engine) {
   watch_line("warning: ", text);
 }
 
-/* Prints the engines that a verb takes. */
+int takes_engine(const Verb *v, const IngotEngine *e) {
+  unsigned chats = e->flags & (INGOT_NATIVE | INGOT_DEVICE | INGOT_PEER | INGOT_HOST);
+  if (!is_one_of(v->options, "engine")) return 0;
+  if (!strcmp(v->name, "bench")) return (e->flags & INGOT_TIMED) != 0;
+  if (!strcmp(v->name, "demo")) return !(e->flags & INGOT_FILE);
+  if (!strcmp(v->name, "serve")) return !strcmp(e->name, "vm") || e->flags & INGOT_NATIVE;
+  if (!strcmp(v->name, "play")) return chats && chats != INGOT_HOST && chats != INGOT_PEER;
+  if (!strcmp(v->name, "train"))
+    return e->flags & INGOT_TIMED && !(e->flags & (INGOT_FILE | INGOT_GRAPH | INGOT_DEVICE));
+  return 1;
+}
+
 void args_engines(const Verb *v, FILE *to) {
   const IngotEngine *e;
-  for (uint32_t i = 0; (e = ingot_engine(i)); i++) {
-    if (!strcmp(v->name, "bench") && !(e->flags & INGOT_TIMED)) continue;
-    if (!strcmp(v->name, "demo") && e->flags & INGOT_FILE) continue;
-    unsigned chats = e->flags & (INGOT_NATIVE | INGOT_DEVICE | INGOT_PEER | INGOT_HOST);
-    if (!strcmp(v->name, "serve") && strcmp(e->name, "vm") && !(e->flags & INGOT_NATIVE)) continue;
-    if (!strcmp(v->name, "play") && (!chats || chats == INGOT_HOST || chats == INGOT_PEER))
-      continue;
-    if (!strcmp(v->name, "train") &&
-        (e->flags & (INGOT_FILE | INGOT_GRAPH) || !(e->flags & INGOT_TIMED)))
-      continue;
-    fprintf(to, " %s", e->name);
-  }
+  for (uint32_t i = 0; (e = ingot_engine(i)); i++)
+    if (takes_engine(v, e)) fprintf(to, " %s", e->name);
 }
 
 static int lists(const char *names, const char *name) {
@@ -519,7 +523,7 @@ static const Opt *split_word(const Verb *v, const char *w, char name[64], const 
     if (*s == '_') *s = '-';
   *value = w[n] ? w + n + 1 : NULL;
   const Opt *o = find(v, name, alias);
-  if (o || w[1] == '-' || n == 2) return o;
+  if (o || w[1] == '-' || n == 2 || is_one_of("ngl fa", name + 1)) return o; /* not -n gl, -f a */
   char brief[3] = {'-', w[1], 0};
   o = find(v, brief, alias);
   if (o) *value = w + 2;
@@ -565,7 +569,7 @@ static int no_option(const Verb *v, const char *word, const char *name, const ch
   for (int i = 0; !near && i < verb_count && used < sizeof why - 16; i++) {
     if (!find(&verb_table[i], name, &alias)) continue;
     used += (size_t)snprintf(why + used, sizeof why - used, "%s%s",
-                             first ? " here; it is one of: " : ", ", verb_table[i].name);
+                             first ? "; it is an option of: " : ", ", verb_table[i].name);
     first = 0;
   }
   if (!near && first) near_prefix(v, bare, why, sizeof why);

@@ -129,19 +129,23 @@ static int is_bytecode(const Args *a) {
   return is;
 }
 
-/* Is engine c omitted? Without a C compiler, and unless the user names engine c, bench measures
- * engines that do not need one. */
-static int lacks_compiler(const Args *a) {
-  if (a->engine || a->build.cc || a->per_kernel) return 0;
+int cli_lacks_compiler(const Args *a, const char *instead) {
   Ingot *m = new_model();
   int lacks = m && ingot_check_build(m, &(IngotBuild){0}) == INGOT_SYSTEM;
   if (lacks && !a->quiet) {
     watch_line("warning: ", ingot_message(m, 0, NULL));
-    watch_line("", ingot_llvm() ? "measuring engines vm and jit instead of c"
-                                : "measuring engine vm instead of c");
+    watch_line("", instead);
   }
   ingot_free(m);
   return lacks;
+}
+
+/* Is engine c omitted? Without a C compiler, and unless the user names engine c, bench measures
+ * engines that do not need one. */
+static int omits_compiler(const Args *a) {
+  return !a->engine && !a->build.cc && !a->per_kernel &&
+         cli_lacks_compiler(a, ingot_llvm() ? "measuring engines vm and jit instead of c"
+                                            : "measuring engine vm instead of c");
 }
 
 static int is_measured(const IngotEngine *e, int no_compiler) {
@@ -163,7 +167,7 @@ int verb_bench(const Args *given) {
   int plays = !own.engine || (chosen && chosen->flags & INGOT_DEVICE);
   if (plays && !own.per_kernel && !own.bytes && (result = bench_player(&own)) >= 0) return result;
   result = 0;
-  int no_compiler = lacks_compiler(&own);
+  int no_compiler = omits_compiler(&own);
   if (own.per_kernel && !own.engine) own.engine = engine_with(INGOT_NATIVE);
   warn_unused_threads(a, a->engine);
   IngotBuild build = {.cc = a->build.cc,

@@ -77,7 +77,7 @@ int verb_build(const Args *a) {
   o.output = a->output;
   o.march = a->march;
   o.c.name = a->name;
-  o.on_command = a->verbose ? print_command : NULL;
+  o.on_command = a->verbose || (o.target && !a->quiet) ? print_command : NULL;
   Args rest = *a;
   rest.march = NULL;                        /* passed to the compiler, which knows more CPUs */
   IngotStatus s = ingot_check_build(m, &o); /* early: --tune may take hours */

@@ -48,6 +48,22 @@ static int32_t *text_ids(Ingot *m, const Args *a, size_t *n, IngotStatus *s) {
   return ids;
 }
 
+/* Engine c as for play; without a C compiler jit or vm, with a warning. */
+static const char *choose_engine(const Args *a) {
+  if (a->engine) return a->engine;
+  if (!cli_lacks_compiler(a, ingot_llvm() ? "running engine jit instead of c"
+                                          : "running engine vm instead of c"))
+    return engine_with(INGOT_NATIVE);
+  return ingot_llvm() ? "jit" : "vm";
+}
+
+static void show_progress(void *user, uint64_t done, uint64_t total) {
+  char text[128];
+  snprintf(text, sizeof text, "perplexity: %llu of %llu tokens on engine %s",
+           (unsigned long long)done, (unsigned long long)total, (const char *)user);
+  watch_progress(text);
+}
+
 int verb_perplexity(const Args *a) {
   size_t n = 0;
   IngotStatus s = INGOT_OK;
@@ -64,10 +80,14 @@ int verb_perplexity(const Args *a) {
   }
   if (a->text) ids = text_ids(m, a, &n, &s);
   IngotPerplexity p;
-  const char *engine = a->engine ? a->engine : engine_with(INGOT_NATIVE);
-  if (!s) s = cli_prepare(m, a);
-  watch_task(engine);
-  if (!s) s = ingot_perplexity(m, ids, n, engine, &p);
+  const char *engine = choose_engine(a);
+  const IngotEngine *e = ingot_find_engine(engine);
+  Args rest = *a;
+  if (!rest.march && !(e && e->flags & INGOT_DEVICE)) rest.march = "native";
+  if (!rest.threads && e && e->flags & INGOT_NATIVE) rest.threads = default_threads();
+  if (!s) s = cli_prepare(m, &rest);
+  watch_task("compile");
+  if (!s) s = ingot_perplexity(m, ids, n, engine, show_progress, (void *)(uintptr_t)engine, &p);
   watch_task(NULL);
   free(ids);
   if (!s && a->json)

@@ -12,11 +12,18 @@ typedef struct Advice {
   const char *text;          /* %s: the value given */
 } Advice;
 
+#define GPU_WORDS "device gpu cuda ngl n-gpu-layers gpu-layers provider providers ep use-gpu"
 static const Advice options[] = {
     {"batch batch-size batchsize bs", "input-dim", "did you mean -d batch=%s?"},
-    {"device gpu cuda ngl n-gpu-layers gpu-layers provider providers ep use-gpu", NULL,
-     "ingot computes on the CPU: --threads N uses more cores, --march CPU chooses the instruction "
-     "set"},
+    {GPU_WORDS, "target", "for an NVIDIA GPU use --target cuda"},
+    {GPU_WORDS, "engine", "for an NVIDIA GPU use --engine cuda, which runs the whole model there"},
+    {GPU_WORDS, NULL,
+     "for NVIDIA GPUs use 'ingot run --engine cuda' or 'ingot build --target cuda'"},
+    {"fa flash-attn flash-attention", NULL, "attention is always fused: leave the option out"},
+    {"quantize quantise", NULL, "a model is quantized first: ingot quantize MODEL -o OUT"},
+    {"dynamic int8-dynamic", NULL, "did you mean ingot quantize MODEL --method dynamic -o OUT?"},
+    {"O0 O1 O2 O3 Os Ofast", "output",
+     "ingot always optimizes; 'ingot build' passes -O N to the C compiler"},
     {"fp16 half float16 f16 bf16 bfloat16 dtype precision int8 int4 fp8", NULL,
      "a model is converted first: ingot quantize MODEL --method f16 -o OUT (or bf16, static: int8, "
      "weights8, weights4)"},
@@ -68,11 +75,20 @@ int is_one_of(const char *words, const char *word) {
   return 0;
 }
 
+/* Does the verb take an option? Option engine: with an engine on a GPU. */
+static int has_option(const Verb *v, const char *option) {
+  const IngotEngine *e;
+  if (strcmp(option, "engine") != 0) return is_one_of(v->options, option);
+  for (uint32_t i = 0; (e = ingot_engine(i)); i++)
+    if (e->flags & INGOT_DEVICE && takes_engine(v, e)) return 1;
+  return 0;
+}
+
 int suggest_option(const Verb *v, const char *word, const char *value, char *to, size_t n) {
   const char *given = value && *value != '-' ? value : "N";
   for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
     const Advice *a = &options[i];
-    if (!is_one_of(a->words, word) || (a->needs && !is_one_of(v->options, a->needs))) continue;
+    if (!is_one_of(a->words, word) || (a->needs && !has_option(v, a->needs))) continue;
     size_t used = (size_t)snprintf(to, n, "; ");
     for (const char *s = a->text; *s && used < n; s += *s == '%' ? 2 : 1)
       used += (size_t)(*s == '%' ? snprintf(to + used, n - used, "%.64s", given)

@@ -180,6 +180,16 @@ def file_of(env):
         raise Fail("-f net -o two-words: the .cu does not include the header that was written, or has other names")
     if run([env.ingot, "build", DIGITS, "--target", "cuda", "-o", os.path.join(folder, 'a"b'), "-q"], 60).rc != 2:
         raise Fail("a quote in the file name was not refused")
+    for name in ("x.o", "x.a", "x.so", "/dev/null"):
+        got = run([env.ingot, "build", DIGITS, "--target", "cuda", "-o", name], 60, cwd=folder)
+        if got.rc != 2 or "expected OUT.cu" not in got.text() or os.path.exists(os.path.join(folder, name + ".cu")):
+            raise Fail(f"-o {name}: {explain(got)}: {tail(got.text())}")
+    got = run([env.ingot, "build", DIGITS, "--target", "cuda:90a", "-o", "said.cu"], 60, cwd=folder)
+    if got.rc or "compile it with: nvcc" not in got.text() or "said.cu" not in got.text():
+        raise Fail(f"no nvcc command: {tail(got.text())}")
+    got = run([env.ingot, "compile", DIGITS, "--march", "cuda", "-o", "x.c"], 60, cwd=folder)
+    if got.rc != 3 or "ingot build --target cuda" not in got.text() or os.path.exists(os.path.join(folder, "x.c")):
+        raise Fail(f"compile --march cuda: {explain(got)}: {tail(got.text())}")
     nvcc = shutil.which("nvcc")
     if not nvcc:
         raise Skip("no nvcc")

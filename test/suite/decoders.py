@@ -129,6 +129,15 @@ def perplexity(env, folder):
         raise Fail("runs of 5 tokens give another result")
     if json.loads(ingot(env, *how, "--ids", text, "--context", "10").out)["tokens"] != 21:
         raise Fail("three contexts, of 10, 10 and 4, foretell 9, 9 and 3 tokens")
+    own = ["perplexity", model, "--json", "--ids", text]
+    if ingot(env, *own).out != ingot(env, *own, "--march", "native", "--engine", "c").out:
+        raise Fail("the default is not engine c with --march native")
+    got = run([env.ingot, *own], 60, env={**os.environ, "CC": "/nonexistent/cc"})
+    if got.rc or "instead of c" not in got.text():
+        raise Fail(f"without a C compiler: {explain(got)}: {tail(got.text())}")
+    got = run([env.ingot, *own], 60, env={**os.environ, "INGOT_NATIVE": "nothing"})
+    if got.rc != 2 or "INGOT_NATIVE=nothing" not in got.text():
+        raise Fail(f"the default does not use INGOT_NATIVE: {explain(got)}")
     ingot(env, *how, "--ids", "1 x", rc=2)
     ingot(env, *how, "--ids", "1", rc=4)
     ingot(env, *how, "--ids", "1 47", rc=4)

@@ -12,7 +12,7 @@ def words(c):
     for args, text in ((["comple", MODEL], "did you mean 'compile'?"), (["inpsect", MODEL], "did you mean 'inspect'?"),
                        (["run", MODEL, "--sede", "1"], "did you mean --seed?"), (["run", MODEL, "--engin=c"], "did you mean --engine?"),
                        (["compile", MODEL, "--optimise-for", "size"], "did you mean --optimize-for?"),
-                       (["run", MODEL, "--weights", "file"], "no such option here; it is one of: compile, build"),
+                       (["run", MODEL, "--weights", "file"], "no such option; it is an option of: compile, build"),
                        (["run", MODEL, "--engine", "inter"], "did you mean 'interp'?"), (["compile", MODEL, "--march", "axv2"], "did you mean 'avx2'?"),
                        (["build", MODEL, "--march", "avx3", "-o", "x.o"], "did you mean 'avx2'?"),
                        (["compile", MODEL, "--weights", "litteral"], "did you mean 'literal'?"),
@@ -37,7 +37,9 @@ def words(c):
 def concepts(c):
     """Words of other tools: the answer is what ingot has instead."""
     for args, text in ((["run", MODEL, "--batch", "4"], "did you mean -d batch=4?"), (["compile", MODEL, "--batch-size=8"], "did you mean -d batch=8?"),
-                       (["run", MODEL, "--device", "cuda"], "on the CPU"), (["bench", MODEL, "--gpu"], "on the CPU"), (["run", MODEL, "-ngl", "99"], "on the CPU"),
+                       (["run", MODEL, "--device", "cuda"], "use --engine cuda"), (["bench", MODEL, "--gpu"], "use --engine cuda"), (["play", MODEL, "-ngl", "99"], "use --engine cuda"),
+                       (["build", MODEL, "--provider", "cuda"], "use --target cuda"), (["serve", MODEL, "-ngl", "99"], "'ingot run --engine cuda'"), (["play", MODEL, "-fa"], "attention is always fused"),
+                       (["compile", MODEL, "-O3"], "passes -O N to the C compiler"), (["compile", MODEL, "--dynamic"], "--method dynamic"), (["compile", MODEL, "--quantize"], "ingot quantize MODEL -o OUT"),
                        (["compile", MODEL, "--fp16"], "ingot quantize MODEL --method f16"), (["run", MODEL, "--half"], "ingot quantize MODEL --method f16"),
                        (["compile", MODEL, "--opset", "17"], "'ingot ops' lists"), (["run", MODEL, "--verbos"], "did you mean --verbose?"),
                        (["bench", MODEL, "--iterations", "9"], "--seconds"),

@@ -167,6 +167,10 @@ def refusals(env):
                 raise Fail(f"{str(fields)[:200]}: {e}, expected param {param}")
         for body in ("", "{", "[]", "nan", '{"messages": ' + "[" * 500, b"\xff\xfe", '{"messages": [{"role": "user"'):
             s.ask("/v1/chat/completions", body, 400)
+        for tier in ("auto", "default"):
+            s.chat(max_tokens=1, service_tier=tier)
+        s.chat(400, service_tier="flex")
+        expect("use 'repeat_penalty'" in s.chat(400, repetition_penalty=1.1)["error"]["message"], True, "a hint for repetition_penalty")
         e = s.ask("/v1/completions", {"prompt": "a", "echo": True}, 400)["error"]
         expect(e["param"], "echo", "the refused field")
         s.ask("/v1/completions", {"prompt": [1 << 30]}, 400)

@@ -6,6 +6,7 @@
 #include "driver/build/build_product.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 bool api_wants_cuda(const IngotBuild *o) {
   return o->target && !strncmp(o->target, "cuda", 4) && (!o->target[4] || o->target[4] == ':');
@@ -46,6 +47,14 @@ static const char *with_suffix(Ctx *c, const IngotBuild *o, const char *suffix) 
 void api_check_cuda(Ingot *m, const IngotBuild *o) {
   static const char *const only = "not supported with --target cuda";
   Ctx *c = m->c;
+  struct stat st;
+  if (ends_with(o->output, ".a") || ends_with(o->output, ".so") || ends_with(o->output, ".o") ||
+      ends_with(o->output, ".c") || ends_with(o->output, ".h") || ends_with(o->output, ".bin") ||
+      (!stat(o->output, &st) && !S_ISREG(st.st_mode)))
+    fail(c, ERR_usage, LOC_NONE,
+         "-o %s: --target cuda writes CUDA source for nvcc; expected OUT.cu or a name without "
+         "a suffix",
+         o->output);
   chips_of(c, o->target);
   if (o->march) fail(c, ERR_usage, LOC_NONE, "--march: %s", only);
   if (o->backend) fail(c, ERR_usage, LOC_NONE, "--backend: %s", only);
@@ -106,4 +115,8 @@ void api_build_cuda(Ingot *m, const IngotBuild *o) {
                     {.path = with_suffix(c, o, ".cu"), .at = source.at, .n = source.n},
                     {.path = with_suffix(c, o, ".bin"), .at = blob.at, .n = blob.n}};
   files_write(c, file, 3);
+  StrBuf line = sb_new(&c->keep);
+  sb_puts(&line, "compile it with: ");
+  cuda_nvcc(&f, &line);
+  if (o->on_command) o->on_command(o->user, sb_cstr(&line));
 }

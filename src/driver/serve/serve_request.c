@@ -31,8 +31,20 @@ static const char text_fields[] = " prompt ";
 
 /* Fields of which only one value, or null, is accepted. */
 static const struct {
-  const char *name, *neutral;
-} fixed_fields[] = {{"store", "false"}, {"echo", "false"}, {"best_of", "1"}, {"suffix", "\"\""}};
+  const char *name, *neutral, *also; /* also: a second value, or NULL */
+} fixed_fields[] = {{"store", "false", NULL},
+                    {"echo", "false", NULL},
+                    {"best_of", "1", NULL},
+                    {"suffix", "\"\"", NULL},
+                    {"service_tier", "\"auto\"", "\"default\""}};
+
+/* Fields of other servers, and the field with the same meaning here. */
+static const struct {
+  const char *name, *own;
+} other_names[] = {{"repetition_penalty", "repeat_penalty"},
+                   {"n_predict", "max_tokens"},
+                   {"max_new_tokens", "max_tokens"},
+                   {"stop_sequences", "stop"}};
 
 /* ---- values ---- */
 
@@ -85,12 +97,18 @@ static void check_fields(Body *b) {
     if (is_listed(common_fields, name) || is_listed(b->j->chat ? chat_fields : text_fields, name))
       continue;
     while (k < n && !json_is(key, fixed_fields[k].name)) k++;
+    for (u32 i = 0; k == n && i < sizeof other_names / sizeof *other_names; i++)
+      if (json_is(key, other_names[i].name))
+        fail(b->c, ERR_usage, LOC_NONE, "'%s' is an unknown field of this request; use '%s'", name,
+             other_names[i].own);
     if (k == n)
       fail(b->c, ERR_usage, LOC_NONE, "'%s' is an unknown field of this request",
            show_text(b->c, json_str(b->c, key)));
     StrBuf t = sb_new(&b->c->keep);
     json_put(&t, v);
-    if (v->kind != JS_null && strcmp(sb_cstr(&t), fixed_fields[k].neutral))
+    const char *also = fixed_fields[k].also;
+    if (v->kind != JS_null && strcmp(sb_cstr(&t), fixed_fields[k].neutral) &&
+        !(also && !strcmp(sb_cstr(&t), also)))
       fail(b->c, ERR_usage, LOC_NONE, "'%s' is not supported: leave it out", name);
   }
   b->j->param = NULL;
