@@ -129,6 +129,14 @@ static void put_assign(Emit *e, const Stmt *s) {
     e->var.at[s->var] = name_let(e, s->var);
     e->b.frame += v->lanes * dtype_bytes(c_elem_type(v->dt)) + 16;
   }
+  if (v->rows && e->b.mode == BM_warp) {
+    begin_line(e);
+    if (s->kind == ST_let) sb_fmt(e->t, "%s ", fragment_type(v->dt, v->lanes));
+    sb_fmt(e->t, "%s = ", e->var.at[s->var]);
+    put_fragment(e, s->a);
+    sb_puts(e->t, ";\n");
+    return;
+  }
   if (v->lanes > 1 && !vector && e->b.mode != BM_warp) {
     put_lanes_assign(e, s);
     return;
@@ -155,6 +163,10 @@ static void put_store(Emit *e, const Stmt *s) {
   bool lanes = prog_expr(e->p, s->a)->lanes > 1;
   e->by_buf.written[prog_root(e->p, s->buf)] = 1;
   e->by_buf.written[s->buf] = 1;
+  if (e->b.mode == BM_warp && prog_expr(e->p, s->a)->rows) {
+    put_fragment_store(e, s);
+    return;
+  }
   if (e->b.mode == BM_warp && (e->team == LF_thread || s->flags & SF_async) && put_copy(e, s))
     return;
   if (e->b.mode == BM_warp && e->team != LF_thread) {
