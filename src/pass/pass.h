@@ -18,6 +18,9 @@ typedef enum Aim {
   AIM_size /* nothing that needs more code or weights: no Winograd, small tiles */
 } Aim;
 
+/* Precision of products on a GPU: of f32 operands. Sums are f32. */
+typedef enum Precision { PREC_f32, PREC_tf32, PREC_f16, PREC_bf16, PREC_COUNT } Precision;
+
 /* PassCtx.ram: minimize memory; or accept a little more memory for fewer kernels. */
 enum { TILING_MIN_RAM = 1, TILING_LOW_RAM = 2 };
 
@@ -37,6 +40,7 @@ struct PassCtx {
   u64 ram;         /* bytes of arena that row tiling aims at; 0: no row tiling */
   bool precise;    /* use the f32 functions of mathlibf.h even where others are faster; no Winograd
                       F(4x4) */
+  Precision precision; /* of GPU kernels */
   u32 threads, grain; /* threads of one run, see Prog; set by the pipeline */
   bool for_c;      /* a C compiler will vectorize plain loops; otherwise they run as scalar code */
   TuneTable *tune; /* measured choices; NULL: none */

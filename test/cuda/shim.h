@@ -365,9 +365,9 @@ static void ig_run_block(unsigned block) {
       ig.n = IG_LANES;
       ig_run_warp();
     }
+    more = ig.waits[0];
     for (unsigned i = 0; i < ig.block; i++) {
-      more = more || ig.waits[i];
-      if (ig.waits[i] != ig.waits[0]) {
+      if (ig.waits[i] != more) {
         fprintf(stderr, "shim: threads 0 and %u of a block do not meet\n", i);
         abort();
       }

@@ -146,6 +146,12 @@ static void put_assign(Emit *e, const Stmt *s) {
     return;
   }
   begin_line(e);
+  if (e->cuda && v->dt == DT_i64 && v->lanes == 1 && !strcmp(e->index, "int")) {
+    sb_fmt(e->t, s->kind == ST_let ? "int %s = " : "%s = ", e->var.at[s->var]);
+    put_index(e, s->a);
+    sb_puts(e->t, ";\n");
+    return;
+  }
   if (s->kind == ST_let)
     sb_fmt(e->t, "%s ", vector ? vector_type(e, c_elem_type(v->dt), false) : c_type(v->dt));
   sb_fmt(e->t, "%s = ", e->var.at[s->var]);

@@ -250,6 +250,7 @@ static void add_border(LayoutCtx *w, NodeId id) {
   Val x = graph_node(g, id)->in[0], q = graph_narrow(g, x, &fill);
   const ConvPlan *c = conv_plan_of(w->u, graph_node(g, id));
   if (c->sparse && !c->depthwise) return;
+  if (w->u->target->warp && !c->depthwise) return; /* copies leave out what is outside */
   if (q) x = q;
   if (q && !c->depthwise && !blocked(w, x)) more = c->row_overread;
   bool any = border_of(w, graph_node(g, id), more > 0 ? more : 0, lo, hi);
