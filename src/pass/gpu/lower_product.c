@@ -555,8 +555,8 @@ static void put_copy(Product *o, Cursor at, const Side *s, ExprId step, ExprId s
     prog_stmt(p, last)->flags |= SF_async;
 }
 
-/* The copies of a step, by all threads. */
-static void put_copies(Product *o, Cursor at, ExprId step) {
+/* The copies of a step, by all threads, if there is such a step. */
+static void put_copies(Product *o, Cursor at, ExprId step, bool sure) {
   Prog *p = o->t.p;
   i64 threads = thread_count(o), depth = o->depth * o->slices;
   ExprId by = ex_int(p, o->stages);
@@ -564,6 +564,7 @@ static void put_copies(Product *o, Cursor at, ExprId step) {
   ExprId stage = let(p, &at, "g", rest(p, ex_copy(p, step), over(p, ex_copy(p, step), o->stages), by));
   Cursor in = at;
   ExprId th = team(p, &in, threads, LF_thread);
+  if (!sure) prog_if(p, &in, ex_op2(p, OP_lt, ex_copy(p, step), ex_int(p, o->steps)));
   for (u32 k = 0; k < 2; k++) {
     const Side *s = &o->side[k];
     i64 copies = s->tile * depth / s->vec;
@@ -660,6 +661,18 @@ static void put_products(Product *o, Cursor at, BufId sums, const BufId *held, E
              o->mma ? ex_mma(p, arg[0], arg[1], arg[2]) : ex_op(p, OP_fma, arg, 3));
 }
 
+/* Number of results to store along a side: the lanes of the last channel block that have no channel
+ * must hold numbers, since vectors of other kernels read them. */
+static Dim stored(const Product *o, const Side *s) {
+  const Form *f = &o->t.f;
+  const Layout *y = layout_of(o->t.l, f->out.buf);
+  const Index *ix = &f->out.idx[1];
+  if (!y || !y->block || s->n != 1 || ix->n != 1 || ix->axis[0] != s->axis[0] || ix->base ||
+      ix->shift || s->extent != prog_buf(o->t.p, f->out.buf)->dim[1])
+    return s->extent;
+  return (s->extent + y->block - 1) / y->block * y->block;
+}
+
 /* Adds the slices, applies the epilogue and stores the results. */
 static void put_results(Product *o, Cursor at, BufId tile) {
   Prog *p = o->t.p;
@@ -684,8 +697,9 @@ static void put_results(Product *o, Cursor at, BufId tile) {
       const Side *s = &o->side[k];
       ExprId number = ex_op2(p, OP_add, ex_var(p, o->tile_at[k]), ex_copy(p, line[k]));
       number = let(p, &in, "m", number);
-      most[k] = ex_dim(p, s->extent);
-      bool exact = dim_is_const(s->extent) && s->extent % s->tile == 0;
+      Dim n = part ? stored(o, s) : s->extent;
+      most[k] = ex_dim(p, n);
+      bool exact = dim_is_const(n) && n % s->tile == 0;
       if (part && !exact) prog_if(p, &in, ex_op2(p, OP_lt, ex_copy(p, number), most[k]));
       if (!part && !exact)
         number = let(p, &in, "m",
@@ -754,18 +768,14 @@ void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   i64 ahead = o->stages - 1 < o->steps ? o->stages - 1 : o->steps;
   in = at;
   ExprId s = ahead > 1 ? ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, ahead), "s")) : ex_int(p, 0);
-  put_copies(o, in, s);
+  put_copies(o, in, s, true);
   prog_push(p, &in, ST_commit);
   in = at;
   ExprId step = ex_var(p, for_role(p, &in, ex_int(p, 0), ex_int(p, o->steps), "s", RO_none));
   Stmt *wait = prog_stmt(p, prog_push(p, &in, ST_await));
   wait->step = ahead - 1;
-  if (o->steps > ahead) {
-    Cursor more = in;
-    ExprId next = let(p, &more, "x", ex_op2(p, OP_add, ex_copy(p, step), ex_int(p, ahead)));
-    prog_if(p, &more, ex_op2(p, OP_lt, ex_copy(p, next), ex_int(p, o->steps)));
-    put_copies(o, more, next);
-  }
+  if (o->steps > ahead)
+    put_copies(o, in, ex_op2(p, OP_add, ex_copy(p, step), ex_int(p, ahead)), false);
   prog_push(p, &in, ST_commit);
   put_products(o, in, sums, held, step);
   in = at;
