@@ -30,7 +30,7 @@ struct Args {
   const char *engine, *data, *inputs, *output;
   const char *name, *weights, *function;
   const char *optimize_for, *ram;
-  const char *cc, *march, *optimize, *sanitize, *threads_api, *python, *library;
+  const char *cc, *march, *precision, *optimize, *sanitize, *threads_api, *python, *library;
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump, *constants;
   const char *text, *ids;

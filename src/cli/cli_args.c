@@ -163,6 +163,8 @@ static const Opt opts[] = {
     FLAG("precise", precise,
          "round exp, tanh, ... to the nearest float; no Winograd F(4x4), no int8 activations in "
          "language models"),
+    TEXT("precision", NULL, precision, "P",
+         "products on a GPU: f32 (default, exact), tf32, f16 or bf16; sums are f32"),
     TEXT("backend", NULL, backend, "llvm", "emit OUT.o, OUT.a or OUT.so with LLVM instead of C"),
     TEXT("triple", NULL, triple, "T[,CPU[,FEATURES]]",
          "LLVM target: wasm32, thumbv7em-none-eabihf,cortex-m4 (with --backend llvm)"),

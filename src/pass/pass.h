@@ -20,6 +20,7 @@ typedef enum Aim {
 
 /* Precision of products on a GPU: of f32 operands. Sums are f32. */
 typedef enum Precision { PREC_f32, PREC_tf32, PREC_f16, PREC_bf16, PREC_COUNT } Precision;
+extern const char *const precision_name[PREC_COUNT]; /* pipeline.c */
 
 /* PassCtx.ram: minimize memory; or accept a little more memory for fewer kernels. */
 enum { TILING_MIN_RAM = 1, TILING_LOW_RAM = 2 };
@@ -79,6 +80,7 @@ typedef struct PipeOptions {
   Aim aim;
   u64 ram;            /* see PassCtx */
   bool precise;       /* see PassCtx */
+  Precision precision; /* see PassCtx */
   u32 threads, grain; /* 0 or 1: one; see Prog */
   TuneTable *tune;    /* see PassCtx */
 } PipeOptions;
@@ -122,6 +124,7 @@ void shrink_consts(PassCtx *u); /* shrink_consts.c */
 void order(Graph *g);           /* order.c */
 void parallel(Prog *p);         /* parallel.c */
 void block_sync(PassCtx *u);    /* gpu/sync.c */
+void cast16(PassCtx *u);        /* gpu/cast16.c */
 void plan(Prog *p);             /* plan.c */
 void schedule(PassCtx *u);      /* schedule.c */
 void bounds(Prog *p);           /* bounds.c */

@@ -301,7 +301,7 @@ static bool visit(GraphEdit *e, NodeId id) {
   for (u32 i = 0; i < n->nout; i++) reserve(w, n->out[i]);
   e->changed = true; /* operands changed in place */
   bool gather = n->op == OP_gather && !becomes_blocked(w, n);
-  if (!node_takes_layout(n) || gather || makes_halves(g, n)) {
+  if (!node_takes_layout(n) || gather || (!w->u->target->warp && makes_halves(g, n))) {
     for (u32 i = 0, nin = n->nin; i < nin; i++) { /* a copy moves the nodes */
       Val v = graph_node(g, id)->in[i];
       if (v && w->of[v]) {
