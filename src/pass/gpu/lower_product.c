@@ -33,6 +33,7 @@ enum {
   K_MIN = 16,         /* shorter reductions are left to other families */
   COLUMNS_MIN = 16,   /* fewer columns, or rows, too */
   ROWS_MIN = 8,
+  COPIES = 4,         /* single elements that a thread copies at once */
   FINISH = 8,         /* results that a thread finishes at once, so that their loads overlap */
   QUAD = 4,           /* f32 of k that a thread loads at once */
   ROWS_OPEN = 512     /* rows assumed if their number is unknown */
@@ -569,7 +570,11 @@ static void put_copies(Product *o, Cursor at, ExprId step, bool sure) {
     const Side *s = &o->side[k];
     i64 copies = s->tile * depth / s->vec;
     Cursor each = in;
-    ExprId i = tile_unrolled(p, &each, (copies + threads - 1) / threads, "i", RO_none);
+    i64 n = (copies + threads - 1) / threads, group = n > COPIES && n % COPIES == 0 ? COPIES : n;
+    ExprId q = ex_int(p, 0);
+    if (n > group) q = ex_var(p, prog_for(p, &each, q, ex_int(p, n / group), "q"));
+    ExprId i = tile_unrolled(p, &each, group, "i", RO_none);
+    i = mul_add(p, q, group, i);
     ExprId id = let(p, &each, "n", mul_add(p, i, threads, ex_copy(p, th)));
     if (copies % threads) prog_if(p, &each, ex_op2(p, OP_lt, ex_copy(p, id), ex_int(p, copies)));
     put_copy(o, each, s, ex_copy(p, step), ex_copy(p, stage), id);
