@@ -125,6 +125,7 @@ void order(Graph *g);           /* order.c */
 void parallel(Prog *p);         /* parallel.c */
 void block_sync(PassCtx *u);    /* gpu/sync.c */
 void cast16(PassCtx *u);        /* gpu/cast16.c */
+void row_registers(Prog *p);       /* gpu/row_registers.c */
 void plan(Prog *p);             /* plan.c */
 void schedule(PassCtx *u);      /* schedule.c */
 void bounds(Prog *p);           /* bounds.c */

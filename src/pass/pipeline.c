@@ -43,6 +43,7 @@ const Pass pass_table[] = {
   {"loop_fuse", NULL,    loop_fuse, NULL, PX_exact, "fuse adjacent kernels that loop over the same slices", false},
   {"shrink_consts",   NULL,     NULL, shrink_consts, PX_exact, "store constants in the narrowest type that holds their values", false},
   {"parallel", NULL,     parallel, NULL, PX_exact, "distribute loops over threads", false},
+  {"row_registers", NULL, row_registers, NULL, PX_exact, "keep rows of fused GPU kernels in registers", false},
   {"plan",     NULL,     plan, NULL,  PX_exact, "assign every buffer an offset in one arena", false},
   {"sync",     NULL,     NULL, block_sync, PX_exact, "place barriers between the loops of a GPU block", false},
   {"schedule", NULL,     NULL, schedule, PX_exact, "add load fences and register pins so that the C compiler neither hoists nor rematerializes loads", false},
