@@ -233,6 +233,9 @@ static float ig_f16_number(uint32_t bits) {
                 : ldexpf((float)m, -24);
   return bits & 0x8000 ? -x : x;
 }
+static inline float ig_get_f16(uint16_t u) {
+  return ig_f16_number(u);
+}
 static float ig_f32_number(uint32_t bits) {
   float x;
   memcpy(&x, &bits, 4);

@@ -32,7 +32,7 @@ enum {
   COPY_BYTES = 16,    /* of an asynchronous copy, and padding of a row */
   K_MIN = 16,         /* shorter reductions are left to other families */
   COLUMNS_MIN = 16,   /* fewer columns, or rows, too */
-  ROWS_MIN = 8,
+  ROW_WORK = 256,     /* rows times k, likewise */
   COPIES = 4,         /* single elements that a thread copies at once */
   FINISH = 8,         /* results that a thread finishes at once, so that their loads overlap */
   QUAD = 4,           /* f32 of k that a thread loads at once */
@@ -339,7 +339,7 @@ bool product_choose(Lower *l, const Form *f, KernelChoice *r) {
   Dims *ds = l->p->dims;
   i64 columns = extent_upto(ds, o->side[1].extent, ROWS_OPEN),
       rows = extent_upto(ds, o->side[0].extent, ROWS_OPEN);
-  if (o->k < K_MIN || columns < COLUMNS_MIN || rows < ROWS_MIN) return false;
+  if (o->k < K_MIN || columns < COLUMNS_MIN || rows * o->k < ROW_WORK) return false;
   for (u32 i = 0; i < 2; i++) {
     BufId b = f->in[o->side[i].in].buf;
     o->side[i].fixed = tile_is_const(&o->t, b) && data_of(o, &o->side[i]) &&

@@ -125,6 +125,7 @@ void row_registers(Prog *p) {
     }
     for (BufId b = 1; b < nbuf; b++)
       if (used[b] && prog_buf(p, b)->space == BS_local) move(&o, b);
+    if (o.left < LIMIT_row_registers) record_fit(p, o.kernel);
     arena_rewind(&p->c->scratch, m);
   }
 }

@@ -163,6 +163,18 @@ static bool pays(u64 one, u64 two, u64 both) {
   return both <= separate + separate / (u64)figures.fused_more;
 }
 
+/* Does every store to a temporary have an index that is the variable of the loop? */
+static bool selects(Prog *p, StmtId loop) {
+  const Stmt *s;
+  for (StmtVisit w = prog_visit(p, prog_stmt(p, loop)->body); (s = prog_next(&w));) {
+    if (s->kind != ST_store || prog_buf(p, s->buf)->space == BS_reg) continue;
+    bool found = false;
+    for (u32 i = 0; i < s->nidx; i++) found = found || is_var(p, s->idx[i], prog_stmt(p, loop)->var);
+    if (!found) return false;
+  }
+  return true;
+}
+
 /* On a GPU a fused loop has fewer independent iterations, so there must be enough of them: the loops
  * that both kernels share, outermost first. Then rows of a softmax or norm are one kernel, a warp
  * each. */
@@ -178,12 +190,12 @@ static bool has_rows(Prog *p, StmtId x, StmtId y) {
     if (a->kind != ST_for || b->kind != ST_for || !(a->flags & b->flags & LF_parallel) ||
         !same_range(p, a, b) || !ex_is_int(p, a->a, &lo) || !ex_is_int(p, a->b, &hi))
       break;
-    Accesses first = accesses_list(p, a->body), second = accesses_list(p, b->body);
-    if (!follows(a, &first, b, &second)) break;
+    if (!selects(p, x) || !selects(p, y)) break;
     rows *= (double)(hi - lo);
-    x = a->body;
+    x = a->body; /* the last loop, if the kernel is fused already: the others passed this test */
     y = b->body;
-    if (prog_stmt(p, x)->next || prog_stmt(p, y)->next) break;
+    while (prog_stmt(p, x)->next) x = prog_stmt(p, x)->next;
+    if (prog_stmt(p, y)->next) break;
   }
   return rows >= figures.gpu_rows && list_runs(p, x, LIMIT_gpu_row) + list_runs(p, y, LIMIT_gpu_row) <= LIMIT_gpu_row;
 }
