@@ -18,6 +18,9 @@
  * the order of k within a slice. For operands that memory holds as f16 or bf16, or with precision
  * tf32, warps multiply fragments (tensor cores).
  *
+ * If there are few tiles, k is split between `parts` blocks. They store partial sums, and a second
+ * kernel adds these in order and finishes.
+ *
  * Constants are packed at compile time, with k contiguous. Rows of scratch are padded by 16 bytes, so
  * that eight rows lie in different banks. Elements outside of an image are copied as zeros.
  */
@@ -62,10 +65,12 @@ struct Product {
   DType dt;                  /* of scratch */
   bool mma;
   i64 depth;                 /* of k in a step, of one slice */
-  i64 slices, stages, steps;
+  i64 slices, stages, steps; /* steps: of all parts together, a multiple of parts */
+  i64 parts;
   i64 warps[2];              /* of a slice, along rows and columns; mma */
   i64 threads[2];            /* the same for f32 */
   i64 each[2];               /* fragments of a warp, or sums of a thread, along both */
+  VarId part, number;         /* of the block: its part, its tile */
   VarId tile_at[2];          /* first row and column of the block */
   ExprId batch_at[FORM_AXES]; /* by axis: its value in the block */
 };
@@ -274,8 +279,10 @@ static double up(double x, double by) {
 
 /* Estimated time of the kernel with the sizes in o, in us. */
 static double time_of(const Product *o, double rows, double columns, double batch) {
-  double tiles = batch * up(rows, (double)o->side[0].tile) * up(columns, (double)o->side[1].tile),
-         depth = (double)(o->depth * o->slices), steps = up((double)o->k, depth),
+  double tiles = batch * up(rows, (double)o->side[0].tile) * up(columns, (double)o->side[1].tile) *
+                 (double)o->parts,
+         depth = (double)(o->depth * o->slices),
+         steps = up((double)o->k, depth) / (double)o->parts,
          area = (double)(o->side[0].tile * o->side[1].tile),
          edge = (double)(o->side[0].tile + o->side[1].tile);
   double per_sm = tiles < 2 * figures.gpu_sms ? up(tiles, figures.gpu_sms) : 2;
@@ -284,7 +291,8 @@ static double time_of(const Product *o, double rows, double columns, double batc
   double wait = figures.gpu_latency / (double)(o->stages - 1);
   if (bytes > step) step = bytes;
   if (wait > step) step = wait;
-  return up(tiles, per_sm * figures.gpu_sms) *
+  double join = o->parts > 1 ? figures.gpu_join * (1 + (double)o->parts / 8) : 0;
+  return join + up(tiles, per_sm * figures.gpu_sms) *
          (steps * step + figures.gpu_finish * area * (double)(1 + o->slices) + figures.gpu_latency);
 }
 
@@ -305,7 +313,9 @@ static void choose_size(Product *o) {
   for (u32 i = 0; i < 3; i++)
     for (u32 j = 0; j < 3; j++)
       for (o->slices = 1; o->slices <= 4; o->slices *= 2)
-        for (o->stages = 3; o->stages <= 4; o->stages++) {
+        for (u32 v = 0; v < 8; v++) {
+          o->stages = 3 + v % 2;
+          o->parts = 1 << v / 2;
           o->side[0].tile = edges[i];
           o->side[1].tile = edges[j];
           o->depth = o->mma ? 2 * FRAG_BYTES / dtype_bytes(o->dt) : 16;
@@ -319,6 +329,9 @@ static void choose_size(Product *o) {
           i64 threads = o->mma ? size / 32 * o->slices : o->threads[0] * o->threads[1] * o->slices;
           if (threads > 512 || threads < 64 || scratch_bytes(o) > LIMIT_gpu_scratch) continue;
           if (o->slices > 1 && o->depth * o->slices > o->k) continue;
+          i64 steps = (o->k + o->depth * o->slices - 1) / (o->depth * o->slices);
+          bool fixed = dim_is_const(o->side[0].extent) && dim_is_const(o->side[1].extent);
+          if (o->parts > 1 && (!fixed || steps % o->parts || steps < 2 * o->parts)) continue;
           double t = time_of(o, rows, columns, batch);
           if (least > 0 && t >= least) continue;
           least = t;
@@ -556,8 +569,8 @@ static void put_copy(Product *o, Cursor at, const Side *s, ExprId step, ExprId s
     prog_stmt(p, last)->flags |= SF_async;
 }
 
-/* The copies of a step, by all threads, if there is such a step. */
-static void put_copies(Product *o, Cursor at, ExprId step, bool sure) {
+/* The copies of a step, by all threads, if it comes before `end`; 0: it does. */
+static void put_copies(Product *o, Cursor at, ExprId step, ExprId end) {
   Prog *p = o->t.p;
   i64 threads = thread_count(o), depth = o->depth * o->slices;
   ExprId by = ex_int(p, o->stages);
@@ -565,7 +578,7 @@ static void put_copies(Product *o, Cursor at, ExprId step, bool sure) {
   ExprId stage = let(p, &at, "g", rest(p, ex_copy(p, step), over(p, ex_copy(p, step), o->stages), by));
   Cursor in = at;
   ExprId th = team(p, &in, threads, LF_thread);
-  if (!sure) prog_if(p, &in, ex_op2(p, OP_lt, ex_copy(p, step), ex_int(p, o->steps)));
+  if (end) prog_if(p, &in, ex_op2(p, OP_lt, ex_copy(p, step), end));
   for (u32 k = 0; k < 2; k++) {
     const Side *s = &o->side[k];
     i64 copies = s->tile * depth / s->vec;
@@ -678,7 +691,37 @@ static Dim stored(const Product *o, const Side *s) {
   return (s->extent + y->block - 1) / y->block * y->block;
 }
 
-/* Adds the slices, applies the epilogue and stores the results. */
+/* The sum of n tiles of sums at (row, column), in order. second: second index, 0: none. */
+static ExprId sum_of(Product *o, BufId from, i64 n, ExprId second, const ExprId *line) {
+  Prog *p = o->t.p;
+  ExprId sum = 0;
+  for (i64 z = 0; z < n; z++) {
+    ExprId idx[4] = {ex_int(p, z)};
+    u32 k = 1;
+    if (second) idx[k++] = ex_copy(p, second);
+    idx[k++] = ex_copy(p, line[0]);
+    idx[k++] = ex_copy(p, line[1]);
+    ExprId one = ex_load(p, from, idx, k);
+    sum = sum ? ex_op2(p, OP_add, sum, one) : one;
+  }
+  return sum;
+}
+
+/* Stores the sums of all slices as a part. */
+static void put_part(Product *o, Cursor at, BufId tile, BufId parts) {
+  Prog *p = o->t.p;
+  i64 threads = thread_count(o), wide = o->side[1].tile, each = o->side[0].tile * wide / threads;
+  ExprId th = team(p, &at, threads, LF_thread), line[2];
+  ExprId i = tile_unrolled(p, &at, each, "i", RO_none);
+  ExprId id = let(p, &at, "n", mul_add(p, i, threads, th));
+  line[0] = let(p, &at, "r", over(p, ex_copy(p, id), wide));
+  line[1] = let(p, &at, "c", rest(p, id, ex_copy(p, line[0]), ex_int(p, wide)));
+  ExprId value = sum_of(o, tile, o->slices, 0, line);
+  ExprId to[] = {ex_var(p, o->part), ex_var(p, o->number), line[0], line[1]};
+  prog_store(p, &at, parts, to, 4, value);
+}
+
+/* Adds the slices, or the parts, applies the epilogue and stores the results. */
 static void put_results(Product *o, Cursor at, BufId tile) {
   Prog *p = o->t.p;
   const Form *f = &o->t.f;
@@ -717,17 +760,44 @@ static void put_results(Product *o, Cursor at, BufId tile) {
       nest_store(&x, ex_load(p, done, to, 2));
       continue;
     }
-    ExprId sum = 0;
-    for (i64 z = 0; z < o->slices; z++) {
-      ExprId idx[] = {ex_int(p, z), ex_copy(p, line[0]), ex_copy(p, line[1])};
-      ExprId one = ex_load(p, tile, idx, 3);
-      sum = sum ? ex_op2(p, OP_add, sum, one) : one;
-    }
+    ExprId sum = o->parts > 1 ? sum_of(o, tile, o->parts, ex_var(p, o->number), line)
+                              : sum_of(o, tile, o->slices, 0, line);
     sum = ex_var(p, let_new(p, &in, "sum", sum));
     Nest x = tile_nest(&o->t, in);
     ExprId value = nest_finish(&x, ex_finish(p, f->dt, sum));
     prog_store(p, &in, done, to, 2, value);
   }
+}
+
+/* Opens the loop over the blocks: tiles of all parts, columns vary fastest. */
+static i64 open_block(Product *o, Cursor *at, i64 parts) {
+  Prog *p = o->t.p;
+  ExprId count[2], n = ex_int(p, 1);
+  i64 tiles = 0;
+  for (u32 k = 0; k < 2; k++) {
+    const Side *s = &o->side[k];
+    count[k] = over(p, ex_op2(p, OP_add, ex_dim(p, s->extent), ex_int(p, s->tile - 1)), s->tile);
+    n = ex_op2(p, OP_mul, n, ex_copy(p, count[k]));
+  }
+  for (u32 i = 0; i < o->nbatch; i++)
+    n = ex_op2(p, OP_mul, n, ex_int(p, extent(&o->t.f, o->batch[i])));
+  ex_is_int(p, n, &tiles);
+  ExprId t = ex_var(p, for_parallel(p, at, ex_int(p, 0), ex_op2(p, OP_mul, n, ex_int(p, parts)), "t"));
+  if (parts > 1) {
+    o->part = let_new(p, at, "part", over(p, ex_copy(p, t), tiles));
+    t = rest(p, t, ex_var(p, o->part), ex_int(p, tiles));
+  }
+  o->number = let_new(p, at, "tile", t);
+  ExprId q = let(p, at, "q", ex_op2(p, OP_div, ex_var(p, o->number), ex_copy(p, count[1])));
+  ExprId column = rest(p, ex_var(p, o->number), ex_copy(p, q), ex_copy(p, count[1]));
+  ExprId batch = let(p, at, "b", ex_op2(p, OP_div, ex_copy(p, q), ex_copy(p, count[0])));
+  ExprId row = rest(p, q, ex_copy(p, batch), ex_copy(p, count[0]));
+  o->tile_at[0] = let_new(p, at, "m", ex_op2(p, OP_mul, row, ex_int(p, o->side[0].tile)));
+  o->tile_at[1] = let_new(p, at, "n", ex_op2(p, OP_mul, column, ex_int(p, o->side[1].tile)));
+  memset(o->t.at.val, 0, sizeof o->t.at.val);
+  set_axes(o, at, o->batch, o->nbatch, batch, 1);
+  memcpy(o->batch_at, o->t.at.val, sizeof o->batch_at);
+  return tiles;
 }
 
 void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
@@ -748,39 +818,28 @@ void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   for (u32 k = 0; k < 2; k++)
     held[k] = registers(o, o->mma ? o->dt : DT_f32, o->mma ? FRAG_ROWS * columns : 1, o->each[k],
                         o->mma ? 1 : QUAD, k ? "bv" : "av");
-  /* the tile of this block: columns vary fastest */
-  ExprId count[2], n = ex_int(p, 1), at_batch;
-  for (u32 k = 0; k < 2; k++) {
-    const Side *s = &o->side[k];
-    count[k] = over(p, ex_op2(p, OP_add, ex_dim(p, s->extent), ex_int(p, s->tile - 1)), s->tile);
-    n = ex_op2(p, OP_mul, n, ex_copy(p, count[k]));
-  }
-  for (u32 i = 0; i < o->nbatch; i++) n = ex_op2(p, OP_mul, n, ex_int(p, extent(&o->t.f, o->batch[i])));
-  ExprId t = ex_var(p, for_parallel(p, &at, ex_int(p, 0), n, "t"));
-  ExprId q = let(p, &at, "q", ex_op2(p, OP_div, ex_copy(p, t), ex_copy(p, count[1])));
-  ExprId column = rest(p, t, ex_copy(p, q), ex_copy(p, count[1]));
-  at_batch = let(p, &at, "b", ex_op2(p, OP_div, ex_copy(p, q), ex_copy(p, count[0])));
-  ExprId row = rest(p, q, ex_copy(p, at_batch), ex_copy(p, count[0]));
-  o->tile_at[0] = let_new(p, &at, "m", ex_op2(p, OP_mul, row, ex_int(p, o->side[0].tile)));
-  o->tile_at[1] = let_new(p, &at, "n", ex_op2(p, OP_mul, column, ex_int(p, o->side[1].tile)));
-  set_axes(o, &at, o->batch, o->nbatch, at_batch, 1);
-  memcpy(o->batch_at, o->t.at.val, sizeof o->batch_at);
-
+  i64 tiles = open_block(o, &at, o->parts), each = o->steps / o->parts;
   Cursor in = at;
   ExprId id = open_sums(o, &in), i, j, idx[3], zero = ex_const(p, DT_f32, (Scalar){0});
   open_tile(o, &in, id, &i, &j, idx);
   prog_store(p, &in, sums, idx, 3, o->mma ? ex_splat_fragment(p, zero, FRAG_ROWS, FRAG_ROWS) : zero);
-  i64 ahead = o->stages - 1 < o->steps ? o->stages - 1 : o->steps;
+  i64 ahead = o->stages - 1 < each ? o->stages - 1 : each;
+  ExprId from = ex_int(p, 0), end = ex_int(p, each);
+  if (o->parts > 1) {
+    from = ex_var(p, let_new(p, &at, "from", ex_op2(p, OP_mul, ex_var(p, o->part), ex_int(p, each))));
+    end = ex_op2(p, OP_add, ex_copy(p, from), end);
+  }
   in = at;
-  ExprId s = ahead > 1 ? ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, ahead), "s")) : ex_int(p, 0);
-  put_copies(o, in, s, true);
+  ExprId upto = ex_op2(p, OP_add, ex_copy(p, from), ex_int(p, ahead));
+  ExprId s = ahead > 1 ? ex_var(p, prog_for(p, &in, ex_copy(p, from), upto, "s")) : ex_copy(p, from);
+  put_copies(o, in, s, 0);
   prog_push(p, &in, ST_commit);
   in = at;
-  ExprId step = ex_var(p, for_role(p, &in, ex_int(p, 0), ex_int(p, o->steps), "s", RO_none));
+  ExprId step = ex_var(p, prog_for(p, &in, from, ex_copy(p, end), "s"));
   Stmt *wait = prog_stmt(p, prog_push(p, &in, ST_await));
   wait->step = ahead - 1;
-  if (o->steps > ahead)
-    put_copies(o, in, ex_op2(p, OP_add, ex_copy(p, step), ex_int(p, ahead)), false);
+  if (each > ahead)
+    put_copies(o, in, ex_op2(p, OP_add, ex_copy(p, step), ex_int(p, ahead)), end);
   prog_push(p, &in, ST_commit);
   put_products(o, in, sums, held, step);
   in = at;
@@ -790,5 +849,18 @@ void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   open_tile(o, &in, id, &i, &j, idx);
   ExprId to[] = {z, line_of(o, 0, pos, i), line_of(o, 1, pos, j)};
   prog_store(p, &in, tile, to, 3, ex_load(p, sums, idx, 3));
-  put_results(o, at, tile);
+  if (o->parts == 1) {
+    put_results(o, at, tile);
+    return;
+  }
+  Dim all[] = {o->parts, tiles, o->side[0].tile, o->side[1].tile};
+  BufId parts = prog_add_buf(p, BS_temp, DT_f32, all, 4, str_of(p->c, "parts"));
+  put_part(o, at, tile, parts);
+  BufId out = prog_record(p, r->t.record)->out;
+  prog_record(p, r->t.record)->out = 0;
+  Cursor second = lower_kernel(l, prog_stmt(p, l->at.last)->label);
+  RecordId join = kernel_record(p, l->at.last, (KernelRecord){.family = FA_block_product, .out = out});
+  open_block(o, &second, 1);
+  prog_stmt(p, second.owner)->record = join;
+  put_results(o, second, parts);
 }
