@@ -30,6 +30,7 @@
 #define IG_BLOCK(n) extern "C" void
 #define IG_RESTRICT
 #define IG_UNROLL
+#define IG_NO_UNROLL
 
 enum {
   IG_LANES = 32,

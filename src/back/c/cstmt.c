@@ -34,7 +34,10 @@ static bool is_sum_loop(Emit *e, const Stmt *s) {
 static void put_for(Emit *e, const Stmt *s) {
   const char *name = e->var.at[s->var] = name_loop(e, s->var);
   if (s->flags & LF_nounroll && e->b.mode == BM_vectors) put_line(e, "_Pragma(\"GCC unroll 1\")");
-  if (e->cuda && is_sum_loop(e, s)) put_line(e, "IG_UNROLL");
+  if (e->warps && !e->team) /* its body is that of all threads, and large */
+    put_line(e, "IG_NO_UNROLL");
+  else if (e->cuda && is_sum_loop(e, s))
+    put_line(e, "IG_UNROLL");
   if (s->flags & LF_dot16_loop && !e->cuda) {
     c_need(e, RT_dot16_loop);
     put_line(e, "IG_DOT16_LOOP");
