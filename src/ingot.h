@@ -520,7 +520,7 @@ typedef struct IngotBench {
   uint64_t rss_kb; /* peak memory of the process */
   uint64_t text_bytes, data_bytes; /* engine c: code and constants of the object file */
   double device_ms; /* engine cuda: median of the recorded run without copies; 0: not recorded */
-  const IngotKernel *kernel;       /* engine c with build->c.profile; valid until ingot_free */
+  const IngotKernel *kernel; /* engine c with build->c.profile; valid until ingot_free */
   uint32_t nkernel;
   double peak_gflops, peak_gbps; /* peak of this machine with as many threads (a multiply-add is 2
                                     operations, bytes are reads); 0: unknown */

@@ -42,7 +42,7 @@ struct PassCtx {
   bool precise;    /* use the f32 functions of mathlibf.h even where others are faster; no Winograd
                       F(4x4) */
   Precision precision; /* of GPU kernels */
-  u32 threads, grain; /* threads of one run, see Prog; set by the pipeline */
+  u32 threads, grain;  /* threads of one run, see Prog; set by the pipeline */
   bool for_c;      /* a C compiler will vectorize plain loops; otherwise they run as scalar code */
   TuneTable *tune; /* measured choices; NULL: none */
   const char *tiled;   /* set by row_tiling: the chains it tiled; NULL: none */
@@ -78,11 +78,11 @@ typedef struct PipeOptions {
   bool lacks_dot_i8x4;  /* the target machine lacks the instructions for Target.dot_i8x4 */
   bool for_c;           /* see PassCtx */
   Aim aim;
-  u64 ram;            /* see PassCtx */
-  bool precise;       /* see PassCtx */
+  u64 ram;             /* see PassCtx */
+  bool precise;        /* see PassCtx */
   Precision precision; /* see PassCtx */
-  u32 threads, grain; /* 0 or 1: one; see Prog */
-  TuneTable *tune;    /* see PassCtx */
+  u32 threads, grain;  /* 0 or 1: one; see Prog */
+  TuneTable *tune;     /* see PassCtx */
 } PipeOptions;
 
 /* pipeline.c */
@@ -125,7 +125,7 @@ void order(Graph *g);           /* order.c */
 void parallel(Prog *p);         /* parallel.c */
 void block_sync(PassCtx *u);    /* gpu/sync.c */
 void cast16(PassCtx *u);        /* gpu/cast16.c */
-void row_registers(Prog *p);       /* gpu/row_registers.c */
+void row_registers(Prog *p);    /* gpu/row_registers.c */
 void plan(Prog *p);             /* plan.c */
 void schedule(PassCtx *u);      /* schedule.c */
 void bounds(Prog *p);           /* bounds.c */

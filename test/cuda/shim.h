@@ -190,8 +190,8 @@ struct ig_sums {
 static ig_operand ig_operands[2][IG_THREADS]; /* of a product, by thread */
 
 static void ig_need_shared(const void *p, size_t n) {
-  if ((const unsigned char *)p >= ig_shared && (const unsigned char *)p + n <= ig_shared + IG_SHARED &&
-      (uintptr_t)p % 16 == 0)
+  if ((const unsigned char *)p >= ig_shared &&
+      (const unsigned char *)p + n <= ig_shared + IG_SHARED && (uintptr_t)p % 16 == 0)
     return;
   fprintf(stderr, "shim: a row of a fragment is not aligned or not in shared memory\n");
   abort();
@@ -229,9 +229,9 @@ static void ig_sums_store(float *p, int n, const ig_sums &s) {
 }
 static float ig_f16_number(uint32_t bits) {
   uint32_t e = bits >> 10 & 31, m = bits & 1023;
-  float x = e == 31  ? m ? NAN : INFINITY
-            : e ? ldexpf((float)(1024 + m), (int)e - 25)
-                : ldexpf((float)m, -24);
+  float x = e == 31 ? m ? NAN : INFINITY
+            : e     ? ldexpf((float)(1024 + m), (int)e - 25)
+                    : ldexpf((float)m, -24);
   return bits & 0x8000 ? -x : x;
 }
 static inline float ig_get_f16(uint16_t u) {
@@ -243,7 +243,8 @@ static float ig_f32_number(uint32_t bits) {
   return x;
 }
 /* N numbers in 32 bits. */
-template <int N, class F> static ig_sums ig_product(ig_operand a, ig_operand b, ig_sums c, F number) {
+template <int N, class F>
+static ig_sums ig_product(ig_operand a, ig_operand b, ig_sums c, F number) {
   unsigned base = ig.base, me = base + (unsigned)ig.lane;
   ig_operands[0][me] = a;
   ig_operands[1][me] = b;
@@ -260,7 +261,8 @@ template <int N, class F> static ig_sums ig_product(ig_operand a, ig_operand b, 
   return c;
 }
 static ig_sums ig_mma_f16(ig_operand a, ig_operand b, ig_sums c) {
-  return ig_product<2>(a, b, c, [](uint32_t x, int q) { return ig_f16_number(x >> 16 * q & 0xffff); });
+  return ig_product<2>(a, b, c,
+                       [](uint32_t x, int q) { return ig_f16_number(x >> 16 * q & 0xffff); });
 }
 static ig_sums ig_mma_bf16(ig_operand a, ig_operand b, ig_sums c) {
   return ig_product<2>(a, b, c, [](uint32_t x, int q) { return ig_f32_number(x >> 16 * q << 16); });

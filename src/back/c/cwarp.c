@@ -109,8 +109,8 @@ void put_warp_store(Emit *e, const Stmt *s) {
 bool put_copy(Emit *e, const Stmt *s) {
   const Expr *value = prog_expr(e->p, s->a), *x = ex_copied(e->p, value);
   u32 bytes = value->lanes * dtype_bytes(value->dt);
-  if (!x || prog_buf(e->p, x->ref)->space == BS_reg ||
-      prog_buf(e->p, s->buf)->space == BS_reg || bytes > 16 || (bytes & (bytes - 1)))
+  if (!x || prog_buf(e->p, x->ref)->space == BS_reg || prog_buf(e->p, s->buf)->space == BS_reg ||
+      bytes > 16 || (bytes & (bytes - 1)))
     return false;
   if (x->lanes == 1 && !(s->flags & SF_async)) return false;
   begin_line(e);

@@ -317,8 +317,8 @@ static void eval_fragment(Run *r, const Expr *e, Scalar *out) {
     for (u32 i = 0; i < 2 * FRAG_LANES && a->dt == DT_f32; i++) x[i].f = as_tf32(x[i].f);
     for (u32 i = 0; i < e->lanes; i++)
       for (u32 k = 0; k < n; k++)
-        out[i].f = (float)out[i].f +
-                   (float)x[i / columns * n + k].f * (float)y[i % columns * n + k].f;
+        out[i].f =
+            (float)out[i].f + (float)x[i / columns * n + k].f * (float)y[i % columns * n + k].f;
   }
 }
 

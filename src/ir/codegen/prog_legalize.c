@@ -456,7 +456,8 @@ static void put_store(Legal *o, StmtId id, Stmt s) {
   u32 lanes = at(o, s.a)->lanes;
   bool reg = is_reg(o, s.buf), loops = !o->max_lanes && lanes > 1;
   if (!reg && !at(o, s.a)->rows && put_joined(o, &s)) return;
-  if (!reg && !at(o, s.a)->rows && (pieces(o, lanes).n > 1 || loops) && clashes(o, &s, s.a)) hoist(o, s.a);
+  if (!reg && !at(o, s.a)->rows && (pieces(o, lanes).n > 1 || loops) && clashes(o, &s, s.a))
+    hoist(o, s.a);
   if (reg && o->max_lanes) {
     const Register *r = find_reg(o, s.buf, s.idx);
     s.kind = is_declared(r) && r->first == id ? ST_let : ST_set;

@@ -3,7 +3,8 @@
 
 bool type_can_have_layout(const Type *t) {
   if (t->kind != TY_tensor || t->rank < 3 || t->rank > 5) return false;
-  if (t->dt != DT_f32 && t->dt != DT_i32 && !dtype_is_half(t->dt) && !dtype_is_narrow_int(t->dt)) return false;
+  if (t->dt != DT_f32 && t->dt != DT_i32 && !dtype_is_half(t->dt) && !dtype_is_narrow_int(t->dt))
+    return false;
   for (u32 i = 0; i < t->rank; i++) {
     bool open = !dim_is_const(t->dim[i]);
     if (open ? i > 0 : t->dim[i] < 1) return false; /* the batch dimension may be symbolic */

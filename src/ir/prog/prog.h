@@ -87,9 +87,9 @@ typedef enum ExprKind {
   EX_COUNT
 } ExprKind;
 
-/* A fragment is a matrix that a warp holds: lanes = rows x columns, row-major. In memory it is a box
- * of the last two dimensions. Operands of a product are FRAG_ROWS rows of FRAG_BYTES bytes, of f16,
- * bf16, or of f32 that the product rounds to tf32; sums are FRAG_ROWS x FRAG_ROWS of f32. */
+/* A fragment is a matrix that a warp holds: lanes = rows x columns, row-major. In memory it is a
+ * box of the last two dimensions. Operands of a product are FRAG_ROWS rows of FRAG_BYTES bytes, of
+ * f16, bf16, or of f32 that the product rounds to tf32; sums are FRAG_ROWS x FRAG_ROWS of f32. */
 enum { FRAG_ROWS = 16, FRAG_BYTES = 32, FRAG_LANES = FRAG_ROWS * FRAG_ROWS };
 
 struct Expr {
@@ -98,7 +98,7 @@ struct Expr {
   u32 lanes;
   u32 rows; /* of a fragment; 0: not one */
   Op op;    /* EX_op, EX_hreduce */
-  u32 ref; /* EX_var, EX_load */
+  u32 ref;  /* EX_var, EX_load */
   u32 narg;
   ExprId *arg;
   Scalar imm;     /* EX_const */
@@ -441,7 +441,7 @@ StmtVisit prog_visit(Prog *p, StmtId first);    /* first, its successors, and th
 StmtVisit prog_visit_one(Prog *p, StmtId only); /* only and its body */
 Stmt *prog_next(StmtVisit *w);                  /* NULL at the end */
 bool ex_mentions(Prog *p, ExprId e, VarId v);
-bool ex_loads(Prog *p, ExprId e);          /* does it read memory? */
+bool ex_loads(Prog *p, ExprId e); /* does it read memory? */
 /* The load if e copies memory, or, where a condition does not hold, zeros: select(splat(c), load,
  * splat(0)); else NULL. */
 const Expr *ex_copied(const Prog *p, const Expr *e);

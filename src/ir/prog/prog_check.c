@@ -61,10 +61,11 @@ static void check_fragment(ProgCheck *o, DType dt, u32 lanes, u32 rows) {
   u32 columns = dtype_is_half(dt) || dt == DT_f32 ? FRAG_BYTES / dtype_bytes(dt) : 0;
   bool sums = dt == DT_f32 && lanes == FRAG_LANES;
   if (rows != FRAG_ROWS || !columns || (lanes != rows * columns && !sums))
-    WRONG(o,
-          "a fragment of %u rows and %u elements of %s, expected %d rows of %d bytes of f16, bf16 or "
-          "f32, or %d x %d of f32",
-          rows, lanes, dt_name(dt), FRAG_ROWS, FRAG_BYTES, FRAG_ROWS, FRAG_ROWS);
+    WRONG(
+        o,
+        "a fragment of %u rows and %u elements of %s, expected %d rows of %d bytes of f16, bf16 or "
+        "f32, or %d x %d of f32",
+        rows, lanes, dt_name(dt), FRAG_ROWS, FRAG_BYTES, FRAG_ROWS, FRAG_ROWS);
 }
 
 static void check_dtype(ProgCheck *o, DType dt, u32 lanes, u32 rows) {
@@ -316,7 +317,8 @@ static void check_vector(ProgCheck *o, const Expr *e) {
     ok = ok && e->narg == 1 && a->kind == EX_load && a->rows && dtype_is_half(a->dt) &&
          prog_buf(o->p, a->ref)->space == BS_local && e->lanes == a->lanes && e->rows == a->rows;
   if (e->kind == EX_mma) {
-    const Expr *b = e->narg == 3 ? prog_expr(o->p, e->arg[1]) : a, *c = prog_expr(o->p, e->arg[e->narg - 1]);
+    const Expr *b = e->narg == 3 ? prog_expr(o->p, e->arg[1]) : a,
+               *c = prog_expr(o->p, e->arg[e->narg - 1]);
     ok = e->narg == 3 && a->dt == b->dt && a->lanes == b->lanes && a->rows && b->rows && c->rows &&
          c->dt == DT_f32 && c->lanes == FRAG_LANES && e->dt == DT_f32 && e->lanes == FRAG_LANES &&
          a->lanes * dtype_bytes(a->dt) == FRAG_ROWS * FRAG_BYTES && e->rows == c->rows;
@@ -345,9 +347,9 @@ static void check_vector(ProgCheck *o, const Expr *e) {
     ok = e->narg == 1 && e->dt == DT_i32 && e->lanes == 1 && a->kind == EX_load &&
          (a->lanes == 2 ? a->dt == DT_i16 : a->lanes == 4 && (a->dt == DT_u8 || a->dt == DT_i8)) &&
          prog_buf(o->p, a->ref)->space != BS_reg;
-  static const char *const name[EX_COUNT] = {"const",  "variable", "load", "op",    "splat",
-                                             "reduce", "shuffle",  "quad", "random", "turn",
-                                             "mma"};
+  static const char *const name[EX_COUNT] = {"const",  "variable", "load",    "op",
+                                             "splat",  "reduce",   "shuffle", "quad",
+                                             "random", "turn",     "mma"};
   if (!ok) WRONG(o, "%s to %sx%u has invalid operands", name[e->kind], dt_name(e->dt), e->lanes);
 }
 

@@ -64,7 +64,6 @@ static u32 fragment(ProgParse *o, i64 rows, i64 columns, u32 *nlanes) {
   return (u32)rows;
 }
 
-
 /* f32, f32x8 or f32x16x16 */
 static DType type(ProgParse *o, u32 *nlanes, u32 *rows) {
   Lexer *s = &o->s;
@@ -249,8 +248,8 @@ static ExprId call(ProgParse *o) {
   return make(o, &e);
 }
 
-/* "[" indices [":" lanes] "]" or "[" indices ":" rows "," index ":" columns "]"; those of the buffer
- * if none are written. */
+/* "[" indices [":" lanes] "]" or "[" indices ":" rows "," index ":" columns "]"; those of the
+ * buffer if none are written. */
 static u32 indices(ProgParse *o, BufId b, ExprId *idx, u32 *nlanes, u32 *rows) {
   u32 n = 0;
   *nlanes = prog_buf(o->p, b)->lanes;
@@ -313,7 +312,8 @@ static ExprId reference(ProgParse *o) {
   }
   VarId v = find_var(o, name, at);
   const Var *vp = prog_var(o->p, v);
-  return make(o, &(Expr){.kind = EX_var, .ref = v, .dt = vp->dt, .lanes = vp->lanes, .rows = vp->rows});
+  return make(
+      o, &(Expr){.kind = EX_var, .ref = v, .dt = vp->dt, .lanes = vp->lanes, .rows = vp->rows});
 }
 
 static ExprId unit(ProgParse *o) {

@@ -10,7 +10,8 @@
  * Casts of halves to f32 get the mark `layer`: fuse computes them in every user (node_is_decode),
  * also in models that hold f16 themselves.
  *
- * needs: widen_f16  keeps: types of inputs and results  breaks: nothing (leaves equal and dead nodes)
+ * needs: widen_f16  keeps: types of inputs and results  breaks: nothing (leaves equal and dead
+ * nodes)
  */
 #include "pass/pass.h"
 

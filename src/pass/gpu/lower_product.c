@@ -14,15 +14,15 @@
  *     store the sums to scratch, add those of the slices in order, finish and store
  *
  * The copies of `stages` steps form a ring. Slices of the threads take parts of k of each step. The
- * inner step has two forms. In f32 each thread multiplies and adds a part of the tile: exact, and in
- * the order of k within a slice. For operands that memory holds as f16 or bf16, or with precision
- * tf32, warps multiply fragments (tensor cores).
+ * inner step has two forms. In f32 each thread multiplies and adds a part of the tile: exact, and
+ * in the order of k within a slice. For operands that memory holds as f16 or bf16, or with
+ * precision tf32, warps multiply fragments (tensor cores).
  *
  * If there are few tiles, k is split between `parts` blocks. They store partial sums, and a second
  * kernel adds these in order and finishes.
  *
- * Constants are packed at compile time, with k contiguous. Rows of scratch are padded by 16 bytes, so
- * that eight rows lie in different banks. Elements outside of an image are copied as zeros.
+ * Constants are packed at compile time, with k contiguous. Rows of scratch are padded by 16 bytes,
+ * so that eight rows lie in different banks. Elements outside of an image are copied as zeros.
  */
 #include "pass/gpu/gpu.h"
 
@@ -32,14 +32,14 @@
 #include <string.h>
 
 enum {
-  COPY_BYTES = 16,    /* of an asynchronous copy, and padding of a row */
-  K_MIN = 16,         /* shorter reductions are left to other families */
-  COLUMNS_MIN = 16,   /* fewer columns, or rows, too */
-  ROW_WORK = 256,     /* rows times k, likewise */
-  COPIES = 4,         /* single elements that a thread copies at once */
-  FINISH = 8,         /* results that a thread finishes at once, so that their loads overlap */
-  QUAD = 4,           /* f32 of k that a thread loads at once */
-  ROWS_OPEN = 512     /* rows assumed if their number is unknown */
+  COPY_BYTES = 16,  /* of an asynchronous copy, and padding of a row */
+  K_MIN = 16,       /* shorter reductions are left to other families */
+  COLUMNS_MIN = 16, /* fewer columns, or rows, too */
+  ROW_WORK = 256,   /* rows times k, likewise */
+  COPIES = 4,       /* single elements that a thread copies at once */
+  FINISH = 8,       /* results that a thread finishes at once, so that their loads overlap */
+  QUAD = 4,         /* f32 of k that a thread loads at once */
+  ROWS_OPEN = 512   /* rows assumed if their number is unknown */
 };
 
 /* An operand, and how it is copied to scratch. */
@@ -57,21 +57,21 @@ typedef struct Side {
 
 struct Product {
   Tile t;
-  Side side[2];              /* rows, columns */
+  Side side[2]; /* rows, columns */
   u32 nbatch, batch[FORM_AXES];
   u32 nouter, outer[FORM_AXES]; /* reduction axes around the innermost one */
-  u32 inner;                 /* reduction axis that is contiguous */
-  i64 channels, k;           /* extent of `inner`; of k */
-  DType dt;                  /* of scratch */
+  u32 inner;                    /* reduction axis that is contiguous */
+  i64 channels, k;              /* extent of `inner`; of k */
+  DType dt;                     /* of scratch */
   bool mma;
   i64 depth;                 /* of k in a step, of one slice */
   i64 slices, stages, steps; /* steps: of all parts together, a multiple of parts */
   i64 parts;
-  i64 warps[2];              /* of a slice, along rows and columns; mma */
-  i64 threads[2];            /* the same for f32 */
-  i64 each[2];               /* fragments of a warp, or sums of a thread, along both */
+  i64 warps[2];               /* of a slice, along rows and columns; mma */
+  i64 threads[2];             /* the same for f32 */
+  i64 each[2];                /* fragments of a warp, or sums of a thread, along both */
   VarId part, number;         /* of the block: its part, its tile */
-  VarId tile_at[2];          /* first row and column of the block */
+  VarId tile_at[2];           /* first row and column of the block */
   ExprId batch_at[FORM_AXES]; /* by axis: its value in the block */
 };
 
@@ -139,9 +139,8 @@ static ProgMark begin(Product *o, u32 along, i64 vec) {
   o->t.at.inner = (InnerVars){1, {{o->t.lane_var, (i64)vec}}};
   for (u32 i = 0; i < o->t.f.naxes; i++) o->t.at.val[i] = ex_var(p, prog_add_var(p, DT_i64, 0));
   if (along < FORM_AXES)
-    o->t.at.val[along] =
-        ex_op2(p, OP_add, ex_op2(p, OP_mul, o->t.at.val[along], ex_int(p, vec)),
-               ex_var(p, o->t.lane_var));
+    o->t.at.val[along] = ex_op2(p, OP_add, ex_op2(p, OP_mul, o->t.at.val[along], ex_int(p, vec)),
+                                ex_var(p, o->t.lane_var));
   return mark;
 }
 
@@ -281,8 +280,7 @@ static double up(double x, double by) {
 static double time_of(const Product *o, double rows, double columns, double batch) {
   double tiles = batch * up(rows, (double)o->side[0].tile) * up(columns, (double)o->side[1].tile) *
                  (double)o->parts,
-         depth = (double)(o->depth * o->slices),
-         steps = up((double)o->k, depth) / (double)o->parts,
+         depth = (double)(o->depth * o->slices), steps = up((double)o->k, depth) / (double)o->parts,
          area = (double)(o->side[0].tile * o->side[1].tile),
          edge = (double)(o->side[0].tile + o->side[1].tile);
   double per_sm = tiles < 2 * figures.gpu_sms ? up(tiles, figures.gpu_sms) : 2;
@@ -293,7 +291,8 @@ static double time_of(const Product *o, double rows, double columns, double batc
   if (wait > step) step = wait;
   double join = o->parts > 1 ? figures.gpu_join * (1 + (double)o->parts / 8) : 0;
   return join + up(tiles, per_sm * figures.gpu_sms) *
-         (steps * step + figures.gpu_finish * area * (double)(1 + o->slices) + figures.gpu_latency);
+                    (steps * step + figures.gpu_finish * area * (double)(1 + o->slices) +
+                     figures.gpu_latency);
 }
 
 static u64 scratch_bytes(const Product *o) {
@@ -481,8 +480,8 @@ static void set_axes(Product *o, Cursor *at, const u32 *axis, u32 n, ExprId numb
   for (u32 i = n; i-- > 0;) {
     ExprId value = number;
     if (i) {
-      ExprId by = vec > 1 ? ex_int(p, extent(&o->t.f, axis[i]) / vec)
-                          : ex_dim(p, o->t.f.axis[axis[i]].hi);
+      ExprId by =
+          vec > 1 ? ex_int(p, extent(&o->t.f, axis[i]) / vec) : ex_dim(p, o->t.f.axis[axis[i]].hi);
       ExprId q = let(p, at, "q", ex_op2(p, OP_div, ex_copy(p, number), ex_copy(p, by)));
       value = rest(p, number, q, by);
       number = ex_copy(p, q);
@@ -516,7 +515,8 @@ static void put_copy(Product *o, Cursor at, const Side *s, ExprId step, ExprId s
   if (s->fixed) {
     ExprId number = ex_int(p, 0);
     for (u32 i = 0; i < o->nbatch; i++)
-      number = mul_add(p, number, extent(&o->t.f, o->batch[i]), ex_copy(p, o->batch_at[o->batch[i]]));
+      number =
+          mul_add(p, number, extent(&o->t.f, o->batch[i]), ex_copy(p, o->batch_at[o->batch[i]]));
     ExprId idx[] = {number, ex_op2(p, OP_add, first, row),
                     mul_add(p, step, depth, ex_op2(p, OP_mul, k, ex_int(p, vec)))};
     value = ex_load_vec(p, s->packed, idx, 3, (u32)vec);
@@ -575,7 +575,8 @@ static void put_copies(Product *o, Cursor at, ExprId step, ExprId end) {
   i64 threads = thread_count(o), depth = o->depth * o->slices;
   ExprId by = ex_int(p, o->stages);
   step = let(p, &at, "s", step);
-  ExprId stage = let(p, &at, "g", rest(p, ex_copy(p, step), over(p, ex_copy(p, step), o->stages), by));
+  ExprId stage =
+      let(p, &at, "g", rest(p, ex_copy(p, step), over(p, ex_copy(p, step), o->stages), by));
   Cursor in = at;
   ExprId th = team(p, &in, threads, LF_thread);
   if (end) prog_if(p, &in, ex_op2(p, OP_lt, ex_copy(p, step), end));
@@ -651,7 +652,8 @@ static void open_tile(const Product *o, Cursor *at, ExprId id, ExprId *i, ExprId
 static void put_products(Product *o, Cursor at, BufId sums, const BufId *held, ExprId step) {
   Prog *p = o->t.p;
   i64 each = o->mma ? FRAG_BYTES / dtype_bytes(o->dt) : QUAD;
-  ExprId stage = rest(p, ex_copy(p, step), over(p, ex_copy(p, step), o->stages), ex_int(p, o->stages));
+  ExprId stage =
+      rest(p, ex_copy(p, step), over(p, ex_copy(p, step), o->stages), ex_int(p, o->stages));
   stage = let(p, &at, "g", stage);
   ExprId id = open_sums(o, &at), z, pos[2], i, j, idx[3], k;
   place_of(o, &at, id, &z, pos);
@@ -734,7 +736,8 @@ static void put_results(Product *o, Cursor at, BufId tile) {
   for (u32 part = 0; part < 2; part++) {
     Cursor in = at;
     ExprId i = tile_unrolled(p, &in, group, "i", RO_none), line[2], most[2];
-    ExprId id = mul_add(p, mul_add(p, ex_copy(p, q), group, ex_copy(p, i)), threads, ex_copy(p, th));
+    ExprId id =
+        mul_add(p, mul_add(p, ex_copy(p, q), group, ex_copy(p, i)), threads, ex_copy(p, th));
     id = let(p, &in, "n", id);
     line[0] = let(p, &in, "r", over(p, ex_copy(p, id), wide));
     line[1] = let(p, &in, "c", rest(p, id, ex_copy(p, line[0]), ex_int(p, wide)));
@@ -750,8 +753,9 @@ static void put_results(Product *o, Cursor at, BufId tile) {
       bool exact = dim_is_const(n) && n % s->tile == 0;
       if (part && !exact) prog_if(p, &in, ex_op2(p, OP_lt, ex_copy(p, number), most[k]));
       if (!part && !exact)
-        number = let(p, &in, "m",
-                     ex_op2(p, OP_min, ex_copy(p, number), ex_op2(p, OP_sub, most[k], ex_int(p, 1))));
+        number =
+            let(p, &in, "m",
+                ex_op2(p, OP_min, ex_copy(p, number), ex_op2(p, OP_sub, most[k], ex_int(p, 1))));
       set_axes(o, &in, s->axis, s->n, ex_copy(p, number), 1);
     }
     ExprId to[] = {ex_copy(p, th), i};
@@ -782,7 +786,8 @@ static i64 open_block(Product *o, Cursor *at, i64 parts) {
   for (u32 i = 0; i < o->nbatch; i++)
     n = ex_op2(p, OP_mul, n, ex_int(p, extent(&o->t.f, o->batch[i])));
   ex_is_int(p, n, &tiles);
-  ExprId t = ex_var(p, for_parallel(p, at, ex_int(p, 0), ex_op2(p, OP_mul, n, ex_int(p, parts)), "t"));
+  ExprId t =
+      ex_var(p, for_parallel(p, at, ex_int(p, 0), ex_op2(p, OP_mul, n, ex_int(p, parts)), "t"));
   if (parts > 1) {
     o->part = let_new(p, at, "part", over(p, ex_copy(p, t), tiles));
     t = rest(p, t, ex_var(p, o->part), ex_int(p, tiles));
@@ -814,7 +819,8 @@ void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   }
   Dim dim[] = {o->slices, o->side[0].tile, o->side[1].tile + QUAD};
   BufId tile = prog_add_buf(p, BS_local, DT_f32, dim, 3, str_of(p->c, "tile"));
-  BufId sums = registers(o, DT_f32, o->mma ? FRAG_LANES : 1, o->each[0], o->each[1], "acc"), held[2];
+  BufId sums = registers(o, DT_f32, o->mma ? FRAG_LANES : 1, o->each[0], o->each[1], "acc"),
+        held[2];
   for (u32 k = 0; k < 2; k++)
     held[k] = registers(o, o->mma ? o->dt : DT_f32, o->mma ? FRAG_ROWS * columns : 1, o->each[k],
                         o->mma ? 1 : QUAD, k ? "bv" : "av");
@@ -822,24 +828,26 @@ void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   Cursor in = at;
   ExprId id = open_sums(o, &in), i, j, idx[3], zero = ex_const(p, DT_f32, (Scalar){0});
   open_tile(o, &in, id, &i, &j, idx);
-  prog_store(p, &in, sums, idx, 3, o->mma ? ex_splat_fragment(p, zero, FRAG_ROWS, FRAG_ROWS) : zero);
+  prog_store(p, &in, sums, idx, 3,
+             o->mma ? ex_splat_fragment(p, zero, FRAG_ROWS, FRAG_ROWS) : zero);
   i64 ahead = o->stages - 1 < each ? o->stages - 1 : each;
   ExprId from = ex_int(p, 0), end = ex_int(p, each);
   if (o->parts > 1) {
-    from = ex_var(p, let_new(p, &at, "from", ex_op2(p, OP_mul, ex_var(p, o->part), ex_int(p, each))));
+    from =
+        ex_var(p, let_new(p, &at, "from", ex_op2(p, OP_mul, ex_var(p, o->part), ex_int(p, each))));
     end = ex_op2(p, OP_add, ex_copy(p, from), end);
   }
   in = at;
   ExprId upto = ex_op2(p, OP_add, ex_copy(p, from), ex_int(p, ahead));
-  ExprId s = ahead > 1 ? ex_var(p, prog_for(p, &in, ex_copy(p, from), upto, "s")) : ex_copy(p, from);
+  ExprId s =
+      ahead > 1 ? ex_var(p, prog_for(p, &in, ex_copy(p, from), upto, "s")) : ex_copy(p, from);
   put_copies(o, in, s, 0);
   prog_push(p, &in, ST_commit);
   in = at;
   ExprId step = ex_var(p, prog_for(p, &in, from, ex_copy(p, end), "s"));
   Stmt *wait = prog_stmt(p, prog_push(p, &in, ST_await));
   wait->step = ahead - 1;
-  if (each > ahead)
-    put_copies(o, in, ex_op2(p, OP_add, ex_copy(p, step), ex_int(p, ahead)), end);
+  if (each > ahead) put_copies(o, in, ex_op2(p, OP_add, ex_copy(p, step), ex_int(p, ahead)), end);
   prog_push(p, &in, ST_commit);
   put_products(o, in, sums, held, step);
   in = at;
@@ -859,7 +867,8 @@ void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   BufId out = prog_record(p, r->t.record)->out;
   prog_record(p, r->t.record)->out = 0;
   Cursor second = lower_kernel(l, prog_stmt(p, l->at.last)->label);
-  RecordId join = kernel_record(p, l->at.last, (KernelRecord){.family = FA_block_product, .out = out});
+  RecordId join =
+      kernel_record(p, l->at.last, (KernelRecord){.family = FA_block_product, .out = out});
   open_block(o, &second, 1);
   prog_stmt(p, second.owner)->record = join;
   put_results(o, second, parts);

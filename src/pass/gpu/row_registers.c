@@ -1,9 +1,9 @@
 /* row_registers.c: keeps the rows of fused kernels in registers.
  *
- * In: a program for a GPU after `parallel`. Out: the same program, the same bits, where scratch that
- * a warp accesses in whole vectors is a register buffer. Kernels that loop_fuse joined, such as a
- * softmax or a norm, hold one row of each temporary; in registers a vector is one value of each
- * thread. The loops that index such a row are unrolled.
+ * In: a program for a GPU after `parallel`. Out: the same program, the same bits, where scratch
+ * that a warp accesses in whole vectors is a register buffer. Kernels that loop_fuse joined, such
+ * as a softmax or a norm, hold one row of each temporary; in registers a vector is one value of
+ * each thread. The loops that index such a row are unrolled.
  *
  * Method: for each scratch buffer of a kernel without warp or thread loops, test that all accesses,
  * through any view, have the same lanes and one index that is a multiple of them, made of variables
@@ -91,7 +91,8 @@ static void move(Rows *o, BufId root) {
       }
       if (s->kind != ST_store || !is_view(p, s->buf, root)) continue;
       if (!lanes) lanes = prog_expr(p, s->a)->lanes;
-      if (prog_expr(p, s->a)->lanes != lanes || !fits(o, s->buf, s->idx, s->nidx, lanes, &at)) return;
+      if (prog_expr(p, s->a)->lanes != lanes || !fits(o, s->buf, s->idx, s->nidx, lanes, &at))
+        return;
       if (!part) continue;
       for (u32 i = 0; i < at.n; i++) prog_stmt(p, o->loop[at.t[i].var])->flags = LF_unroll;
       Stmt *to_set = prog_stmt(p, w.id);

@@ -169,15 +169,16 @@ static bool selects(Prog *p, StmtId loop) {
   for (StmtVisit w = prog_visit(p, prog_stmt(p, loop)->body); (s = prog_next(&w));) {
     if (s->kind != ST_store || prog_buf(p, s->buf)->space == BS_reg) continue;
     bool found = false;
-    for (u32 i = 0; i < s->nidx; i++) found = found || is_var(p, s->idx[i], prog_stmt(p, loop)->var);
+    for (u32 i = 0; i < s->nidx; i++)
+      found = found || is_var(p, s->idx[i], prog_stmt(p, loop)->var);
     if (!found) return false;
   }
   return true;
 }
 
-/* On a GPU a fused loop has fewer independent iterations, so there must be enough of them: the loops
- * that both kernels share, outermost first. Then rows of a softmax or norm are one kernel, a warp
- * each. */
+/* On a GPU a fused loop has fewer independent iterations, so there must be enough of them: the
+ * loops that both kernels share, outermost first. Then rows of a softmax or norm are one kernel, a
+ * warp each. */
 static bool has_rows(Prog *p, StmtId x, StmtId y) {
   const Stmt *s;
   double rows = 1;
@@ -197,7 +198,8 @@ static bool has_rows(Prog *p, StmtId x, StmtId y) {
     while (prog_stmt(p, x)->next) x = prog_stmt(p, x)->next;
     if (prog_stmt(p, y)->next) break;
   }
-  return rows >= figures.gpu_rows && list_runs(p, x, LIMIT_gpu_row) + list_runs(p, y, LIMIT_gpu_row) <= LIMIT_gpu_row;
+  return rows >= figures.gpu_rows &&
+         list_runs(p, x, LIMIT_gpu_row) + list_runs(p, y, LIMIT_gpu_row) <= LIMIT_gpu_row;
 }
 
 static void rename_var(Prog *p, StmtId first, VarId from, VarId to) {
