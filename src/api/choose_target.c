@@ -455,6 +455,7 @@ IngotStatus ingot_set_precise(Ingot *m) {
 }
 
 static void set_precision(Ingot *m, const char *name) {
+  api_need(m->c, name, "the precision");
   need_unpassed(m);
   for (u32 i = 0; i < PREC_COUNT; i++)
     if (!strcmp(name, precision_name[i])) {

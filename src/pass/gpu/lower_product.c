@@ -35,7 +35,7 @@ enum {
   COPY_BYTES = 16,  /* of an asynchronous copy, and padding of a row */
   K_MIN = 16,       /* shorter reductions are left to other families */
   COLUMNS_MIN = 16, /* fewer columns, or rows, too */
-  ROW_WORK = 256,   /* rows times k, likewise */
+  ROW_WORK = 256,   /* minimum of rows times k */
   COPIES = 4,       /* single elements that a thread copies at once */
   FINISH = 8,       /* results that a thread finishes at once, so that their loads overlap */
   QUAD = 4,         /* f32 of k that a thread loads at once */
