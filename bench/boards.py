@@ -30,7 +30,7 @@ SECTIONS {
   stack_top = 0x20000000 + 4M;
 }
 """
-# Around a run: the stack is painted before and looked at behind it. Ends with 0 if results are as expected.
+# Paints the stack before a run and inspects it afterwards. Returns 0 if the results are as expected.
 BOARD = r"""
 extern uint32_t stack_top[];
 void reset(void);
@@ -189,7 +189,7 @@ def literal(kind, name, data):
 
 
 def prepare(folder, name):
-    """The model in all its forms, what it is given and what ingot makes of it here."""
+    """Returns the model in all its forms, its input, and the results of ingot on this machine."""
     title, make, shape = NETS[name]
     model, more = os.path.join(ROOT, "models", "digits.onnx"), ["-d", "batch=1"]
     if make:
@@ -221,14 +221,14 @@ def prepare(folder, name):
 
 
 def tensor_bytes(proto, n):
-    """raw_data, the last field, of so many bytes."""
+    """raw_data, the last field, with n bytes."""
     if len(proto) < n:
         sys.exit("boards: the result is too short")
     return proto[-n:]
 
 
 def on_board(folder, main, objects, more):
-    """Links and runs: bytes of flash, and what the board said."""
+    """Links and runs a program; returns its bytes of flash and its output."""
     with open(os.path.join(folder, "main.c"), "w") as f:
         f.write(main + BOARD)
     with open(os.path.join(folder, "board.ld"), "w") as f:
@@ -241,7 +241,7 @@ def on_board(folder, main, objects, more):
 
 
 def machine(folder):
-    """ingot_vm.c, its header and its object, for all networks."""
+    """ingot_vm.c, its header and its object, shared by all networks."""
     must(INGOT, "vm", "--emit", "-o", os.path.join(folder, "ingot_vm.c"))
     must(*GCC, "-DINGOT_VM_SINGLE", "-c", "-o", "ingot_vm.o", "ingot_vm.c", cwd=folder)
 

@@ -55,7 +55,7 @@ window.ready = true;
 
 
 def fetch():
-    """The files of ONNX Runtime Web in FOLDER, by their sha256; a reason where they cannot be had."""
+    """Copies the files of ONNX Runtime Web to FOLDER and checks their sha256; returns a reason if that fails."""
     def good(name):
         path = os.path.join(FOLDER, name)
         return os.path.exists(path) and hashlib.sha256(open(path, "rb").read()).hexdigest() == FILES[name][1]
@@ -85,7 +85,7 @@ def model(name):
 
 
 def busy(session):
-    """Milliseconds that all processes of a session have spent on processors."""
+    """Milliseconds of CPU time of all processes of a session."""
     total = 0
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -101,7 +101,7 @@ def busy(session):
 
 
 def native(path, args, arrays):
-    """The same vectors as C: the least time of `ingot bench`, or of calls from Python, of which long ones are better by the processor's clock."""
+    """Minimum time of the same vectors as C: wall time of `ingot bench` or, for long calls from Python, CPU time."""
     import ingot
     out = subprocess.run([INGOT, "bench", path, *args, "--engine", "c", "--march", "sse2", "--seconds", "1", "--json", "--quiet"], check=True, capture_output=True).stdout
     net = ingot.compile(path, engine="c", march="sse2", dims=dict(x.split("=") for x in args[1:]))
@@ -143,7 +143,7 @@ def measure(name, rounds, beside):
         if beside:
             row["error"] = p.eval("Math.max(...a.first[0].map((x, i) => Math.abs(x - b.first[0][i])))")
         times = {side: 1 for side in sides}
-        for round in range(rounds + 3):  # the first ones find out how often, while the browser still compiles
+        for round in range(rounds + 3):  # the first runs choose the repetitions, while the browser still compiles
             for side in sides:
                 before = busy(b.process.pid)
                 p.ask("Runtime.evaluate", expression=f"often({side}, {times[side]})", awaitPromise=True)

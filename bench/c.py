@@ -38,7 +38,7 @@ FLAGS = ["-O3", "-march=native", "-ffp-contract=off", "-std=gnu99", "-w"]
 OTHERS = ("digits", "mobilenetv2", "squeezenet", "silero-v6", "magika", "ppocr-cls")
 SMALL = {"digits": ["-d", "batch=1"], "tour": ["-d", "batch=1"], "silero-v6": [], "ppocr-cls": []}
 MOST = {"arena": 3200000, "code": 150 * 1024, "off": 1e-6}  # of the Sense graph
-# What is not run here, as its authors give it.
+# Published results of programs that are not run here.
 PUBLISHED = """published, not measured here:
   Sense itself (TVM to C): 388 calls, 0 allocations, arena 22.34 MB, 236 KB of code, 7553 lines, 4.1 ms on another machine, 2.4e-07 off
   onnx2c: built from source with protobuf, not a package; one static union per lifetime, first free slot whatever its size; no
@@ -74,7 +74,7 @@ def reference(path, feed, optimise=True):
 
 # ---- generating, compiling, calling ----
 
-# Counts what a library asks of the heap, and calls its entry many times.
+# Counts heap allocations of a library and calls its entry many times.
 HOST = """#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,7 @@ double host_time(void **a) {
 
 
 def timed(cmd, **how):
-    """Seconds on the clock and of processor; the process must succeed."""
+    """Wall seconds and CPU seconds of a process that must succeed."""
     start = time.perf_counter()
     with timer.Processor() as used:
         got = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **how)
@@ -131,14 +131,14 @@ def sections(path, tool="size"):
 
 
 def code_lines(path):
-    """Lines of a C file that are not blank and not only numbers or strings of data."""
+    """Lines of a C file, except blank lines and lines of data (numbers or strings)."""
     data = re.compile(r"""[\s{},;]*("[^"]*"|[-+]?[\d.][\w.+-]*|[\s{},;])*[\s{},;]*\n?""")
     with open(path) as f:
         return sum(1 for line in f if line.strip() and not data.fullmatch(line.strip()[:400]))
 
 
 class Made:
-    """One model by one generator, compiled and loaded."""
+    """One model translated by one generator, compiled and loaded."""
 
     def __init__(self, tool, folder, generate, declare, call):
         os.makedirs(folder, exist_ok=True)
@@ -154,7 +154,7 @@ class Made:
         self.lib.host_time.restype = ctypes.c_double
 
     def run(self, arrays):
-        """Times and heap of runs on these arrays, in the order of the entry."""
+        """Times and heap use of runs on these arrays, in the order of the entry."""
         args = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in arrays])
         heap = (ctypes.c_size_t * 2)()
         self.lib.host_run(args)
@@ -241,7 +241,7 @@ HEAD = f"{'':14}{'':15}{'memory':>12}{'mallocs':>9}{'code':>10}{'lines':>8}{'gen
 
 
 def compare(name):
-    """Rows of both generators; the one of ingot."""
+    """Rows of both generators; returns that of ingot."""
     path, feed = model_of(name)
     expected = reference(path, feed)
     first = None
@@ -305,7 +305,7 @@ def arm():
 
 
 def weights():
-    """100 MB: ingot under 2 s, gcc under 15 s with strings and under 2 s with a file; seconds of processor, and on the clock."""
+    """100 MB of weights. Goals in seconds of CPU: ingot under 2, gcc under 15 with strings and under 2 with a file."""
     from onnx import TensorProto, helper, numpy_helper
     side, path = 2500, os.path.join(WORK, "big.onnx")
     rng, nodes, inits = np.random.default_rng(1), [], []

@@ -18,7 +18,7 @@ def write(name, text):
 
 
 def write_between(file, mark, text):
-    """Replaces what stands between `<!-- MARK -->` and `<!-- end -->` in a file."""
+    """Replaces the text between `<!-- MARK -->` and `<!-- end -->` in a file."""
     with open(file, encoding="utf-8") as f:
         old = f.read()
     new, n = re.subn(rf"(<!-- {re.escape(mark)} -->\n).*?(<!-- end -->)", lambda m: m[1] + text + m[2], old, flags=re.S)

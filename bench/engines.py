@@ -16,7 +16,7 @@ import numpy as np
 
 
 class Ort:
-    """All optimizations, threads that spin as they do by default, inputs and outputs bound once."""
+    """All optimizations, spinning threads (the default), inputs and outputs bound once."""
     settings = "graph optimization all, threads spin (default), inputs and outputs bound once"
     entries = {}
 
@@ -38,7 +38,7 @@ class Ort:
         for name in self.names:
             self.b.bind_output(name, "cpu")
         self.run()
-        # The second time into arrays of our own, so that no run allocates its outputs.
+        # The second run writes into our own arrays, so later runs allocate no outputs.
         self.outs = [ort.OrtValue.ortvalue_from_numpy(a) for a in self.b.copy_outputs_to_cpu()]
         self.b.clear_binding_outputs()
         for name, v in zip(self.names, self.outs):
@@ -52,7 +52,7 @@ class Ort:
 
 
 class OrtExact(Ort):
-    """Sums of products of bytes do not saturate, also on CPUs without VNNI."""
+    """Ort with int8 products that do not saturate on CPUs without VNNI."""
     settings = Ort.settings + ", session.x64quantprecision 1"
     entries = {"session.x64quantprecision": "1"}
 
@@ -84,10 +84,8 @@ class OpenVino:
 
 
 class Mnn:
-    """Converted by MNN's own converter with weights in float, then a module with fixed shapes.
-
-    The converter is called in the library: the command around it installs packages outside of its environment to report its use.
-    A session would be the other interface; it overwrites its inputs, and is no faster."""
+    """Converted by MNN's converter with float weights, then run as a module with fixed shapes. The converter is called as a library, because
+    its command installs packages to report usage. The session interface overwrites its inputs and is not faster."""
     settings = "optimizeLevel 1, module, shapes fixed, precision high, power high, memory high"
 
     def __init__(self, path, feed, threads):
@@ -133,7 +131,7 @@ ENGINES = {"ort": Ort, "ort-exact": OrtExact, "openvino": OpenVino, "mnn": Mnn}
 
 
 def peak():
-    """KiB of memory at most, of this program alone: what the process was before counts in getrusage."""
+    """Peak memory of this program in KiB. getrusage also counts the process before exec."""
     try:
         with open("/proc/self/status") as f:
             return int(re.search(r"VmHWM:\s*(\d+)", f.read()).group(1))
@@ -176,7 +174,7 @@ def main():
     os.dup2(2, 1)
     try:
         serve(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), answers)
-    except Exception as e:  # the reason is all the parent can use
+    except Exception as e:  # the parent needs only the reason
         print(json.dumps({"refused": f"{type(e).__name__}: {e}".splitlines()[0][:300]}), file=answers, flush=True)
         return 1
     return 0

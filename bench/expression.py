@@ -53,7 +53,7 @@ TURNS = """graph (%x0 "x": f64[], %y0 "y": f64[], %z0 "z": f64[], %e "e": f64[])
 }}
 """
 INPUTS = ["--input", "x=2", "--input", "y=3", "--input", "z=4", "--quiet"]
-AIMS = {"vm": 10, "jit": 50}  # times as fast as the walker, at least
+AIMS = {"vm": 10, "jit": 50}  # minimum speed-up over the tree walker
 
 
 def ingot(verb, path, *args):
@@ -67,7 +67,7 @@ def write(path, graph, n, last):
 
 
 def tree_ms(path):
-    """Milliseconds of the tree walker."""
+    """Milliseconds of the tree-walking interpreter."""
     return min(timer.child([INGOT, "run", path, "--engine", "interp", *INPUTS])[0] for _ in range(3)) * 1e3
 
 
@@ -76,7 +76,7 @@ def show(what, engine, ms, tree):
 
 
 def measure(path, what, value, count, runs, tree, seconds):
-    """By engine, how many times as fast as the walker it is on a graph that computes the value count times, of which so many runs make a million."""
+    """Speed-up over the tree walker, by engine, on a graph that computes the value `count` times; the runs add up to a million."""
     show(what, "walker", tree, tree)
     times = {}
     for engine in ("vm", "jit", "c"):

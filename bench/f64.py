@@ -40,7 +40,7 @@ CASES = {
 }
 for n in (100, 512, 1024):
     CASES[f"matmul_{n}"] = ([("MatMul", "ab", "y")], {"a": [n, n], "b": [n, n]}, [n, n], lambda a, b, y: np.matmul(a, b, out=y), 0, 2 * n**3)
-PEAK_ROUNDS = 4e8  # of the loop below in a second, about
+PEAK_ROUNDS = 4e8  # approximate rate of the loop below, per second
 PEAK = r"""
 #include <time.h>
 #if defined __AVX512F__
@@ -69,7 +69,7 @@ double peak(long n) {
   return 12.0 * 2 * (W / 8) * n / ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec));
 }
 """
-# read_K_W_U: reads K arrays; move_K_W_U: and writes one; W bytes at a time, U of them side by side.
+# read_K_W_U: reads K arrays; move_K_W_U: also writes one. Vectors of W bytes, unrolled U times.
 BAND = r"""
 typedef long long Any;
 #define LOOP(W, U, K, name, each)                                                                   \
@@ -125,7 +125,7 @@ def build_peak(folder):
 
 
 def build_band(folder):
-    """By name: loops that read and write."""
+    """Memory loops by name: they read, or read and write."""
     source, lib = os.path.join(folder, "band.c"), os.path.join(folder, "libband.so")
     with open(source, "w") as f:
         f.write(BAND)
@@ -136,7 +136,7 @@ def build_band(folder):
 
 
 def bandwidth(band, name, feed, ours, count, clock, best):
-    """The least seconds of a loop of that kind over these arrays."""
+    """Minimum seconds of a loop of that kind over these arrays."""
     words = [ctypes.c_void_p(a.ctypes.data) for a in (*feed, *[feed[0]] * (3 - len(feed)), ours)] + [ctypes.c_long(feed[0].nbytes)]
     for kind, loop in band.items():
         if not kind.startswith(KINDS[name] + "_"):

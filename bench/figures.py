@@ -70,7 +70,7 @@ class Machine:
 
 
 def tile(rows, panels, name, steps=256):
-    """A tile of sums: per step `panels` vectors from the second cache, `rows` numbers from the first. Written out, as compilers see it."""
+    """A tile of accumulators: each step loads `panels` vectors from L2 and `rows` elements from L1. Written out as C compilers see it."""
     sums = [f"s{i}_{v}" for i in range(rows) for v in range(panels)]
     out = [f"static void {name}(const float *a, const float *w, float *y) {{"] + [f"  V {s} = {{0}};" for s in sums]
     out.append(f"  for (int k = 0; k < {steps}; k++) {{")
@@ -83,7 +83,7 @@ def tile(rows, panels, name, steps=256):
 
 
 def tile_rates(m, shapes, part=tile, lanes=None):
-    """ns of one step, by (rows, panels); weights of 256 KiB are gone through, so they come from the second cache."""
+    """ns of one step, by (rows, panels). Weights of 256 KiB come from L2."""
     was, m.lanes = m.lanes, lanes or m.lanes
     text = "\n".join(part(r, v, f"t{r}_{v}") for r, v in shapes)
     calls = "\n".join(f"  {{ int n = (256 << 10) / (256 * {v} * LANES * 4), p = 0; LEAST(t, t{r}_{v}(a, w + (size_t)(p++ % n) * 256 * {v} * LANES, y)); "
@@ -94,7 +94,7 @@ def tile_rates(m, shapes, part=tile, lanes=None):
 
 
 def sums(m):
-    """Largest number of sums at full speed; rows and panels beyond which nothing is gained."""
+    """Largest number of accumulators at full speed; rows and panels beyond which speed does not grow."""
     most = REGISTERS[m.march]
     shapes = [(r, v) for v in range(1, 7) for r in range(1, 17) if r * v <= most]
     rate = {s: s[0] * s[1] / t for s, t in tile_rates(m, shapes).items()}
@@ -113,7 +113,7 @@ def loads(m):
     shapes = [(r, v) for v in (1, 2, 3, 4) for r in range(2, 15) if 8 <= r * v <= (26 if m.march == "avx512" else 12)]
     at = [((float(r * v), float(v), float(r)), t) for (r, v), t in tile_rates(m, shapes).items()]
     a = [[sum(x[i] * x[j] for x, _ in at) for j in range(3)] + [sum(x[i] * t for x, t in at)] for i in range(3)]
-    for i in range(3):  # Gauss and Jordan
+    for i in range(3):  # Gauss-Jordan elimination
         a[i] = [x / a[i][i] for x in a[i]]
         for k in range(3):
             if k != i:
@@ -123,7 +123,7 @@ def loads(m):
 
 
 def byte_widen(m):
-    """A vector of bytes that becomes floats and is multiplied, less one of floats that is; beside multiply-adds alone."""
+    """Time to convert a vector of int8 to float and multiply, minus the time to load and multiply floats."""
     text = """
 #if defined __AVX512F__
 #define WIDEN(p) _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(p))))
@@ -158,7 +158,7 @@ def fma_wait(m):
 
 
 def dot_i8x4_tile(rows, panels, name, march):
-    """The same with bytes: vpdpbusd, or what stands for it: even and odd bytes apart, as pairs of 16 bits."""
+    """The int8 tile: vpdpbusd, or even and odd bytes as int16 pairs without it."""
     width = {"sse2": "", "avx2": "256", "avx512": "512"}[march]
     kind, p = ("__m128i", "_mm") if march == "sse2" else (f"__m{width}i", f"_mm{width}")
     si = "si128" if march == "sse2" else f"si{width}"
@@ -196,7 +196,7 @@ def dot_i8x4_sums(m):
 
 
 def dot_i16x2_tile(rows, panels, name, march):
-    """The same with numbers of 16 bits, two at a time."""
+    """The int16 tile: two products per lane."""
     kind, p, si = {"sse2": ("__m128i", "_mm", "si128"), "avx2": ("__m256i", "_mm256", "si256"), "avx512": ("__m512i", "_mm512", "si512")}[march]
     names = [f"s{i}_{v}" for i in range(rows) for v in range(panels)]
     out = [f"static void {name}(const float *a, const float *w, float *y) {{"] + [f"  {kind} {s} = {p}_setzero_{si}();" for s in names]
@@ -218,7 +218,7 @@ def dot_i16x2_time(m):
 
 
 def streams(m):
-    """A matrix times a vector, the matrix of 16 MiB: panels beside each other."""
+    """A matrix of 16 MiB times a vector, with several panels per tile."""
     counts = (1, 2, 3, 4, 5, 6, 8)
     text = "\n".join(tile(1, v, f"g{v}", steps=1024) for v in counts)
     calls = "".join(f'{{ size_t o = 0, each = 1024 * {v} * LANES; LEAST(t, {{ if ((o + each) * 4 > 16 << 20) o = 0; g{v}(a, w + o, y); o += each; }}); '
@@ -229,7 +229,7 @@ def streams(m):
 
 
 def window_kernel(rows, size, stride, name):
-    """Channels side by side in the lanes; a window size x size over `rows` places of a line, all of it written out."""
+    """Depthwise window of size x size with channels in the lanes, over `rows` positions of a line, fully unrolled."""
     out = [f"static void {name}(const float *a, const float *w, float *y) {{", "  for (int b = 0; b < 16; b++) {"] + [f"  V s{i} = {{0}};" for i in range(rows)]
     for r in range(size):
         for c in range(size):
@@ -253,7 +253,7 @@ def window(m):
 
 
 def half_block(m):
-    """How much more whole vectors get done than half ones, both in their best tile."""
+    """Throughput of whole vectors divided by that of half vectors, both in their best tile."""
     if m.lanes < 16:
         return [("half_block", 1, "a block is no more than 8 channels")]
     shapes = [(r, v) for v in range(1, 5) for r in range(4, 15) if r * v <= 28]
@@ -262,7 +262,7 @@ def half_block(m):
 
 
 def pack_rows(m):
-    """Rows from which packing pays: P + rows * c for packed, rows * d for those that are not."""
+    """Minimum rows for which packing pays: P + rows * c packed, rows * d unpacked."""
     def ms(rows):
         return m.bench(f"pack{rows}", f'graph (%a "a": f32[{rows},512], %b "b": f32[256,512]) {{\n  %y: f32[{rows},256] = contract(%a, %b) {{spec="mk,nk->mn"}}\n  return %y "y"\n}}\n')
     d, few, many = ms(7) / 7, ms(8), ms(24)
@@ -271,7 +271,7 @@ def pack_rows(m):
 
 
 def widened_tile(lanes, rows, panels, name, keeps, steps=512):
-    """The tile of a product whose second factor is halves (bf16, which all machines widen by a few steps); keeps: the floats made of it are stored, too."""
+    """A product tile whose second operand is bf16. keeps: it also stores the converted floats."""
     widen = {4: "_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64((const __m128i *){}))", 8: "_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *){})), 16)",
              16: "_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *){})), 16)"}[lanes]
     def load(at):
@@ -283,7 +283,7 @@ def widened_tile(lanes, rows, panels, name, keeps, steps=512):
 
 
 def widen_tiles(m):
-    """Tiles from which it pays that the first keeps the floats it makes of halves: k + (n - 1) * f against n * h."""
+    """Minimum tiles for which the first one should store the floats that it converts: k + (n - 1) * f vs n * h."""
     rows, panels = {4: (4, 2), 8: (6, 2), 16: (8, 3)}[m.lanes]
     text = "\n".join([tile(rows, panels, "floats", 512), *(widened_tile(m.lanes, rows, panels, name, name == "keeps") for name in ("halves", "keeps"))])
     text += """\nint main(void) { double f, h, k; float *a = memory(1 << 16), *w = memory(1 << 18), *y = memory(1 << 16); unsigned short *s = (void *)memory(1 << 18);
@@ -294,7 +294,7 @@ def widen_tiles(m):
 
 
 def sparse(m):
-    """A product that meets an element in segments against one in a border of zeros: 3x3 over 17x17, holes of 8 and of 4."""
+    """A convolution as segments vs with a border of zeros: 3x3 over 17x17, dilations 8 and 4."""
     def conv(hole):
         weights = ", ".join(str((i * 37 % 101 - 50) / 100) for i in range(32 * 32 * 9))
         return m.bench(f"holes{hole}", f'graph (%x "x": f32[1,32,17,17]) {{\n  %w: f32[32,32,3,3] = const {{{weights}}}\n  %y: f32[1,32,17,17] = conv(%x, %w) '
@@ -305,7 +305,7 @@ def sparse(m):
 
 
 def memory(m):
-    """Reading: ns for a byte, by size of what is gone through; the rest follows from that."""
+    """Read time in ns per byte, by size of the data; other figures follow from it."""
     sizes = [64 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20, 64 << 20]
     text = """static void go(const float *p, size_t n, float *y) { V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
   for (size_t i = 0; i < n; i += 4 * LANES) { s0 += *(const V *)(p + i); s1 += *(const V *)(p + i + LANES); s2 += *(const V *)(p + i + 2 * LANES); s3 += *(const V *)(p + i + 3 * LANES); }
@@ -323,8 +323,8 @@ int main(void) { double t; float *p = memory(64 << 20), *y = memory(4096);
 
 
 def threads(m):
-    """What two threads cost each other: a line that both write, and bytes that one writes and the other reads. Only on an idle machine: on a
-    busy one they take turns and do not meet."""
+    """Cost of sharing between two threads: a cache line that both write, and bytes that one writes and the other reads. Valid only on an idle
+    machine; on a busy one the threads take turns."""
     text = """#include <pthread.h>
 #include <stdatomic.h>
 static _Atomic int turn; static float *block; enum { ROUNDS = 4000, N = 16384 };
@@ -349,7 +349,7 @@ int main(void) { double one = 0, two = 1e30, alone; block = memory(N);
 
 
 def compilers(m):
-    """The longest loop with sums in registers that is written out at -O3, seen in the assembly: no jump is left."""
+    """The longest loop with accumulators that -O3 unrolls completely: its assembly has no jump."""
     def steps(n):
         path = os.path.join(m.folder, f"steps{n}")
         with open(path + ".c", "w") as f:

@@ -23,7 +23,7 @@ CPUID, FAULT = b"\x0f\xa2", b"\x0f\x0b"
 
 
 def segments(data):
-    """(address, offset in the file, bytes) of what is loaded of an ELF file of 64 bits."""
+    """(address, offset in the file, bytes) of the loaded segments of a 64-bit ELF file."""
     start, size, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54)
     for i in range(count):
         kind, _, offset, address, _, length = struct.unpack_from("<IIQQQQ", data, start + i * size)
@@ -32,7 +32,7 @@ def segments(data):
 
 
 def hold(path):
-    """Puts the fault in place of every cpuid of the library; how many there were."""
+    """Replaces every cpuid instruction of the library by the faulting one; returns their number."""
     text = subprocess.run(f"objdump -d --no-show-raw-insn '{path}' | grep -w cpuid", shell=True, stdout=subprocess.PIPE, text=True).stdout
     with open(path, "rb") as f:
         data = bytearray(f.read())
@@ -57,7 +57,7 @@ def has_cpuid(path):
 
 
 def make(site, folder=FOLDER):
-    """The copies; nothing where they are newer than the packages. Hard links where nothing changes."""
+    """Makes the copies, unless they are newer than the packages. Unchanged files are hard links."""
     mark = os.path.join(folder, "done")
     if os.path.exists(mark) and os.path.getmtime(mark) > os.path.getmtime(site):
         return
@@ -80,7 +80,7 @@ def make(site, folder=FOLDER):
 
 
 def environment(folder=FOLDER):
-    """What a peer's process is started with."""
+    """Environment variables for a peer's process."""
     return {**os.environ, "LD_PRELOAD": os.path.join(folder, "held.so"), "PYTHONPATH": folder}
 
 

@@ -32,17 +32,17 @@ NETS = ("resnet18 squeezenet mobilenetv2 mobilenetv3-large efficientnet-b0 shuff
 sys.path.insert(0, os.path.join(library.ROOT, "python"))
 import ingot  # noqa: E402  (of this source tree)
 
-TURN = 2e-3  # seconds of a turn, at least
-WALKED = 4e8  # multiply-adds of a network that the tree walker runs, at most
+TURN = 2e-3  # minimum seconds of a turn
+WALKED = 4e8  # maximum multiply-adds of a network that the tree walker runs
 
 
 def shapes(feeds):
-    """Open dimensions are those of the inputs."""
+    """Open dimensions, taken from the inputs."""
     return [w for k, v in feeds.items() if v.ndim for w in ("--shapes", f"{k}:{'x'.join(map(str, v.shape))}")]
 
 
 def runs(net, model, folder, feeds):
-    """By engine: what runs it once; and the seconds until the library of the C is there and has run."""
+    """({engine: function that runs it once}, seconds until the library of the C is built and has run)."""
     name = re.sub(r"\W", "_", net)
     made, start = {}, time.perf_counter()
     for engine, words in (("c", ["-O3"]), ("jit", ["--backend", "llvm"])):
@@ -68,7 +68,7 @@ def first_of_jit(model):
 
 
 def walk(model, feeds):
-    """Seconds of one run of the tree walker; None: the network is too large."""
+    """Seconds of one run of the tree-walking interpreter; None: the network is too large."""
     with open(model[:-5] + ".json") as f:
         if json.load(f)["macs"] > WALKED:
             return None
@@ -94,7 +94,7 @@ def over(r, a, b):
 
 
 def every(rows, a, b):
-    """What there is of a / b."""
+    """All ratios a / b whose terms exist."""
     return [x for x in (over(r, a, b) for r in rows) if x]
 
 

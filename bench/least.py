@@ -38,7 +38,7 @@ def by_ort(model, feed, exact):
 
 
 def memory(size):
-    """So many bytes at a page."""
+    """Page-aligned memory of n bytes."""
     raw = np.zeros(size + 4096, np.uint8)
     return raw[-raw.ctypes.data % 4096:][:size]
 

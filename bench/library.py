@@ -22,11 +22,11 @@ class Library:
         self.arena = ctypes.c_void_p((self.room.ctypes.data + 63) // 64 * 64)
 
     def names(self, kind):
-        """Of all, kind "INPUT" or "OUTPUT", in order."""
+        """Names of kind "INPUT" or "OUTPUT", in order."""
         return [self.macro[f"{kind}{i}_NAME"].strip('"') for i in range(int(self.macro[kind + "S"]))]
 
     def outputs(self):
-        """Arrays with room for what it writes."""
+        """Arrays for the outputs."""
         return [np.zeros(8 * int(self.macro[f"OUTPUT{i}_ELEMENTS"]), np.uint8) for i in range(int(self.macro["OUTPUTS"]))]
 
     def words(self, arrays):

@@ -32,7 +32,7 @@ VENV = os.path.join(BUILD, "bench-lm")
 INGOT = os.environ.get("INGOT", os.path.join(BUILD, "ingot"))
 MADE = os.path.join(BUILD, "bench", "llm")
 RESULTS = os.path.join(BUILD, "bench", "llm.json")
-# What a build of llama.cpp for other machines than this one is told
+# CMake options of llama.cpp built for another instruction set
 BUILDS = {"avx2": "-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON"}
 SHAPES, KINDS = ("llama-3.2-1b", "qwen3-0.6b"), ("Q4_0", "Q4_K_M", "Q6_K", "Q8_0")
 REAL = "SmolLM2-135M.Q4_1"
@@ -40,7 +40,7 @@ PASTS = {REAL: (16, 512, 2048, 4096)}
 
 
 def ensure_venv(march):
-    """Python with llama.cpp as it is built for such machines, or None: then ingot is measured alone."""
+    """Returns the Python with llama.cpp built for this instruction set, or None: then only ingot is measured."""
     venv = os.path.join(VENV, march) if march in BUILDS else VENV
     python, want = os.path.join(venv, "bin", "python"), os.path.join(HERE, "requirements-lm.txt")
     if not os.path.exists(python):
@@ -69,7 +69,7 @@ def real_model():
 
 
 def model_file(name):
-    """The path of a model, made if it is not there; None if it cannot be had."""
+    """Returns the path of a model, creating it if necessary; None if that fails."""
     python = os.path.join(BUILD, "lm", "bin", "python")
     if name == REAL or not os.path.exists(python):
         return real_model() if name == REAL else None
@@ -94,7 +94,7 @@ def by_ingot(path, march, threads, pasts):
 
 
 def by_llama(python, path, threads, pasts):
-    """Both ways, of which for each figure the better counts."""
+    """Runs llama.cpp with both settings; the better one counts for each figure."""
     runs = [answer([python, os.path.join(HERE, "llama.py"), "time", path, str(threads), flash, ",".join(map(str, pasts))]) for flash in ("off", "on")]
     out = {"prefill": max(r["prefill_tokens_per_s"] for r in runs)}
     for i, past in enumerate(pasts):

@@ -24,7 +24,7 @@ PROMPT, DECODED = 512, 8  # tokens of a turn
 
 
 class Ingot:
-    """The model as a library, with what bench/llama.py asks of a session."""
+    """The model as a library, with the functions that bench/llama.py calls on a session."""
 
     def __init__(self, ingot, model, march, context, folder):
         base = tempfile.mkdtemp(dir=folder)
@@ -52,7 +52,7 @@ class Ingot:
 
 
 def took(s, past, n, each):
-    """Processor time of n tokens behind `past` that are there."""
+    """CPU time of n tokens after `past` tokens in the cache."""
     ids = s.made_up(past, past + n)
     s.rewind(past)
     begin = time.process_time()
@@ -62,7 +62,7 @@ def took(s, past, n, each):
 
 
 def measure(model, a, folder):
-    pasts = sorted((int(x) for x in a.past.split(",")), reverse=True)  # what is behind the prompt is still there
+    pasts = sorted((int(x) for x in a.past.split(",")), reverse=True)  # tokens after the prompt are still in the cache
     context = PROMPT + 64
     who = {f"{os.path.basename(x)}": Ingot(x, model, a.march, context, folder) for x in a.ingot.split(",")}
     who.update({f"llama.cpp {flash}": llama.Session(model, 1, flash == "flash", context) for flash in ("plain", "flash")})

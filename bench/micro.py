@@ -164,7 +164,7 @@ for kind, name in (("uint8", "u8"), ("int8", "s8")):
 
 
 def peak(threads):
-    """(GFLOP/s, GB/s) of this moment."""
+    """(GFLOP/s, GB/s), measured now."""
     prog, source = os.path.join(peers.BUILD, "bench", "peak"), os.path.join(peers.HERE, "peak.c")
     if not os.path.exists(prog) or os.path.getmtime(prog) < os.path.getmtime(source):
         os.makedirs(os.path.dirname(prog), exist_ok=True)

@@ -13,10 +13,10 @@ import gguf
 import numpy as np
 
 SHARE = 4
-# architecture, embedding, layers, heads, heads of keys, extent of a head, inner extent, vocabulary, base of the rotation
+# architecture, embedding, layers, heads, KV heads, head size, feed-forward size, vocabulary, RoPE base
 MODELS = {"llama-3.2-1b": ("llama", 2048, 16, 32, 8, 64, 8192, 128256, 500000.0),
           "qwen3-0.6b": ("qwen3", 1024, 28, 16, 8, 128, 3072, 151936, 1000000.0)}
-# where the halves that scale a block lie, and how large they are
+# offsets of the f16 scales of a block, and their magnitude
 SCALES = {"Q4_0": ((0,), 4e-3), "Q8_0": ((0,), 4e-4), "Q6_K": ((208,), 1e-5), "Q4_K": ((0, 2), 5e-5)}
 
 

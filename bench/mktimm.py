@@ -9,7 +9,7 @@ import torch
 
 
 def settle(model, size):
-    """One pass in training mode: batch normalization takes its statistics from what it sees."""
+    """One pass in training mode, which sets the statistics of batch normalization."""
     for m in model.modules():
         if isinstance(m, torch.nn.modules.batchnorm._BatchNorm):
             m.momentum = 1.0

@@ -38,7 +38,7 @@ class Net:
         return names[0] if outputs == 1 else names
 
     def conv(self, x, cin, cout, kernel=3, stride=1):
-        """Convolution, batch normalization with drawn statistics, SiLU."""
+        """Convolution, batch normalization with random statistics, SiLU."""
         fan = cin * kernel * kernel
         w = self.floats(self.rng.standard_normal((cout, cin, kernel, kernel)) * np.sqrt(2 / fan))
         y = self.op("Conv", x, w, kernel_shape=[kernel, kernel], strides=[stride, stride], pads=[kernel // 2] * 4)
@@ -112,7 +112,7 @@ def detect(n, w, side, classes, maps):
 
 
 def select(n, boxes, scores):
-    """Rows of what NonMaxSuppression keeps: image, class and cell of each."""
+    """Rows for the results of NonMaxSuppression: image, class and box of each."""
     kept = n.op("NonMaxSuppression", boxes, scores, n.ints(PER_CLASS), n.floats(0.5), n.floats(0.25))
     _, which, cell = n.op("Split", kept, n.ints(1, 1, 1), outputs=3, axis=1)
     n.nodes.append(helper.make_node("Squeeze", [which, n.ints(1)], ["class"], "class"))

@@ -151,7 +151,7 @@ class Net:
         return self.op("Mul", x, self.op("Sigmoid", x))
 
     def gelu(self, x):
-        """GELU by Erf in five small operators, as exporters before Gelu became an operator write it."""
+        """GELU from Erf in five small operators, as exporters wrote it before the operator Gelu existed."""
         y = self.op("Add", self.op("Erf", self.op("Div", x, self.const(2 ** 0.5))), self.const(1.0))
         return self.op("Mul", self.op("Mul", x, y), self.const(0.5))
 
@@ -223,12 +223,12 @@ def itemsize(dtype):
 
 
 def infer(m):
-    """ValueInfoProto of every value by name. Large weights are left out, so that the limit on the size of messages is not met."""
+    """ValueInfoProto of every value by name. Large weights are omitted to stay below the protobuf size limit."""
     light = onnx.ModelProto()
     light.CopyFrom(onnx.ModelProto(ir_version=m.ir_version, opset_import=m.opset_import))
     g = light.graph
     g.name = "g"
-    for n in m.graph.node:  # ONNX knows no shapes of those of ONNX Runtime
+    for n in m.graph.node:  # onnx does not infer shapes of ONNX Runtime's own operators
         g.node.append(helper.make_node("Add", [n.input[0], n.input[3]], n.output) if n.op_type == "QLinearAdd" else n)
     g.input.extend(m.graph.input)
     g.output.extend(m.graph.output)

@@ -97,7 +97,7 @@ SMALL = ((3, 16, 16, 1, 0, 2), (3, 72, 24, 0, 0, 2), (3, 88, 24, 0, 0, 1), (5, 9
 
 
 def v3_features(n, blocks, dilate=False):
-    """The body of MobileNetV3; dilate: the last three blocks keep their resolution and have holes instead."""
+    """The backbone of MobileNetV3; dilate: the last three blocks use dilation instead of stride."""
     se = v3_squeeze(n)
     x = n.conv(n.image(1, 3, 224, 224), 16, 3, 2, act=n.hardswish)
     for i, (k, hidden, c, has_se, hs, s) in enumerate(blocks):
@@ -191,7 +191,7 @@ def unet(n):
 
 
 def c2f(n, x, c, repeat, skip=True):
-    """Half of the channels go through bottlenecks, every step is kept, all are mixed."""
+    """C2f block: half of the channels pass through bottlenecks, and all intermediate results are concatenated."""
     parts = n.split(n.conv(x, c, act=n.silu), c // 2, c // 2)
     for _ in range(repeat):
         y = n.conv(n.conv(parts[-1], c // 2, 3, act=n.silu), c // 2, 3, act=n.silu)
@@ -293,7 +293,7 @@ def vit(n):
 
 
 def roll(n, x, by, size):
-    """Both image axes of 1 x size x size x c turned round by `by`, as exporters write it: slices swapped."""
+    """Rolls both image axes of 1 x size x size x c by `by`, as exporters write it: two slices concatenated in reverse order."""
     for axis in (1, 2):
         cut = by % size
         a = n.op("Slice", x, n.ints(size - cut), n.ints(2 ** 63 - 1), n.ints(axis))
@@ -305,7 +305,7 @@ def roll(n, x, by, size):
 
 
 def swin_mask(size, shift=3, window=7):
-    """0 where two pixels of a window came from one place of the image, -100 elsewhere: windows x 1 x 49 x 49."""
+    """Attention mask of Swin: 0 for pixels of the same image region, -100 otherwise; windows x 1 x 49 x 49."""
     zone = np.zeros((size, size))
     cuts = (slice(0, size - window), slice(size - window, size - shift), slice(size - shift, size))
     for i, a in enumerate(cuts):

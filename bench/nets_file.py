@@ -19,12 +19,12 @@ MODELS = os.path.join(os.path.dirname(HERE), "build", "models")
 
 
 def finish(m, feed, path, count=None):
-    """Writes the model, its inputs and the facts about it; count: multiply-adds where they are known otherwise."""
+    """Writes the model, its inputs and its facts; count: multiply-adds, if known."""
     base = path[:-5]
     if count is None:
         try:
             count = macs(m, infer(m))
-        except Exception:  # control flow and old operators: no count then
+        except Exception:  # control flow and old operators cannot be counted
             count = 0
     facts = {"name": os.path.basename(base), "macs": count, "nodes": len(m.graph.node),
              "weight_bytes": sum(int(np.prod(i.dims)) * itemsize(i.data_type) for i in m.graph.initializer)}
@@ -36,7 +36,7 @@ def finish(m, feed, path, count=None):
 
 
 def quantized(of, form="QDQ", weights="QInt8"):
-    """form: QDQ, QOperator, or dynamic, whose activations are quantized while it runs."""
+    """form: QDQ, QOperator or dynamic (activations quantized at run time)."""
     def write(path, make):
         import logging
 
@@ -72,7 +72,7 @@ def narrowed(of, kind):
         source, to = make(of), onnx.TensorProto.DataType.Value(kind)
         m = onnx.load(source)
         g = m.graph
-        wide = {n.input[k] for n in g.node if n.op_type == "Resize" for k in (1, 2) if k < len(n.input)}  # they are f32 whatever the data are
+        wide = {n.input[k] for n in g.node if n.op_type == "Resize" for k in (1, 2) if k < len(n.input)}  # inputs are f32 for every data type
         for i in g.initializer:
             if i.data_type == onnx.TensorProto.FLOAT and i.name not in wide:
                 i.CopyFrom(onnx.helper.make_tensor(i.name, to, i.dims, onnx.numpy_helper.to_array(i).astype(onnx.helper.tensor_dtype_to_np_dtype(to)).tobytes(), raw=True))

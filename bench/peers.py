@@ -38,7 +38,7 @@ DTYPES = {"f32": "float32", "f64": "float64", "i64": "int64", "i32": "int32", "u
 
 
 def ensure_venv():
-    """The environment of the peers; each package by itself, so that one that cannot be had costs only its engine."""
+    """Creates the environment of the peers. Each package is installed alone, so a missing one costs only its engine."""
     mark = os.path.join(VENV, "requirements.txt")
     want = os.path.join(HERE, "requirements.txt")
     with open(want) as f:
@@ -57,14 +57,14 @@ def ensure_venv():
 
 
 def enter_venv():
-    """Goes on in that environment."""
+    """Restarts this script in that environment."""
     ensure_venv()
     if os.path.realpath(sys.prefix) != os.path.realpath(VENV):
         os.execv(PYTHON, [PYTHON, *sys.argv])
 
 
 def die_with_parent():
-    """In the child: a stopped process would outlive a parent that is killed."""
+    """Runs in the child: without it, a stopped process would outlive a parent that is killed."""
     try:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
     except (OSError, AttributeError):
@@ -76,7 +76,7 @@ class Refused(Exception):
 
 
 class Child:
-    """One engine on one model: a process that answers requests, stopped while it is not its turn."""
+    """One engine on one model: a process that answers requests and is stopped between its turns."""
 
     def __init__(self, name, argv, names=None, env=None):
         self.name, self.times, self.each = name, [], 1
@@ -129,7 +129,7 @@ def defines(header):
 
 
 def compile_ingot(model, cc, threads, flags, ingot=INGOT, tag=""):
-    """(library, header facts, seconds) of a model by `ingot build`; kept as long as neither ingot nor the model is newer. tag: of a version."""
+    """(library, header facts, seconds) of a model by `ingot build`; reused unless ingot or the model is newer. tag: name of a version."""
     folder = os.path.join(BUILD, "bench", "ingot")
     os.makedirs(folder, exist_ok=True)
     name = re.sub(r"\W", "_", os.path.basename(model)[:-5])
@@ -182,7 +182,7 @@ def start_ingot(engine, model, feed, threads, flags=(), ingot=INGOT, tag=""):
         f.write(f'#include "{facts["header"]}"\n#define ARENA {d["ARENA_BYTES"]}\n#define NIN {nin}\n#define NOUT {nout}\n'
                 f'#define IN_BYTES {", ".join(map(str, sizes[0] or [0]))}\n#define OUT_BYTES {", ".join(map(str, sizes[1]))}\n'
                 f'#define CALL {facts["name"]}_run({args})\n')
-        first = [f"{facts['name']}_reset(arena)"] if f"{facts['name']}_reset(" in header else []  # what has state begins with it
+        first = [f"{facts['name']}_reset(arena)"] if f"{facts['name']}_reset(" in header else []  # models with state start from it
         if threads > 1:
             first.append(f'{facts["name"]}_threads_start(arena, {threads})')
         if first:
@@ -218,7 +218,7 @@ def outputs(c):
 
 
 def difference(a, b):
-    """(largest absolute difference, the same over the largest absolute value of b or 0.01) over the outputs both have; None: nothing to compare."""
+    """(largest absolute difference, the same divided by the largest magnitude of b or 0.01) over the common outputs; None: there are none."""
     import numpy as np
     worst, scale, seen = 0.0, 0.0, 0
     for k in b:
@@ -240,7 +240,7 @@ def start(engine, model, inputs, feed, threads, flags, env):
 
 
 def take_turns(children, rounds, ms, refused):
-    """Blocks in turn, each round beginning with another engine."""
+    """Runs blocks in turn; each round begins with another engine."""
     for r in range(-1, rounds):
         for i in range(len(children)):
             c = children[(i + max(r, 0)) % len(children)]
@@ -258,7 +258,7 @@ def take_turns(children, rounds, ms, refused):
 
 
 def measure(model, threads, engines, rounds, ms, flags=(), truth=None, env=None):
-    """One row: {engine: {min_ms, median_ms, ...} or {refused}}. env: of the peers' processes, None: as here."""
+    """One row: {engine: {min_ms, median_ms, ...} or {refused}}. env: environment of the peers' processes, None: this one."""
     import numpy as np
     inputs = model[:-5] + ".npz"
     with np.load(inputs) as z:
@@ -291,7 +291,7 @@ def measure(model, threads, engines, rounds, ms, flags=(), truth=None, env=None)
 
 
 def in_double(model):
-    """The outputs by bench/exact.py, kept beside the model; None where it lacks an operator."""
+    """The outputs by bench/exact.py, stored next to the model; None if it lacks an operator."""
     import exact
     import numpy as np
     path = model[:-5] + ".exact.npz"
@@ -328,7 +328,7 @@ def keep(path, rows):
     if os.path.exists(path):
         with open(path) as f:
             old = json.load(f)
-    old.update(rows)  # a row as a whole: ratios are only true within one run
+    old.update(rows)  # replace whole rows: ratios are valid only within one run
     with open(path + ".tmp", "w") as f:
         json.dump(old, f, indent=1)
     os.replace(path + ".tmp", path)
@@ -355,7 +355,7 @@ def show(name, threads, row, engines):
 
 
 def chosen(only, error):
-    """The networks that --only names, or all."""
+    """The networks named by --only, or all."""
     import nets
     if not only:
         return nets.ORDER

@@ -36,7 +36,7 @@ def ten_models():
 
 
 def make(name, cc, flags, keep=False):
-    """ingot built with these flags; keep: what lies beside the objects stays there."""
+    """Builds ingot with these flags; keep: do not delete other files next to the objects."""
     where = os.path.join(PGO_BUILDS, name)
     if not keep:
         shutil.rmtree(where, ignore_errors=True)
@@ -101,7 +101,7 @@ def with_profile(name, cc, base, models):
 
 
 def profile(name, cc, base, models):
-    """A profile of ingot's own work, in the folder of that build; whether there is one."""
+    """Collects a profile of ingot's own work in the folder of that build; returns whether there is one."""
     where = os.path.join(PGO_BUILDS, name)
     clang = "clang" in cc
     if clang and not profdata(cc):
@@ -120,7 +120,7 @@ def profile(name, cc, base, models):
 
 
 def use_profile(name, cc, base):
-    """ingot built with the profile in that folder."""
+    """Builds ingot with the profile in that folder."""
     if "clang" in cc:
         merged = os.path.join(PGO_BUILDS, name, "merged.profdata")
         return make(name, cc, f"{base} -fprofile-use={merged} -Wno-profile-instr-unprofiled -Wno-profile-instr-out-of-date -Wno-backend-plugin", keep=True)
@@ -128,13 +128,13 @@ def use_profile(name, cc, base):
 
 
 def tool(name):
-    """Where it really is: llvm-bolt looks for its library beside itself."""
+    """Resolves links: llvm-bolt looks for its library next to the real file."""
     found = shutil.which(name) or next((p for v in range(25, 10, -1) if (p := shutil.which(f"{name}-{v}"))), None)
     return found and os.path.realpath(found)
 
 
 def laid_out(ingot, run):
-    """BOLT on a program linked with --emit-relocs, by instrumentation; run: runs the program it is given on its workload."""
+    """Applies BOLT by instrumentation to a program linked with --emit-relocs; run: runs a given program on its workload."""
     bolt = tool("llvm-bolt")
     if not bolt:
         return None
@@ -147,7 +147,7 @@ def laid_out(ingot, run):
 
 
 def compare(programs, work, rounds):
-    """Seconds by program: work(path) in turn, a list over rounds."""
+    """Seconds by program: work(path) in turn, one list entry per round."""
     times = {name: [] for name in programs}
     names = list(programs)
     for r in range(rounds):
@@ -158,7 +158,7 @@ def compare(programs, work, rounds):
 
 
 def verdict(base, times):
-    """Median over rounds of base over times, and a word."""
+    """Median over rounds of base / times, and a word for it."""
     ratios = sorted(a / b for a, b in zip(base, times))
     quarter = len(ratios) // 4
     low, high = ratios[quarter], ratios[-1 - quarter]

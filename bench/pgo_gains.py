@@ -53,23 +53,23 @@ def resnet50():
 
 
 def built(model, name, cc, step):
-    """The program, or why there is none."""
+    """Returns the program, or the reason why it cannot be built."""
     out = os.path.join(PGO_BUILDS, f"{name}-{cc}-{step.replace(' ', '')}")
     os.makedirs(PGO_BUILDS, exist_ok=True)
     got = subprocess.run([INGOT, "build", model, "--quiet", "--seconds", "0.05", "--cc", cc, *STEPS[step], "-o", out], capture_output=True, text=True)
     if os.path.exists(out + ".baseline"):
-        os.remove(out + ".baseline")  # every step stands for itself here
+        os.remove(out + ".baseline")  # every step is built independently here
     return (out, None) if not got.returncode else (None, got.stderr.strip().splitlines()[0] if got.stderr.strip() else f"exit {got.returncode}")
 
 
 def run_ms(program):
-    """CPU time of a run: of a process that makes many of them."""
+    """CPU time of a run, from a process that makes many runs."""
     steps = max(1, round(0.4e3 / (pgo.cpu_seconds([program, "--steps", "2"]) * 500)))
     return {"run": (pgo.cpu_seconds([program, "--steps", str(steps + 1)]) - pgo.cpu_seconds([program, "--steps", "1"])) / steps * 1e3}
 
 
 def talk(program, prompt, count):
-    """CPU time, tokens read and tokens written."""
+    """CPU time, prompt tokens and generated tokens."""
     seconds, got = timer.child([program, "--prompt", prompt, "--max-tokens", str(count), "--temperature", "0"])
     m = re.search(r"(\d+) tokens in, (\d+) out", got.stderr)
     return seconds, int(m[1]), int(m[2])
@@ -85,7 +85,7 @@ def tokenize_ms(program):
 
 
 def own_program(cc, step, models):
-    """ingot itself; BOLT goes on from the profile of the step before it."""
+    """Builds ingot itself; BOLT reuses the profile of the previous step."""
     name, base = f"ingot-{cc}-{'pgo' if 'PGO' in step else step.replace(' ', '')}", "-O2 -march=native"
     if step in FLAGS:
         return pgo.make(name, cc, FLAGS[step] + (" -fuse-ld=lld" if cc == "clang" and "LTO" in step else ""))
@@ -133,7 +133,7 @@ def rows_of(programs, times):
 
 
 def measure(name, compilers, rounds, until, keep):
-    """Gives keep() what there is, after every round."""
+    """Calls keep() with the results so far after every round."""
     programs, missing, work = programs_of(name, compilers)
     names, times = list(programs), {}
     for r in range(rounds):
@@ -149,7 +149,7 @@ def measure(name, compilers, rounds, until, keep):
 
 
 def cell(steps, step):
-    """Milliseconds and a ratio: of native to the baseline, of the others to native."""
+    """Milliseconds and a ratio: native vs baseline, others vs native."""
     one, base = steps[step], steps.get("baseline" if step == "native" else "native")
     text = f"{statistics.median(one['ms']):.4g} ms"
     if step == "baseline" or not base:
@@ -206,7 +206,7 @@ def main():
     names, end = o.only.split(","), time.monotonic() + 60 * o.minutes
 
     def keep(name, found):
-        """Beside what was measured with other compilers."""
+        """Merges results with those of other compilers."""
         before = results["programs"].get(name, {"rows": {}, "missing": {}})
         for what, by_cc in before["rows"].items():
             found["rows"][what] = {**{cc: steps for cc, steps in by_cc.items() if cc not in compilers}, **found["rows"].get(what, {})}

@@ -48,7 +48,7 @@ def data(model, seed, n):
 
 
 def turn(program, seconds=0.5):
-    """Processor time of a run in ms."""
+    """CPU time of a run in ms."""
     used, got = timer.child([program, "--bench", str(seconds)])
     return used * 1000 / json.loads(got.stdout.splitlines()[-1])["n"]
 
@@ -97,7 +97,7 @@ def beside_ort(names):
 
 
 def small_networks():
-    """Those of test/make/mkquantize.py, where its script has not changed since."""
+    """Networks of test/make/mkquantize.py, if its script has not changed since."""
     folder, script = os.path.join(OUT, "small"), os.path.join(ROOT, "test", "make", "mkquantize.py")
     if not os.path.exists(folder) or os.path.getmtime(folder) < os.path.getmtime(script):
         subprocess.run([sys.executable, script, folder], check=True, capture_output=True)
@@ -120,7 +120,7 @@ def speeds(names, marches, rows):
 
 
 def grouped(path, each, side=28):
-    """Three convolutions in groups of `each` channels, of 64 channels or what comes next, and examples for them."""
+    """Three convolutions in groups of `each` channels, with 64 channels or the next multiple, and examples for them."""
     wide = max(2, -(-64 // each)) * each
     rng, nodes, weights = np.random.default_rng(each), [], []
     for i in range(3):

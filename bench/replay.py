@@ -54,7 +54,7 @@ def models(only, every, folder, tree):
 
 
 def outputs(ingot, model, targets):
-    """kind of output -> text or bytes; an exit code where the command fails."""
+    """kind of output -> text or bytes; an exit code if the command fails."""
     got = {}
     with tempfile.TemporaryDirectory() as d:
         jobs = {"C " + t: ["compile", model, "--march", t, "--weights", "file", "--quiet", "-f", "net", "-o", os.path.join(d, "net.c")] for t in targets}
@@ -103,7 +103,7 @@ def renamed(lines):
 
 
 def difference(a, b, names):
-    """None where two outputs are equal, else what differs."""
+    """None if two outputs are equal, else a description of the difference."""
     if a == b:
         return None
     if not isinstance(a, str) or not isinstance(b, str):

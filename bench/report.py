@@ -48,7 +48,7 @@ SHORTEST_MS = 0.1  # shorter runs measure the overhead of a call; one of them at
 
 
 class Row:
-    """One network on one number of threads."""
+    """One network with one number of threads."""
 
     def __init__(self, name, threads, spec, row):
         self.name, self.threads, self.spec, self.row = name, threads, spec, row
@@ -60,7 +60,7 @@ class Row:
         self.best = min(peers) if peers else None
 
     def ratios(self, e):
-        """(against ONNX Runtime, against the best peer); None where one of them is missing."""
+        """(vs ONNX Runtime, vs the best peer); None if one is missing."""
         t = self.times.get(e)
         if t is None or e in self.wrong | self.unchecked or self.best is None:
             return None
@@ -76,7 +76,7 @@ class Row:
         return text + (" wrong" if e in self.wrong else " unchecked" if e in self.unchecked else "")
 
     def lacks(self, e):
-        """What is missing to the least of the goals, as text; empty when it is reached."""
+        """The unmet goals as text; empty if all are met."""
         want, got = self.spec.get("at_least"), self.ratios(e)
         if got is None:
             reason = self.row.get(e, {}).get("refused")
@@ -185,7 +185,7 @@ def scaling(all_rows):
 
 
 def limits(all_rows):
-    """Compile time, size of code and start of every network against their goals."""
+    """Compile time, code size and start-up time of every network, compared with their goals."""
     out = []
     for r in all_rows:
         for e in OURS:
@@ -248,7 +248,7 @@ def micro(results):
 # ---- picture ----
 
 def picture(all_rows):
-    """Bars: how many times as fast as the best peer, one and two threads, the better of gcc and clang."""
+    """Bars: speed-up over the best peer with one and two threads, for the better of gcc and clang."""
     by = {}
     for r in all_rows:
         got = [r.ratios(e)[1] for e in OURS if r.ratios(e)]
@@ -272,7 +272,7 @@ def picture(all_rows):
 
 
 def other_machine(name, results, all_rows):
-    """One table: times of ONNX Runtime and ingot by number of threads, and how many times as fast as one thread of its own ingot is."""
+    """One table: times of ONNX Runtime and ingot by number of threads, and the speed-up over one thread of the same engine."""
     counts, m = sorted({r.threads for r in all_rows}), results["machine"]
     by, body = {(r.name, r.threads): r for r in all_rows}, []
     for r in all_rows:

@@ -50,7 +50,7 @@ def theirs(source, to, path):
 
 
 def perplexity(path, text):
-    """By ingot, by llama.cpp (a process of its own: it does not give memory back)."""
+    """[perplexity by ingot, perplexity by llama.cpp in its own process, because it does not free memory]."""
     out = subprocess.run([INGOT, "perplexity", path, "--text", text, "--json", "--quiet"], check=True, stdout=subprocess.PIPE).stdout
     with open(text, encoding="utf-8") as f:
         peer = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "llama.py"), "nll", path, f.read()], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
@@ -58,7 +58,7 @@ def perplexity(path, text):
 
 
 def compare(source, a, b):
-    """other types, other bytes, root mean square errors of the rest"""
+    """(tensors with another type, tensors with other bytes, root mean square errors of the rest)"""
     src, x, y = ({t.name: t for t in gguf.GGUFReader(p).tensors} for p in (source, a, b))
     types = differ = n = 0
     square = [0.0, 0.0]

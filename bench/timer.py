@@ -11,7 +11,7 @@ import time
 
 
 class Processor:
-    """`with Processor() as used:` makes used.seconds the processor time of the child processes that end inside."""
+    """`with Processor() as used:` sets used.seconds to the CPU time of child processes that end inside."""
 
     def __enter__(self):
         self.before = self.now()
@@ -27,7 +27,7 @@ class Processor:
 
 
 def child(cmd, **how):
-    """(processor seconds, the finished process) of a command, which must succeed; its output is captured as text."""
+    """(CPU seconds, the finished process) of a command that must succeed; its output is captured as text."""
     with Processor() as used:
         got = subprocess.run(cmd, capture_output=True, text=True, **how)
     if got.returncode:
@@ -36,8 +36,8 @@ def child(cmd, **how):
 
 
 def minima(runs, rounds, turn=0.0, count=None, clock=time.thread_time, begin=None, end=None):
-    """{name: seconds of a run} of {name: function}. A turn begins with a run that does not count: caches are then as a run of the same
-    engine has left them. It has `count` runs, or as many as last `turn` seconds. begin, end: called before and after a round."""
+    """{name: seconds of a run} of {name: function}. Each turn starts with an untimed run, which warms the caches. It has `count` runs, or as
+    many as fit in `turn` seconds. begin, end: called before and after a round."""
     best, counts = dict.fromkeys(runs, math.inf), dict.fromkeys(runs, count or 1)
     for number in range(rounds):
         if begin:
@@ -56,7 +56,8 @@ def minima(runs, rounds, turn=0.0, count=None, clock=time.thread_time, begin=Non
 
 
 def verdict(what, value, aim, least=True, form=".2f"):
-    """Prints one line; value: None where nothing was measured. least: it must be at least the aim, else at most. True: it is."""
+    """Prints one line and returns whether the aim is met. value: None without a measurement. least: value must be at least the aim, otherwise
+    at most."""
     met = value is not None and (value >= aim if least else value <= aim)
     got = "not measured" if value is None else format(value, form)
     print(f"{'pass' if met else 'MISS' if value is not None else '-':5} {what}: {got}, at {'least' if least else 'most'} {aim:g}", flush=True)

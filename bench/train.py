@@ -29,7 +29,7 @@ import doc  # noqa: E402
 import peers  # noqa: E402
 
 FOLDER = os.path.join(peers.BUILD, "bench", "train")
-# batch, shape of an example, classes, optimizer, rate
+# batch, shape of an example, classes, optimizer, learning rate
 NETS = {"mlp": (32, (784,), 10, "adam", 1e-3), "lenet": (32, (1, 28, 28), 10, "adam", 1e-3), "resnet18": (8, (3, 224, 224), 1000, "momentum", 1e-3)}
 TITLES = {"mlp": "784-128-64-10, dropout, batch 32", "lenet": "LeNet-5, batch 32", "resnet18": "ResNet-18, batch 8"}
 ENGINES = ("eager", "compiled", "ingot-gcc")
@@ -68,7 +68,7 @@ def examples(name, count):
 
 
 def exported(name, drop):
-    """The network as ONNX and a batch beside it."""
+    """The network as ONNX, and a batch next to it."""
     import torch
     os.makedirs(FOLDER, exist_ok=True)
     batch = NETS[name][0]
@@ -166,7 +166,7 @@ def table(names, threads, rounds, ms, engines):
 
 
 def curve(name, steps):
-    """Largest difference between losses of some steps, relative to the loss: of ingot and of PyTorch in single precision; how the loss falls."""
+    """Largest relative difference of the losses of some steps from double precision, for ingot and for PyTorch, in training steps."""
     import torch
     from torch.nn.functional import cross_entropy
     path, batch = exported(name, False), NETS[name][0]
@@ -203,7 +203,7 @@ def curve(name, steps):
 
 
 def curves(names, steps):
-    """A sentence for each network; are all within 1e-4, or as near at least as PyTorch's own single precision?"""
+    """Prints a sentence for each network. Returns whether all losses are within 1e-4, or at least as close as PyTorch's."""
     text, good = "", True
     for name in names:
         worst, theirs, first, last = curve(name, steps)

@@ -22,7 +22,7 @@ LEAST, LEAST_MEAN = 0.97, 0.99
 
 
 def code_of(lib):
-    """The instructions of all objects of a library, in order; names and addresses are not among them."""
+    """The instructions of all objects of a library, in order, without names and addresses."""
     with tempfile.TemporaryDirectory() as d:
         subprocess.run(["ar", "x", os.path.abspath(lib)], cwd=d, check=True)
         text = b""
@@ -35,13 +35,13 @@ def code_of(lib):
 
 
 def seconds_of(ingot, model, march):
-    """Seconds of processor of `ingot compile`."""
+    """CPU seconds of `ingot compile`."""
     with tempfile.TemporaryDirectory() as d:
         return timer.child([ingot, "compile", model, "--march", march, "--quiet", "-o", os.path.join(d, "m.c")])[0]
 
 
 def ratio_of(model, versions, march, threads, rounds, ms):
-    """OLD / NEW of the medians, and how it was found."""
+    """OLD / NEW of the medians, and the method of comparison."""
     import numpy as np
     with np.load(model[:-5] + ".npz") as z:
         feed = {k: z[k] for k in z.files}

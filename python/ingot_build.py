@@ -23,8 +23,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NAME = "ingot"
 SOURCES = ("CHANGELOG.md", "LICENSE", "Makefile", "README.md", "bench/peak.c", "docs/ingot.1", "models", "pyproject.toml", "python", "src",
            "tools")
-EPOCH = 315619200  # 1980-01-02, the first day that every time zone can say in a zip
-# What every machine with glibc has; a wheel that needs no more is a manylinux wheel.
+EPOCH = 315619200  # 1980-01-02: the first day that zip can store in every time zone
+# Libraries of every machine with glibc. A wheel that needs only these is a manylinux wheel.
 LIBC = re.compile(r"(libc|libm|libpthread|libdl|librt|ld-linux.*)\.so\.\d+$")
 SUMMARY = "A compiler for neural networks, from ONNX to C, called from Python"
 
@@ -45,7 +45,7 @@ def metadata():
 # ---- what a library needs ----
 
 def sections(data):
-    """{type: (bytes, bytes of the section it is linked to)} of a 64-bit little-endian ELF file."""
+    """{type: (bytes, bytes of the linked section)} of a 64-bit little-endian ELF file."""
     if data[:6] != b"\177ELF\2\1":
         raise ValueError("no ELF file of 64 bits")
     table, = struct.unpack_from("<Q", data, 40)
@@ -58,7 +58,7 @@ def sections(data):
 
 
 def needs(path):
-    """(names of libraries, newest version of glibc) that a shared library asks for; (0, 0): none."""
+    """(names of libraries, newest version of glibc) that a shared library requires; (0, 0): none."""
     with open(path, "rb") as f:
         found = sections(f.read())
 
@@ -82,7 +82,7 @@ def needs(path):
 
 
 def tag(path):
-    """py3-none-PLATFORM."""
+    """Returns the wheel tag, py3-none-PLATFORM."""
     machine = platform.machine()
     try:
         libraries, newest = needs(path)
@@ -95,7 +95,7 @@ def tag(path):
 # ---- building ----
 
 def make(folder):
-    """The library and the command, stripped, in folder."""
+    """Builds the library and the command into folder, stripped."""
     names = ("libingot.so", "ingot")
     subprocess.run(["make", "-C", ROOT, f"-j{os.cpu_count() or 1}", *(f"build/{name}" for name in names)], check=True)
     for name in names:
@@ -106,7 +106,7 @@ def make(folder):
 
 
 def package():
-    """(name in the wheel, bytes) of the Python files."""
+    """Yields (name in the wheel, bytes) of the Python files."""
     top = os.path.join(ROOT, "python", NAME)
     for name in sorted(os.listdir(top)):
         if name.endswith(".py") or name == "py.typed":
@@ -145,7 +145,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    """A wheel that only says where the source tree is; the library is the one in build/."""
+    """Builds a wheel that only refers to the source tree; the library is the one in build/."""
     with tempfile.TemporaryDirectory() as folder:
         label = tag(make(folder)[0])
     return write_wheel(wheel_directory, label, [(f"{NAME}.pth", (os.path.join(ROOT, "python") + "\n").encode())])

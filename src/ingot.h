@@ -182,8 +182,15 @@ typedef struct IngotLanguage {
   int every;        /* logits of every token, not only of the last */
   const char
       *cache; /* KV cache type: "f16", "f32" or "int8"; NULL: f16, or f32 after ingot_set_precise */
+  uint32_t slots; /* sequences of one run, at most 16: inputs ids.0, ids.1, ... with 0 to chunk ids
+                     each, and "rows", the rows of all these ids whose logits are the output; 0: one
+                     sequence, input "ids" */
 } IngotLanguage;
 IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o);
+/* Keeps the first `position` tokens of sequence `slot` in the KV cache, which must have run; the
+ * next run continues after them. With sliding windows only 0 is valid once more tokens have run
+ * than every layer keeps. */
+IngotStatus ingot_rewind(Ingot *m, uint32_t slot, uint64_t position);
 /* Reads a system prompt from a file, without trailing newlines. Programs and C contain the KV cache
  * of this prompt, and start as if it had been run. Call before import. */
 IngotStatus ingot_bake_prompt(Ingot *m, const char *path);
@@ -234,6 +241,9 @@ IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **wei
 /* Text form for reading: constants of more than 16 elements are shortened. ingot_open refuses it.
  */
 IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n);
+/* Writes the graph in its current state as an ONNX model: after the import, or after passes up to
+ * canon. */
+IngotStatus ingot_write_onnx(Ingot *m, const char *path);
 
 /* The model as C. Texts stay valid until ingot_free. */
 typedef struct IngotCodegen {
@@ -254,8 +264,8 @@ typedef struct IngotCodegen {
 IngotStatus ingot_emit_c(Ingot *m, const IngotCodegen *o, const char **source, size_t *nsource,
                          const char **header, size_t *nheader);
 
-/* Writes C files. None appears before all are complete. weights: file for the weights, if they are
- * not part of the C; without o->weights this is so above 8 MB. */
+/* Writes C files; all appear, or none. weights: file for weights that are not part of the C;
+ * without o->weights these are weights above 8 MiB. */
 IngotStatus ingot_write_c(Ingot *m, const IngotCodegen *o, const char *source, const char *header,
                           const char *weights);
 
@@ -358,6 +368,27 @@ IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out);
 IngotStatus ingot_player_library(Ingot *m, const IngotBuild *o, const char **library,
                                  IngotChatModel *out);
 IngotStatus ingot_feed(Ingot *m, const int32_t *ids, size_t n, uint64_t position, float *logits);
+
+/* Serves the open language model over HTTP with the OpenAI API (docs/serve.md), until SIGTERM or
+ * SIGINT. Answers depend on request and seed only, whatever else is served. libevent is loaded at
+ * run time: INGOT_UNSUPPORTED if it is missing. Encoders serve embeddings. Fields may be NULL or 0,
+ * except slots. */
+typedef struct IngotServe {
+  const char *host;           /* address; NULL: 127.0.0.1. Others need a key. */
+  uint32_t port;              /* 0: any free one */
+  const char *key, *key_file; /* API key, or a file with it in the first line */
+  uint32_t slots;             /* sequences that decode at once, 1 to 16 */
+  uint32_t queue;             /* sequences that may wait; further requests get status 429 */
+  uint32_t timeout;           /* seconds to receive a request; 0: 30 */
+  uint64_t body_bytes;        /* largest request; 0: 4 MiB */
+  const char *name;           /* of the model; NULL: its file name */
+  const char *engine;         /* c, jit or vm; NULL: c, without a C compiler vm */
+  const char *cc, *march;     /* as in IngotBuild */
+  void (*on_ready)(void *user, uint32_t port); /* the server answers */
+  void (*on_log)(void *user, const char *line);
+  void *user;
+} IngotServe;
+IngotStatus ingot_serve(Ingot *m, const IngotServe *o);
 
 /* Quantizes the open model and writes it in its own format: ONNX with QuantizeLinear and related
  * operators, which ONNX Runtime can run. Fields may be NULL or 0. */
@@ -760,7 +791,8 @@ IngotStatus ingot_write_files(Ingot *m, const IngotFile *file, uint32_t count);
  * need be open. */
 IngotStatus ingot_doctor(Ingot *m, int json, const char **text, size_t *n);
 /* Runs a program of the language (docs/language.md). No open model is needed. `write` receives the
- * printed text. engine runs tensor computations; NULL: vm. seed is for random numbers without an
+ * printed text. engine runs tensor computations; NULL: vm. On ref and interp the program itself
+ * runs without relying on the types that the checker infers. seed is for random numbers without an
  * own seed. */
 typedef struct IngotScript {
   const char *engine;
@@ -769,10 +801,7 @@ typedef struct IngotScript {
   void (*write)(void *user, const char *text, size_t n);
   void *user;
   const volatile int
-      *stop; /* nonzero, set by a thread or signal handler, ends the program; may be NULL */
-  /* Receives at the end, for every hot loop, how it ran or why it was interpreted; may be NULL. */
-  void (*on_loop)(void *user, const char *line);
-  int eager;    /* compile loops before their first iteration, even if that does not pay */
+      *stop;    /* nonzero, set by a thread or signal handler, ends the program; may be NULL */
   int no_files; /* refuse file access; modules, which are source code, are still read */
 } IngotScript;
 IngotStatus ingot_script_run(Ingot *m, const char *path, const IngotScript *o);
@@ -795,6 +824,8 @@ int ingot_repl_line(IngotRepl *r, const char *text);
 void ingot_repl_free(IngotRepl *r);
 IngotStatus ingot_script_check(Ingot *m, const char *path);
 IngotStatus ingot_script_format(Ingot *m, const char *path, const char **text, size_t *n);
+/* The register code of all functions and files of a program. Runs nothing. */
+IngotStatus ingot_script_dump(Ingot *m, const char *path, const char **text, size_t *n);
 
 /* Converts the first character of a text to its form in a JSON string. UTF-8 is kept; invalid bytes
  * become \xHH. Returns the number of bytes consumed; 0 at the end. */

@@ -2,6 +2,7 @@
 
 usage: decode.py LIBRARY chunks DIR ENGINE MARCH    logits of every model of DIR in runs of 1, 7, 64 and all tokens: those that differ from
                                                     runs of 1
+       decode.py LIBRARY slots DIR ENGINE MARCH     several sequences in one run: rows that differ from those of each sequence alone
        decode.py LIBRARY real MODEL                 SmolLM2-135M: best logits, prompts that are continued otherwise than
                                                     PROMPTS says, what it thinks of TEXT
 """
@@ -19,7 +20,8 @@ class Tensor(ctypes.Structure):
 
 
 class Language(ctypes.Structure):
-    _fields_ = [("context", ctypes.c_uint64), ("chunk", ctypes.c_uint64), ("every", ctypes.c_int), ("cache", ctypes.c_char_p)]
+    _fields_ = [("context", ctypes.c_uint64), ("chunk", ctypes.c_uint64), ("every", ctypes.c_int), ("cache", ctypes.c_char_p),
+                ("slots", ctypes.c_uint32)]
 
 
 class Session:
@@ -41,10 +43,15 @@ class Session:
             n = self.lib.ingot_message_count(self.m)
             raise SystemExit("; ".join(self.lib.ingot_message(self.m, i, None).decode() for i in range(n)))
 
-    def run(self, ids):
-        """Logits [tokens or 1, vocabulary]."""
-        x = np.array(ids, np.int32)
-        self.call("ingot_input", ctypes.byref(Tensor(b"ids", b"i32", 1, (ctypes.c_int64 * 1)(len(x)), x.ctypes.data, x.nbytes)))
+    def put(self, name, values):
+        x = np.array(values, np.int32)
+        self.call("ingot_input", ctypes.byref(Tensor(name.encode(), b"i32", 1, (ctypes.c_int64 * 1)(len(x)), x.ctypes.data, x.nbytes)))
+
+    def run(self, ids, rows=None):
+        """Logits [tokens or 1, vocabulary]. With rows: ids is a list of lists, one per sequence."""
+        for i, x in enumerate(ids if rows else []):
+            self.put(f"ids.{i}", x)
+        self.put(*(("rows", rows) if rows else ("ids", ids)))
         self.call("ingot_run", self.engine, ctypes.c_uint64(0))
         y = self.lib.ingot_output(self.m, 0)
         return np.ctypeslib.as_array(ctypes.cast(y.data, ctypes.POINTER(ctypes.c_float)), (y.dim[0], y.dim[1])).copy()
@@ -75,6 +82,35 @@ def chunks(library, folder, engine, march):
             wrong.append(f"{name}: a window that wraps around gives other bits")
         whole.close()
         some.close()
+    return {"models": len(models), "wrong": wrong}
+
+
+def slots(library, folder, engine, march):
+    """Three sequences take turns of 0 to 12 tokens in one run; every row has the bits of a run of one sequence alone. One goes back."""
+    wrong, models = [], sorted(Path(folder).glob("*.gguf"))
+    for path in models:
+        g = np.random.default_rng(5)
+        ids = [g.integers(0, 47, 40) for _ in range(3)]
+        alone = Session(library, path, engine, march, chunk=12, every=1, context=96)
+        want = [alone.feed(x, 12) for x in ids]
+        alone.close()
+        s, at = Session(library, path, engine, march, chunk=12, slots=3, context=96), [0, 0, 0]
+        for step in range(30):
+            n = [min(int(g.choice([0, 1, 1, 5, 12])), 40 - k) for k in at]
+            if step == 9 and at[1]:
+                at[1] = 0
+                s.call("ingot_rewind", 1, ctypes.c_uint64(0))
+                n[1] = 3
+            ends = [(i, sum(n[:i + 1]) - 1) for i in (2, 0, 1) if n[i]]
+            if not ends:
+                continue
+            y = s.run([ids[i][at[i]:at[i] + n[i]] for i in range(3)], [row for _, row in ends])
+            at = [k + m for k, m in zip(at, n)]
+            bad = [i for k, (i, _) in enumerate(ends) if (y[k] != want[i][at[i] - 1]).any()]
+            if bad:
+                wrong.append(f"{path.stem}: step {step}, runs of {n}: sequences {bad} have other bits")
+                break
+        s.close()
     return {"models": len(models), "wrong": wrong}
 
 
@@ -168,4 +204,4 @@ def real(library, path):
 
 
 if __name__ == "__main__":
-    print(json.dumps({"chunks": chunks, "real": real}[sys.argv[2]](sys.argv[1], *sys.argv[3:])))
+    print(json.dumps({"chunks": chunks, "slots": slots, "real": real}[sys.argv[2]](sys.argv[1], *sys.argv[3:])))

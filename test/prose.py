@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Report prose that breaks the writing rules a script can check (docs/style.md).
 
-Reads comments and strings of C and JavaScript files, Markdown, the man page, the Makefile, the Python
-package, the headers of Python scripts, HTML and the help of the compiler.
+Reads comments and strings of C and JavaScript files, docstrings and comments of Python files, Markdown,
+the man page, the Makefile, HTML and the help of the compiler.
 Prints path:line: rule: text for every violation; exits with 1 if there is one.
 `test/prose.py PATH...` restricts the report to paths that start with one of the arguments.
 """
 
 import ast
+import io
 import os
 import re
 import subprocess
 import sys
+import tokenize
 
 import wc
 
@@ -72,10 +74,15 @@ def c_file(path):
     yield from short_messages(path, text)
 
 
-def python_header(path):
-    """The text at the top of a script."""
-    head = ast.get_docstring(ast.parse(read(path)), clean=False)
-    yield from words(path, 1, head or "", True)
+def python_file(path):
+    """Docstrings and comments."""
+    text = read(path)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            yield from words(path, node.body[0].lineno, ast.get_docstring(node, clean=False), True)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield from words(path, token.start[0], token.string, True)
 
 
 def two_sentences(row):
@@ -126,8 +133,8 @@ def main():
     found = []
     for path in listed("src/*.c", "src/*.h", "src/*.def", "tools/*.c", "tools/*.h", "tools/*.mjs", "tools/*.mts", "tools/*.js", "bench/*.c"):
         found.extend(c_file(path))
-    for path in listed("tools/*.py", "bench/*.py", "python/*.py"):
-        found.extend(python_header(path))
+    for path in listed("tools/*.py", "bench/*.py", "python/*.py", "test/lib/*.py"):
+        found.extend(python_file(path))
     for path in listed("*.md", "docs/*.md"):
         if not path.startswith("docs/results/"):
             found.extend(markdown(path))

@@ -50,7 +50,7 @@ def value(coefs, x):
 
 
 def peaks(err, n):
-    """Where the error is largest, once for each stretch of one sign: n of them, or fewer."""
+    """Positions of the largest error in each interval of one sign: n of them, or fewer."""
     runs = [[0]]
     for i in range(1, len(err)):
         if (err[i] > 0) == (err[runs[-1][-1]] > 0):
@@ -72,7 +72,7 @@ def ratio(f, hi, np, nq):
     p, q = [mpf(1)], [mpf(1)] + [mpf(0)] * nq
     for _ in range(30):
         level = mpf(0)
-        for _ in range(20):  # the level stands beside q in the equations: q of the last round there
+        for _ in range(20):  # the equations contain level * q: use q of the previous round
             a, b = mp.matrix(n, n), mp.matrix(n, 1)
             for i, k in enumerate(points):
                 z, y = grid[k], want[k]
@@ -200,7 +200,7 @@ def parts(x, bits, whole=mp.nint):
 
 
 def pieces(x, bits, count):
-    """x as a sum of numbers of so many bits and a rest."""
+    """x as a sum of numbers with the given bits, and a remainder."""
     out = []
     for _ in range(count):
         grain = mpf(2) ** (mp.floor(mp.log(x, 2)) - bits + 1)

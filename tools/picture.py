@@ -19,7 +19,7 @@ MEMORY = "(() => { const m = find('#memory-chart'), r = m.getBoundingClientRect(
 
 
 def styles():
-    """What the pictures need of the style of the page: colors, light and dark, and rules of SVG."""
+    """The styles of the page that the pictures use: colors, light and dark, and rules for SVG."""
     with open(os.path.join(ROOT, "tools", "report.css"), encoding="utf-8") as f:
         text = f.read()
     light, dark = re.findall(r":root \{(.*?)\}", text, re.S)[:2]

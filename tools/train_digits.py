@@ -197,8 +197,7 @@ def predict(w, x):
 
 
 def shifted(x, rng):
-    """Each image moved sideways by -1, 0 or 1 pixels; what enters is blank. Not up or down: most
-    digits fill all eight rows, so that would cut them."""
+    """Each image shifted sideways by -1, 0 or 1 pixels, filled with blanks. Vertical shifts would cut most digits, which fill all eight rows."""
     padded = np.pad(x, ((0, 0), (0, 0), (0, 0), (1, 1)))
     by = rng.randint(0, 3, len(x))
     return np.stack([p[:, :, j : j + 8] for p, j in zip(padded, by)])
@@ -260,7 +259,7 @@ def model(w):
 
 
 def agrees(data, x, expected):
-    """The exported file, run by ONNX Runtime, gives what predict() gives."""
+    """Checks that ONNX Runtime gives the result of predict() for the exported file."""
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     for n in (1, 7, len(x)):
         (got,) = session.run(None, {"image": x[:n].astype(np.float32)})

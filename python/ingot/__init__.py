@@ -4,9 +4,8 @@
     net = ingot.compile("model.onnx", march="native", threads=2)
     y = net(x)
 
-`ingot.LLM` and `ingot.Embedder` run language models and text encoders, `ingot.InferenceSession` has the spelling of ONNX Runtime, `ingot.backend` the official backend interface of ONNX, `ingot.ray` and
-`ingot.spark` run models in clusters. docs/python.md has the rest.
-"""
+`ingot.LLM` and `ingot.Embedder` run language models and text encoders, `ingot.InferenceSession` has the interface of ONNX Runtime,
+`ingot.backend` the official backend interface of ONNX, `ingot.ray` and `ingot.spark` run models in clusters. docs/python.md has the rest."""
 from ._lib import BadInput, Error, Mismatch, System, Unsupported, Usage
 from ._net import Net, Port, cached, compile, default_engine
 from ._ort import IOBinding, ModelMetadata, OrtValue

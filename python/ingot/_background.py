@@ -1,8 +1,7 @@
-"""One thread that compiles while the program goes on.
+"""One thread that compiles in the background.
 
-In: functions. Out: events that are set when they have ended; what they raise is logged. The thread starts with the first function and is a
-daemon: at the end of the process a C compiler that still runs is ended and its files are removed, so that nothing waits for it.
-"""
+In: functions. Out: events, set when the function has ended; exceptions are logged. The thread starts with the first function. It is a
+daemon: at the end of the process, a running C compiler is killed and its files are removed."""
 from __future__ import annotations
 
 import atexit
@@ -16,7 +15,7 @@ from ._lib import library
 LOG = logging.getLogger("ingot")
 _lock = threading.Lock()
 _work: queue.SimpleQueue[tuple[Callable[[Any], None], threading.Event]] = queue.SimpleQueue()
-_guard: Any = None  # of ingot.h: files and programs that may not outlive the process; None: no thread yet
+_guard: Any = None  # guard of ingot.h for temporary files and child processes; None: no thread yet
 
 
 def _loop(work: Any, guard: Any) -> None:
@@ -24,7 +23,7 @@ def _loop(work: Any, guard: Any) -> None:
         fn, done = work.get()
         try:
             fn(guard)
-        except Exception as e:  # the program that was there goes on
+        except Exception as e:  # the previous program stays in use
             LOG.warning("compiling in the background failed: %s", e)
         finally:
             fn = None
@@ -32,7 +31,7 @@ def _loop(work: Any, guard: Any) -> None:
 
 
 def submit(fn: Callable[[Any], None]) -> threading.Event:
-    """fn is called with a guard for the models it opens."""
+    """Runs fn in the thread. fn receives a guard for the models that it opens."""
     global _guard
     done = threading.Event()
     with _lock:
@@ -49,7 +48,7 @@ def _end() -> None:
 
 
 def forked() -> None:
-    """In a child: the thread is not there, and what it was doing is the parent's."""
+    """Resets the state in a child process, in which the thread does not exist."""
     global _lock, _work, _guard
     _lock, _work, _guard = threading.Lock(), queue.SimpleQueue(), None
 

@@ -1,8 +1,7 @@
-"""libingot through ctypes: its records, its functions, its failures as exceptions.
+"""libingot through ctypes: records, functions, errors as exceptions.
 
-In: nothing. Out: `library()`, whose functions are those of ingot.h (calls release the interpreter's lock), and `Model`, one Ingot with its
-messages. The library is $INGOT_LIBRARY, else the one in this folder (a wheel), else build/libingot.so of the source tree.
-"""
+Out: `library()`, whose functions are those of ingot.h (calls release the GIL), and `Model`, one Ingot with its messages. The library is
+$INGOT_LIBRARY, else the one in this folder (a wheel), else build/libingot.so of the source tree."""
 from __future__ import annotations
 
 import ctypes
@@ -16,8 +15,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Error(Exception):
-    """What the compiler says. `code` is the status of ingot.h, `messages` are its errors, `node` is the ONNX node that the first of them
-    names: (number, name, operator), or None."""
+    """An error of the compiler. `code` is the status of ingot.h, `messages` has its errors, `node` is the first ONNX node that they name:
+    (number, name, operator), or None."""
 
     code = 0
 
@@ -36,32 +35,32 @@ class Error(Exception):
 
 
 class Mismatch(Error):
-    """Results differ."""
+    """Two results differ."""
     code = 1
 
 
 class Usage(Error, ValueError):
-    """The call makes no sense: an unknown name, a bad option."""
+    """The call is invalid: an unknown name or option."""
     code = 2
 
 
 class Unsupported(Error):
-    """The model is valid, but ingot cannot do it."""
+    """The model is valid, but ingot cannot compile it."""
     code = 3
 
 
 class BadInput(Error, ValueError):
-    """The file or array is wrong."""
+    """A file or an array is invalid."""
     code = 4
 
 
 class System(Error):
-    """No memory, no file, no space, no compiler."""
+    """Out of memory or disk space, a missing file, or no C compiler."""
     code = 5
 
 
 for _kind in (Error, Mismatch, Usage, Unsupported, BadInput, System):
-    _kind.__module__ = "ingot"  # where users find it
+    _kind.__module__ = "ingot"  # show the public module name in messages
 KINDS = {kind.code: kind for kind in (Mismatch, Usage, Unsupported, BadInput, System)}
 
 
@@ -118,7 +117,7 @@ FUNCTIONS = (
 
 
 def find_library() -> str:
-    """Where the compiler lies."""
+    """Returns the path of libingot."""
     root = os.path.dirname(os.path.dirname(HERE))
     for path in (os.environ.get("INGOT_LIBRARY"), os.path.join(HERE, "libingot.so"), os.path.join(root, "build", "libingot.so")):
         if path and os.path.exists(path):
@@ -140,7 +139,7 @@ def said(text: bytes | None) -> str:
 
 
 def chars(text: str | bytes) -> bytes:
-    """For a parameter that ends at its first NUL byte in C."""
+    """Encodes a parameter that ends at its first NUL byte in C."""
     raw = text if isinstance(text, bytes) else text.encode()
     if b"\0" in raw:
         raise ValueError(f"expected a path or name without NUL bytes, found {raw!r}")
@@ -148,15 +147,15 @@ def chars(text: str | bytes) -> bytes:
 
 
 class Model:
-    """One Ingot: a model and everything made from it. Not for two threads at a time."""
+    """A session of ingot.h: a model and everything made from it. Use it from one thread at a time."""
 
     def __init__(self, source: str | bytes, name: str = "model.onnx", guard: Any = None) -> None:
         self.lib = library()
-        self.source = source  # the library reads bytes where they lie
+        self.source = source  # the library does not copy the bytes
         self.m = self.lib.ingot_new(None)
-        self.read = 0  # messages that were looked at
+        self.read = 0  # number of messages already reported
         if not self.m:
-            raise MemoryError("no memory for a model")
+            raise MemoryError("out of memory for a model")
         if guard:
             self.call("set_guard", guard)
         if isinstance(source, bytes):
@@ -164,7 +163,7 @@ class Model:
         else:
             path = os.fsencode(source)
             if b"\0" in path:
-                raise Usage(f"a path with a NUL byte: {source!r}")
+                raise Usage(f"expected a path without NUL bytes, found {source!r}")
             self.call("open", path)
 
     def __del__(self) -> None:
@@ -173,10 +172,10 @@ class Model:
             self.m = None
 
     def call(self, function: str, *arguments: Any) -> None:
-        """ingot_FUNCTION of this model; what it complains of is raised."""
+        """Calls ingot_FUNCTION of this model and raises its errors."""
         call = getattr(self.lib, "ingot_" + function)
         for x, after in zip(arguments, (*call.argtypes[2:], None)):
-            if isinstance(x, bytes) and after is not c_size_t:  # bytes with a length may hold NUL
+            if isinstance(x, bytes) and after is not c_size_t:  # bytes passed with a length may contain NUL
                 chars(x)
         code = call(self.m, *arguments)
         if code:
@@ -188,7 +187,7 @@ class Model:
         raise KINDS.get(code, Error)("\n".join(errors) or f"status {code}", code, tuple(errors))
 
     def messages(self, start: int = 0) -> list[tuple[bool, str]]:
-        """(is it a warning?, text) of what was said."""
+        """Returns [(is it a warning?, text)]."""
         out = []
         for i in range(start, self.lib.ingot_message_count(self.m)):
             warning = c_int()
@@ -197,14 +196,14 @@ class Model:
         return out
 
     def info(self, is_output: bool) -> list[tuple[str, str, tuple[int, ...]]]:
-        """(name, type, shape) of the inputs or outputs after import; -1: open."""
+        """Returns [(name, type, shape)] of the inputs or outputs after import; -1: open dimension."""
         which = "output" if is_output else "input"
         count, info = getattr(self.lib, f"ingot_{which}_count"), getattr(self.lib, f"ingot_{which}_info")
         found = [info(self.m, i) for i in range(count(self.m))]
         return [(said(t.name), said(t.dtype), tuple(t.dim[k] for k in range(t.rank))) for t in found]
 
     def text(self, function: str, *arguments: Any, count: int = 1) -> list[str]:
-        """Texts of a function that gives `count` of them, each with its length."""
+        """Returns the texts of a function that has `count` of them, each with its length."""
         places = [(c_char_p(), c_size_t()) for _ in range(count)]
         self.call(function, *arguments, *(ctypes.byref(x) for place in places for x in place))
         return [ctypes.string_at(text, n.value).decode("utf-8", "replace") for text, n in places]

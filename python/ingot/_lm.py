@@ -1,9 +1,8 @@
-"""Language models and embeddings of texts: ingot.LLM, ingot.Embedder.
+"""Language models and text embeddings: ingot.LLM, ingot.Embedder.
 
-In: a GGUF file or a folder of safetensors, and texts. Out: texts, or vectors. An LLM is the library that ingot_player_library builds and keeps
-in ~/.cache/ingot (weights and tokenizer inside), called through ctypes; it does what tools/player.c does, so answers are those of
-`ingot play` with the same settings. One LLM has one KV cache: tokens that a prompt shares with the last one are not run again.
-"""
+In: a GGUF file or a folder of safetensors, and texts. Out: texts or vectors. An LLM is a library that ingot_player_library builds and
+stores in ~/.cache/ingot, with weights and tokenizer inside; this file calls it through ctypes. The loop equals tools/player.c, so answers
+equal those of `ingot play` with the same settings. One LLM has one KV cache: the common prefix with the previous prompt is not run again."""
 from __future__ import annotations
 
 import ctypes
@@ -18,7 +17,7 @@ from typing import Any, Iterator, Mapping, Sequence, Union
 import numpy as np
 
 from ._lib import TEXT, Codegen, Model, System, Unsupported, Usage, library
-from ._net import LOG, Net
+from ._net import LOG, Net, check_model, check_options
 from .session import processors
 
 Message = Mapping[str, str]
@@ -35,7 +34,7 @@ class Build(Structure):
 
 
 class Language(Structure):
-    _fields_ = [("context", c_uint64), ("chunk", c_uint64), ("every", c_int), ("cache", c_char_p)]
+    _fields_ = [("context", c_uint64), ("chunk", c_uint64), ("every", c_int), ("cache", c_char_p), ("slots", c_uint32)]
 
 
 class ChatModel(Structure):
@@ -65,7 +64,7 @@ OWN = (("reset", None, c_void_p), ("prefill", c_int, c_void_p, c_void_p, c_size_
        ("detokenize", c_size_t, POINTER(Stream), c_int32, c_void_p), ("ends", c_int, c_int32), ("why", c_char_p, c_int),
        ("sample", c_int32, POINTER(Sampler), c_void_p, c_void_p, c_size_t, c_void_p))
 SPECIAL, BARE = 1, 2  # flags of ingot_tokenize
-WINDOW = 64           # tokens that penalties look at, as in play
+WINDOW = 64           # tokens that penalties consider, as in play
 
 
 def _bind(lib: Any, prefix: str, table: Sequence[tuple[Any, ...]]) -> Any:
@@ -76,7 +75,7 @@ def _bind(lib: Any, prefix: str, table: Sequence[tuple[Any, ...]]) -> Any:
 
 
 class _Texts:
-    """A model and its vocabulary, which `ingot tokenize` uses."""
+    """A model and its vocabulary, for tokenize and detokenize."""
 
     def __init__(self, path: str) -> None:
         _bind(library(), "ingot_", FUNCTIONS)
@@ -84,14 +83,15 @@ class _Texts:
         self._vocab.call("open_vocab", os.fsencode(path))
 
     def tokenize(self, text: str, *, special: bool = False, bare: bool = False) -> list[int]:
-        """Ids of a text. special: texts of special tokens become these tokens; bare: without tokens that the model wants around a text."""
+        """Returns the ids of a text. special: convert texts of special tokens to these tokens; bare: omit the tokens that the model expects
+        around a text."""
         ids, n, data = IDS(), c_size_t(), text.encode()
         with self._text_lock:
             self._vocab.call("tokenize", data, len(data), special * SPECIAL | bare * BARE, ctypes.byref(ids), ctypes.byref(n))
             return ids[:n.value]
 
     def detokenize(self, ids: Sequence[int], *, special: bool = False) -> str:
-        """The text of ids. special: special tokens are text too."""
+        """Returns the text of ids. special: include the text of special tokens."""
         text, n = c_char_p(), c_size_t()
         with self._text_lock:
             self._vocab.call("detokenize", (c_uint32 * len(ids))(*ids), len(ids), special * SPECIAL, ctypes.byref(text), ctypes.byref(n))
@@ -99,12 +99,12 @@ class _Texts:
 
 
 class _Stops:
-    """Holds back what may be the beginning of a stop text."""
+    """Holds back text that may be the start of a stop text."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts, self.held, self.stopped = [t.encode() for t in texts], b"", False
         if not all(self.texts):
-            raise Usage("stop: an empty text is everywhere")
+            raise Usage("stop: expected nonempty texts, found an empty one")
 
     def put(self, piece: bytes) -> bytes:
         self.held += piece
@@ -128,12 +128,14 @@ def _address(x: np.ndarray) -> int:
 
 
 class LLM(_Texts):
-    """A language model that continues texts and answers messages. One answer at a time: a second one ends the first."""
+    """A language model that continues texts and answers messages. It gives one answer at a time: a new call ends the previous answer."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, context: int = 0, threads: int | None = None, march: str | None = None,
                  precise: bool = False, kv_cache: str | None = None, date: str | None = None) -> None:
-        """context: length in tokens (0: that of the training, at most 4096); threads: None: as many as there are processors, at most 16;
-        kv_cache: "f16", "f32" or "int8"; date: YYYY-MM-DD for chat templates that have one (None: today)."""
+        """context: length in tokens (0: as trained, at most 4096); threads: None: number of processors, at most 16; kv_cache: "f16", "f32" or
+        "int8"; date: YYYY-MM-DD for chat templates that have one (None: today)."""
+        check_model("LLM", path)
+        check_options("LLM", {"context": context, "threads": threads, "march": march, "kv_cache": kv_cache, "date": date})
         super().__init__(os.fspath(path))
         m = Model(self.path)
         if context or kv_cache:
@@ -174,7 +176,7 @@ class LLM(_Texts):
         self._memory = np.zeros(int(self._macros["SAMPLE_BYTES"]) // 8 + 1, np.uint64)
         self._piece = ctypes.create_string_buffer(int(self._macros["PIECE_BYTES"]) + 12)
         self._at = _address(self._arena)
-        self._ids = np.zeros(self.context, np.int32)  # in the KV cache
+        self._ids = np.zeros(self.context, np.int32)  # ids in the KV cache
         self._n = 0
         self._lock, self._turn, self._pid = threading.Lock(), 0, os.getpid()
         self._talk: tuple[list[tuple[str, str]], list[int]] = ([], [])  # the last conversation, and its ids
@@ -190,35 +192,36 @@ class LLM(_Texts):
             self._stop_threads(self._at)
 
     def __reduce__(self) -> Any:
-        raise TypeError("an LLM cannot be pickled: open its file where it is used")
+        raise TypeError("an LLM cannot be pickled: open its file in the process that uses it")
 
     # ---- ids ----
 
     def _encode(self, parts: Sequence[tuple[str, bool]], flags: str) -> list[int]:
-        """Ids of texts that follow one another; what people said (True) never becomes a special token."""
+        """Returns the ids of consecutive texts. Text of users (True) never becomes a special token."""
         texts = [text.encode("utf-8", "surrogateescape") for text, _ in parts]
         data, said = b"".join(texts), b"".join(bytes([mark]) * len(text) for text, (_, mark) in zip(texts, parts))
         room = re.sub(r"\(size_t\)", "", self._macros["TOKENIZE_BYTES(bytes)"]).replace("bytes", str(len(data)))
         if not re.fullmatch(r"[\d\s()*+]+", room):
-            raise System(f"{self.library}: its header has no size of the tokenizer's memory that can be read: {room}")
-        ids, n, size = np.zeros(self.context + 1, np.int32), -2, eval(room)  # numbers and + * ( ) only
-        while n == -2 and size < 1 << 36:  # a normalizer that makes texts much longer wants more memory
+            raise System(f"{self.library}: expected the size of the tokenizer's memory in its header, found {room}")
+        ids, n, size = np.zeros(self.context + 1, np.int32), -2, eval(room)  # contains only numbers and + * ( )
+        while n == -2 and size < 1 << 36:  # a normalizer may lengthen a text
             memory, size = np.zeros(size // 8 + 1, np.uint64), 2 * size
             n = self._lib.lm_tokenize(data, len(data), said, int(self._macros[flags]) if flags else 0, _address(ids), self.context, _address(memory),
                                       memory.nbytes)
         if n == -1:
-            raise Usage(f"the prompt has more than {self.context} tokens, the length of the context")
+            raise Usage(f"the prompt has more than {self.context} tokens, the context length")
         if n < 0:
             raise System(f"the tokenizer failed with status {n}")
         return ids[:n].tolist()
 
     def _feed(self, ids: Sequence[int]) -> None:
-        """The KV cache holds these ids; logits are those of the last one. What it has in common with them stays."""
+        """Runs ids through the model, so that the KV cache holds them and logits are those of the last one. Reuses the common prefix with the
+        cache."""
         new = np.asarray(ids, np.int32)
         same = 0
         while same < min(self._n, len(new) - 1) and self._ids[same] == new[same]:
             same += 1
-        if self._lib.lm_rewind(self._at, same):  # layers with a window have overwritten it
+        if self._lib.lm_rewind(self._at, same):  # layers with a sliding window have overwritten the entries
             same = 0
             self._lib.lm_reset(self._at)
         self._n = same
@@ -228,11 +231,11 @@ class LLM(_Texts):
         self._ids[same:len(new)], self._n = new[same:], len(new)
 
     def _answer(self, ids: list[int], max_tokens: int | None, sampler: Sampler, stops: _Stops, ended: list[Any]) -> Iterator[str]:
-        """Pieces of text as they come. ended receives the ids of the whole conversation."""
+        """Generates the pieces of an answer. `ended` receives the ids of the whole conversation."""
         if self._pid != os.getpid():
             raise Usage("the process was forked: open the LLM again in the child")
         if not ids:
-            raise Usage("the prompt is empty, and this model has no token that begins a text")
+            raise Usage("the prompt is empty; expected text, because this model has no BOS token")
         with self._lock:
             self._turn += 1
             turn = self._turn
@@ -241,7 +244,7 @@ class LLM(_Texts):
         while max_tokens is None or count < max_tokens:
             with self._lock:
                 if turn != self._turn:
-                    raise Usage("another answer of this LLM has begun: one LLM gives one at a time")
+                    raise Usage("another answer of this LLM was started, which ended this one")
                 if count:
                     self._feed(ids)
                 past = np.asarray(ids, np.int32)
@@ -273,7 +276,8 @@ class LLM(_Texts):
     def generate(self, prompt: str, max_tokens: int | None = None, *, temperature: float = 0.7, top_k: int = 40, top_p: float = 0.9, min_p: float = 0.0,
                  repeat_penalty: float = 1.0, frequency_penalty: float = 0.0, presence_penalty: float = 0.0, seed: int = 0,
                  stop: str | Sequence[str] = (), stream: bool = False) -> Any:
-        """Continues a text, as `ingot play --raw`. max_tokens: None: until the model ends it. stream: an iterator of pieces instead of a str."""
+        """Continues a text, like `ingot play --raw`. max_tokens: None: until the model ends it. stream: return an iterator of pieces instead
+        of a str."""
         sampler = self._sampler(temperature, top_k, top_p, min_p, repeat_penalty, frequency_penalty, presence_penalty, seed)
         stops = _Stops([stop] if isinstance(stop, str) else stop)
         pieces = (piece for piece in self._answer(self._encode([(prompt, True)], "AROUND"), max_tokens, sampler, stops, []) if piece)
@@ -282,8 +286,8 @@ class LLM(_Texts):
     def chat(self, messages: str | Sequence[Message], max_tokens: int | None = None, *, temperature: float = 0.7, top_k: int = 40, top_p: float = 0.9,
              min_p: float = 0.0, repeat_penalty: float = 1.0, frequency_penalty: float = 0.0, presence_penalty: float = 0.0, seed: int = 0,
              stop: str | Sequence[str] = (), stream: bool = False) -> Any:
-        """Answers the last of the messages, as `ingot play`: a str, or dicts with role (system, user, assistant) and content. The answer is a
-        str, with stream an iterator of pieces."""
+        """Answers the last message, like `ingot play`. messages: a str, or dicts with role (system, user, assistant) and content. Returns a
+        str, or with stream an iterator of pieces."""
         told = [("user", messages)] if isinstance(messages, str) else [(m["role"], m["content"]) for m in messages]
         sampler = self._sampler(temperature, top_k, top_p, min_p, repeat_penalty, frequency_penalty, presence_penalty, seed)
         pieces = self._reply(told, self._asked(told), max_tokens, sampler, _Stops([stop] if isinstance(stop, str) else stop))
@@ -299,7 +303,7 @@ class LLM(_Texts):
             self._talk = ([*told, ("assistant", said)], ended[0])
 
     def _asked(self, told: list[tuple[str, str]]) -> list[int]:
-        """Ids of a conversation up to the answer. Those of answers that this LLM gave last are the ids it gave."""
+        """Returns the ids of a conversation up to the answer. Answers that this LLM gave last keep the ids that it generated."""
         chat = self._chat
         if chat["open"] is None:
             raise Unsupported(f"{self.path}: {self._no_chat}: generate continues a text")
@@ -307,11 +311,11 @@ class LLM(_Texts):
         turns = told[1:] if system is not None else told
         roles = [role for role, _ in turns]
         if not turns or roles != ["user" if i % 2 == 0 else "assistant" for i in range(len(roles))] or len(roles) % 2 == 0:
-            raise Usage(f"messages: expected system (may be left out), then user and assistant in turn, user last; found {', '.join(r for r, _ in told) or 'none'}")
+            raise Usage(f"messages: expected an optional system message, then user and assistant alternately, user last; found {', '.join(r for r, _ in told) or 'none'}")
         if system is not None and chat["open_system"] is None:
             raise Unsupported(f"{self.path}: its chat template has no system message")
         if len(turns) > 1 and chat["next"] is None:
-            raise Unsupported(f"{self.path}: its chat template has one message only")
+            raise Unsupported(f"{self.path}: its chat template takes one message only")
 
         def message(text: str) -> tuple[str, bool]:
             return text.strip(" \t\r\n") if self._trims else text, True
@@ -327,7 +331,7 @@ class LLM(_Texts):
             else:
                 ids += self._encode([*begin, message(text), (chat["ask"] or "", False)], "SPECIAL")
         if len(ids) > self.context:
-            raise Usage(f"the conversation has {len(ids)} tokens, and the context has {self.context}")
+            raise Usage(f"the conversation has {len(ids)} tokens, more than the context length {self.context}")
         return ids
 
     def __repr__(self) -> str:
@@ -335,7 +339,7 @@ class LLM(_Texts):
 
 
 class Embedder(_Texts):
-    """A text encoder (BERT and its relatives): texts become vectors, as with `ingot run FOLDER --text TEXT`."""
+    """A text encoder (BERT family): converts texts to vectors, like `ingot run FOLDER --text TEXT`."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, threads: int = 1, engine: str | None = None, march: str | None = None,
                  cache: Any = True) -> None:
@@ -348,7 +352,7 @@ class Embedder(_Texts):
         self.net = Net(self.path, max_shapes={"tokens": self.context}, **{k: v for k, v in options.items() if v is not None})
 
     def embed(self, texts: str | Sequence[str]) -> np.ndarray:
-        """A row for each text; of a str its vector."""
+        """Returns a row for each text; for a str, its vector."""
         rows = [self.net(np.array(self.tokenize(text), np.int32)) for text in ([texts] if isinstance(texts, str) else texts)]
         return rows[0] if isinstance(texts, str) else np.stack(rows) if rows else np.empty((0, 0), np.float32)
 

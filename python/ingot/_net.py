@@ -1,10 +1,9 @@
-"""A model that is called like a function: ingot.compile.
+"""A model as a callable object: ingot.compile.
 
-In: an ONNX file, its bytes or a ModelProto, and options. Out: a Net. Where all shapes are known it is compiled at once; where some are
-open, at the first call with arrays of new shapes, and the last few programs are kept. With bounds (max_shapes) one program serves all
-shapes within them. A new shape runs on engine vm while a thread compiles its C, unless the C is in the cache. One Net runs one call at a
-time; two of them share nothing. The logger "ingot" says what is compiled.
-"""
+In: an ONNX file, its bytes or a ModelProto, and options. Out: a Net. If all shapes are known, it is compiled at once. Otherwise each call
+with new shapes compiles a program; the last few are kept. With bounds (max_shapes) one program serves all shapes within them. A new shape
+runs on engine vm while a thread compiles its C, unless the C is in the cache. One Net runs one call at a time; two Nets share nothing.
+The logger "ingot" reports what is compiled."""
 from __future__ import annotations
 
 import ctypes
@@ -28,12 +27,12 @@ from ._types import DTYPES, as_array
 
 LOG = logging.getLogger("ingot")
 Source = Union[str, "os.PathLike[str]", bytes, Any]
-SMALL = 4096  # elements of arrays whose contents are told before import: they may decide shapes
-KEPT = 8      # programs of one Net
+SMALL = 4096  # maximum elements of arrays that may determine shapes; their contents are passed before import
+KEPT = 8      # programs kept by one Net
 
 
 class Port(NamedTuple):
-    """An input or output: `shape` has numbers, names of open dimensions, None where they have none; it is None where the rank is open."""
+    """An input or output. `shape` has numbers, names of open dimensions and None for unnamed ones; it is None if the rank is open."""
     name: str
     dtype: str | None
     shape: tuple[int | str | None, ...] | None
@@ -41,7 +40,7 @@ class Port(NamedTuple):
 
 
 def _version(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
-    """By which a file is known again; None: unknown, or not a file."""
+    """Returns a key that changes with the file; None: unknown, or not a file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -50,20 +49,20 @@ def _version(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
 
 
 def default_engine() -> str:
-    """c where there is a C compiler, else jit where there is LLVM, else vm."""
+    """Returns c if there is a C compiler, else jit if there is LLVM, else vm."""
     words = os.environ.get("CC", "cc").split()
     return "c" if words and shutil.which(words[0]) else "jit" if library().ingot_llvm() else "vm"
 
 
 def _value(x: Any) -> str:
-    """A value in words, as ingot_freeze takes it."""
+    """Returns a value as text for ingot_freeze."""
     if isinstance(x, str):
         return x
     return str(np.asarray(x).tolist()).replace("True", "true").replace("False", "false")
 
 
 def _number(option: str, name: str, n: Any) -> int:
-    """What is given for a dimension; anything that counts is a number, a text is none."""
+    """Converts the value given for a dimension to an int; refuses text."""
     try:
         return operator.index(n)
     except TypeError:
@@ -71,7 +70,7 @@ def _number(option: str, name: str, n: Any) -> int:
 
 
 def _shape(name: str, extents: Sequence[int] | int, option: str = "shapes") -> str:
-    if option == "max_shapes" and hasattr(extents, "__index__"):  # of a dimension
+    if option == "max_shapes" and hasattr(extents, "__index__"):  # maximum of a dimension
         return f"{name}={_number(option, name, extents)}"
     if isinstance(extents, (str, bytes)) or not hasattr(extents, "__iter__"):
         raise Usage(f"{option}: '{name}' is {_shown(extents)}: expected a list of integers")
@@ -79,13 +78,13 @@ def _shape(name: str, extents: Sequence[int] | int, option: str = "shapes") -> s
 
 
 def _shown(x: Any) -> str:
-    """A value in a message: its type, and the beginning of what it is."""
+    """Describes a value in a message: its type and the start of its text."""
     text = repr(x)
     return f"{type(x).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
 
 
 def _array(name: str, x: Any, port: Port | None) -> np.ndarray:
-    """What is given for an input as an array of numbers: neither a text, which NumPy would read, nor nothing, of which it would make NaN."""
+    """Converts an input to a numeric array; refuses text and None, which NumPy would convert."""
     out, why = None, ""
     if x is not None and not isinstance(x, (str, bytes)):
         try:
@@ -98,18 +97,43 @@ def _array(name: str, x: Any, port: Port | None) -> np.ndarray:
     return out
 
 
+TEXTS, TABLES = ("march", "engine", "optimize_for", "grad", "train", "kv_cache", "date"), ("dims", "shapes", "max_shapes", "freeze")
+
+
+def check_options(who: str, options: Mapping[str, Any]) -> None:
+    """Refuses options of another type than the function declares."""
+    for name, x in options.items():
+        if name in TEXTS and not isinstance(x, (str, type(None))):
+            raise Usage(f"{who}: '{name}' is {_shown(x)}: expected a str")
+        if name in TABLES and not isinstance(x, (Mapping, type(None))):
+            raise Usage(f"{who}: '{name}' is {_shown(x)}: expected a dict")
+        if name == "state" and not isinstance(x, (str, Mapping, type(None))):
+            raise Usage(f"{who}: '{name}' is {_shown(x)}: expected a str or a dict")
+        if name == "cache" and not isinstance(x, (bool, str, os.PathLike, type(None))):
+            raise Usage(f"{who}: '{name}' is {_shown(x)}: expected a bool or a path")
+        if name in ("context", "threads") and x is not None:
+            _number(who, name, x)
+
+
+def check_model(who: str, model: Any) -> None:
+    if not isinstance(model, (str, bytes, bytearray, memoryview, os.PathLike)):
+        raise Usage(f"{who}: the model is {_shown(model)}: expected a path, the bytes of a file or a ModelProto")
+
+
 class Net:
     """See ingot.compile."""
 
     def __init__(self, model: Source, **options: Any) -> None:
         source = model.SerializeToString() if hasattr(model, "SerializeToString") else model
+        check_model("compile", source)
+        check_options("compile", options)
         self._source = bytes(source) if isinstance(source, (bytes, bytearray, memoryview)) else os.fspath(source)
         self._options = options
         self.engine: str = options.get("engine") or default_engine()
         self.seed = 0
         self._lock = threading.RLock()
         self._programs: OrderedDict[Any, Program] = OrderedDict()
-        self._only: Program | None = None  # the program of a model whose shapes are known, or bounded
+        self._only: Program | None = None  # the program, if all shapes are known or bounded
         self._last: Program | None = None
         self._pid = os.getpid()
         self._version = None if isinstance(self._source, bytes) else _version(self._source)
@@ -122,7 +146,7 @@ class Net:
     def _open(self, guard: Any = None) -> Model:
         o, m = self._options, Model(self._source, guard=guard)
         if not isinstance(self._source, bytes) and _version(self._source) != self._version:
-            raise Usage(f"{os.fspath(self._source)} has changed since it was compiled first")
+            raise Usage(f"{os.fspath(self._source)} has changed since the first compilation; open the model again")
         keep = o.get("cache", True)
         if self.engine == "c" and keep is not False:
             m.call("keep_code", None if keep is True else os.fsencode(keep))
@@ -131,7 +155,7 @@ class Net:
         if march:
             m.call("set_target", march.encode())
         if o.get("threads", 1) != 1:
-            m.call("set_threads", _number("compile", "threads", o["threads"]), None, 0)
+            m.call("set_threads", operator.index(o["threads"]), None, 0)
         if o.get("precise"):
             m.call("set_precise")
         for key, function in (("optimize_for", "optimize_for"), ("ram", "set_ram"), ("grad", "set_grad"), ("train", "set_train")):
@@ -161,7 +185,7 @@ class Net:
         try:
             self._only = self._last = self._timed(lambda: Program(m, self.engine, {}, {}), "")
         except Unsupported:
-            # what an input of integers holds may decide shapes: the first call will tell
+            # contents of integer inputs may determine shapes, so the first call compiles
             if told or not any(p.dtype and p.dtype[0] in "iu" for p in self.inputs):
                 raise
         else:
@@ -188,8 +212,7 @@ class Net:
         return out
 
     def _told(self, feeds: Mapping[str, np.ndarray], texts: Mapping[str, int], dims: Sequence[str]) -> tuple[list[tuple[Any, ...]], dict[str, np.ndarray]]:
-        """What a model is told of a call before import: calls of the library, and arrays whose contents are told. Nothing of the caller's
-        memory is in them, so that a thread may use them later."""
+        """Returns the calls of the library and the arrays that a model needs before import. They contain copies, so a thread may use them later."""
         calls: list[tuple[Any, ...]] = [("set_dim", spec.encode()) for spec in (*dims, *(f"{name}.bytes={width}" for name, width in texts.items()))]
         given: dict[str, np.ndarray] = {}
         for name, x in feeds.items():
@@ -230,8 +253,8 @@ class Net:
         return found
 
     def _new(self, key: Any, feeds: Mapping[str, np.ndarray], texts: Mapping[str, int], dims: Sequence[str]) -> Program:
-        """A program for new shapes: of engine c if its code is in the cache, else of engine vm while a thread compiles. The caller holds the lock.
-        The program is stored before the thread can look for it."""
+        """Makes a program for new shapes: with engine c if its code is in the cache, else with vm while a thread compiles. The caller holds
+        the lock. The program is stored before the thread can look for it."""
         calls, given = self._told(feeds, texts, dims)
         shapes = "".join(f" {name}{list(x.shape)}" for name, x in feeds.items())
         later = self._options.get("background", not self._options.get("engine")) and self.engine == "c" and not self._options.get("state")
@@ -254,7 +277,7 @@ class Net:
         return out
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until no C compiles in the background; False: it still does after so many seconds."""
+        """Waits until no C compiles in the background; returns False after a timeout."""
         end = None if timeout is None else time.monotonic() + timeout
         return all(p.compiling.wait(None if end is None else max(0.0, end - time.monotonic())) for p in self._all() if p.compiling)
 
@@ -262,7 +285,7 @@ class Net:
         return "model of bytes" if isinstance(self._source, bytes) else str(self._source)
 
     def _here(self) -> None:
-        """After a fork: what the parent has compiled is not ours, its threads least of all."""
+        """Drops what the parent process compiled, after a fork."""
         if self._pid == os.getpid():
             return
         with self._lock:
@@ -270,7 +293,7 @@ class Net:
                 return
             kept = [key for key in ("state", "train") if self._options.get(key)]
             if kept and self._last:
-                warnings.warn(f"{self!r}: after a fork its {kept[0]} starts again", RuntimeWarning, stacklevel=5)
+                warnings.warn(f"{self!r}: after a fork its {kept[0]} starts from the beginning", RuntimeWarning, stacklevel=5)
             self._abandon()
             self._programs.clear()
             self._only = self._last = None
@@ -284,7 +307,7 @@ class Net:
     # ---- calling ----
 
     def _feeds(self, given: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, int], list[str]]:
-        """Arrays by name of parameter, widths of strings, and how many elements sequences have."""
+        """Returns arrays by parameter name, widths of strings, and lengths of sequences."""
         feeds: dict[str, np.ndarray] = {}
         texts: dict[str, int] = {}
         dims: list[str] = []
@@ -322,20 +345,21 @@ class Net:
         if outs:
             for name in outs:
                 if name not in {n for n, _, _ in program.outputs}:
-                    raise Usage(f"the model has no output '{name}' that an array could be given for")
+                    raise Usage(f"output '{name}' does not exist or cannot be written into an array")
         results = program(feeds, [(outs or {}).get(name) for name, _, _ in program.outputs], self.seed)
         return program, results
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Arrays by name of input; results by name of output. out: arrays that results are written into."""
+        """Runs the model: arrays by input name, results by output name. out: arrays to write results into."""
         program, results = self._run(feeds, {k: as_out(v) for k, v in (out or {}).items()} or None)
         return _assemble(self.outputs, {name: x for (name, _, _), x in zip(program.outputs, results)})
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
-        """Arrays in the order of the inputs, or by name; the result, or a tuple of them. out: an array, or as many as there are results."""
+        """Runs the model: arrays in the order of the inputs, or by name. Returns the result, or a tuple of results. out: an array, or one per
+        result."""
         order = [name for name, _, _ in self._only.inputs] if self._only else [p.name for p in self.inputs]
         if len(arrays) > len(order):
-            raise Usage(f"{len(arrays)} arrays are given, the model has {len(order)} inputs: {', '.join(order)}")
+            raise Usage(f"{len(arrays)} arrays are given, expected {len(order)} inputs: {', '.join(order)}")
         given = dict(zip(order, arrays))
         for name, x in named.items():
             if name in given:
@@ -345,23 +369,23 @@ class Net:
         if out is not None:
             several = list(out) if isinstance(out, (list, tuple)) else [out]
             if len(several) > len(self.outputs):
-                raise Usage(f"{len(several)} arrays are given for results, the model has {len(self.outputs)}")
+                raise Usage(f"{len(several)} arrays are given for results, expected {len(self.outputs)}")
             outs = {p.name: as_out(x) for p, x in zip(self.outputs, several)}
         program, results = self._run(given, outs)
         whole = _assemble(self.outputs, {name: x for (name, _, _), x in zip(program.outputs, results)})
         if outs is not None:
-            for p, x in zip(self.outputs, several):  # the object itself, where the result fills it
+            for p, x in zip(self.outputs, several):  # return the given object if the result fills it
                 if np.shape(whole[p.name]) == outs[p.name].shape:
                     whole[p.name] = x
         values = tuple(whole.values())
         return values[0] if len(values) == 1 else values
 
     def reset(self) -> None:
-        """State as before the first call."""
+        """Restores the state before the first call."""
         for p in self._all():
             p.reset()
 
-    # ---- what it is ----
+    # ---- properties ----
 
     def _all(self) -> list[Program]:
         self._here()
@@ -370,17 +394,17 @@ class Net:
     def _some(self) -> Program:
         self._here()
         if self._last is None:
-            raise Usage("shapes are open: give numbers for them (dims, shapes or max_shapes), or call the model first")
+            raise Usage("shapes are open: give sizes (dims, shapes or max_shapes), or call the model first")
         return self._last
 
     @property
     def last_engine(self) -> str:
-        """The engine of the last call: vm while the C of a new shape compiles."""
+        """The engine of the last call; vm while the C of a new shape compiles."""
         return self._last.engine if self._last else self.engine
 
     @property
     def c_source(self) -> str:
-        """The model as C; of the last shapes it was called with, where they are open."""
+        """The model as C; with open shapes, for the shapes of the last call."""
         return self._some().emit_c("model")[0]
 
     @property
@@ -388,13 +412,13 @@ class Net:
         return self._some().emit_c("model")[1]
 
     def write_c(self, path: str | os.PathLike[str]) -> None:
-        """FILE.c, FILE.h and, if the weights are not in the C, FILE.bin."""
+        """Writes FILE.c, FILE.h and, if the weights are not in the C, FILE.bin."""
         stem = os.path.splitext(os.fspath(path))[0]
         self._some().write_c(os.path.basename(stem), stem + ".c", stem + ".h", stem + ".bin")
 
     @property
     def arena_bytes(self) -> int:
-        """Memory that a run needs in addition to its arrays, as NAME_ARENA_BYTES of the C says."""
+        """Memory of a run without its arrays: NAME_ARENA_BYTES of the C."""
         return int(self._some().memory().arena)
 
     @property
@@ -410,7 +434,7 @@ class Net:
         return f"<ingot.Net {what}, engine {self.engine}: {', '.join(p.name for p in self.inputs)} -> {', '.join(p.name for p in self.outputs)}>"
 
     def __reduce__(self) -> Any:
-        """Pickled as the path or the bytes of the model; the receiver compiles it again."""
+        """Pickles the path or the bytes of the model; unpickling compiles it again."""
         return _again, (self._source, self._options)
 
 
@@ -419,9 +443,9 @@ def _again(source: str | bytes, options: dict[str, Any]) -> Net:
 
 
 def as_out(x: Any) -> np.ndarray:
-    """The array that an array given for results is: itself, or the memory of a tensor."""
+    """Returns the array that results are written into: the given one, or the memory of a tensor."""
     if not isinstance(x, np.ndarray) and not hasattr(x, "__dlpack__"):
-        raise Usage(f"results are written into arrays, not into {type(x).__name__}")
+        raise Usage(f"out: expected an array, found {type(x).__name__}")
     if isinstance(x, np.ndarray):
         return x
     from ._types import from_dlpack
@@ -429,7 +453,7 @@ def as_out(x: Any) -> np.ndarray:
 
 
 def _assemble(ports: Sequence[Port], flat: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Outputs as the model declares them: strings, sequences, optionals and maps of the tensors that they are inside."""
+    """Builds the declared outputs (strings, sequences, optionals, maps) from the tensors of a program."""
     out: dict[str, Any] = {}
     for p in ports:
         if p.dtype == "str" and p.name in flat:
@@ -451,7 +475,7 @@ def _assemble(ports: Sequence[Port], flat: dict[str, np.ndarray]) -> dict[str, A
         elif p.type.startswith(("sequence of ", "optional sequence of ")):
             names = [name for name in flat if name.startswith(p.name + ".") and name[len(p.name) + 1:].isdigit()]
             out[p.name] = [flat.pop(name) for name in sorted(names, key=lambda name: int(name.rsplit(".", 1)[1]))]
-    return {**out, **flat}  # and what was asked for in addition: gradients
+    return {**out, **flat}  # also outputs added by `grad`
 
 
 def compile(model: Source, *, march: str | None = None, threads: int = 1, engine: str | None = None,
@@ -460,13 +484,13 @@ def compile(model: Source, *, march: str | None = None, threads: int = 1, engine
             freeze: Mapping[str, Any] | None = None, precise: bool = False, optimize_for: str | None = None,
             ram: str | int | None = None, grad: str | None = None, train: str | None = None, lazy: bool = False,
             cache: bool | str | os.PathLike[str] = True, background: bool | None = None) -> Net:
-    """A model as a function of arrays.
+    """Compiles a model and returns it as a function of arrays.
 
-    model: a path, the bytes of a file, or a ModelProto. engine: "c" (the default where there is a C compiler), "jit" (LLVM), "vm", ...
-    dims, shapes: numbers for open dimensions, by their names or whole inputs; max_shapes: bounds of inputs or dimensions, within which one
-    program serves all shapes; lazy: compile with the first call, for its shapes, also where none is open. cache: keep compiled C in
-    ~/.cache/ingot or this folder, and reuse it. background: a new shape runs on engine vm while its C compiles (the default unless an
-    engine is named). The rest is what `ingot run` has under the same names; grad and train: docs/training.md.
+    model: a path, the bytes of a file, or a ModelProto. engine: "c" (default with a C compiler), "jit" (LLVM), "vm", ...
+    dims, shapes: sizes of open dimensions, by name or by input. max_shapes: bounds of open dimensions; one program serves all shapes
+    within them. lazy: compile in the first call. cache: reuse compiled C in ~/.cache/ingot, or in this folder. background: run a new
+    shape on engine vm while its C compiles (default unless engine is given). Other options are those of `ingot run`; grad and train:
+    docs/training.md.
     """
     options = {"march": march, "threads": threads, "engine": engine, "dims": dims, "shapes": shapes, "max_shapes": max_shapes, "state": state,
                "freeze": freeze, "precise": precise, "optimize_for": optimize_for, "ram": ram, "grad": grad, "train": train,
@@ -480,7 +504,7 @@ _CACHE_LOCK = threading.Lock()
 
 
 def _forked() -> None:
-    """In a child: a thread that held a lock is not there to give it back, and what is used no more may not wait for threads either."""
+    """Replaces locks and threads in a child process, in which the other threads do not exist."""
     global _CACHE_LOCK
     _CACHE_LOCK = threading.Lock()
     _background.forked()
@@ -493,7 +517,7 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def cached(model: Source, **options: Any) -> Net:
-    """The same Net for the same model and options in this process: what workers of a cluster call for every batch."""
+    """Returns the same Net for the same model and options in this process; workers of a cluster call it for every batch."""
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
     if not isinstance(model, bytes):

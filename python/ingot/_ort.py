@@ -1,8 +1,7 @@
 """Values, bindings, metadata and traces of ONNX Runtime's interface; see session.py.
 
-In: what OrtValue, IOBinding, ModelMetadata and profiling of ONNX Runtime take. Out: what they give. All memory is the CPU's: an OrtValue is
-a NumPy array under another name. A trace has the session and its runs as events of Chrome's trace format, not single nodes.
-"""
+Arguments and results are those of OrtValue, IOBinding, ModelMetadata and profiling of ONNX Runtime. An OrtValue is a NumPy array in CPU
+memory. A trace has the session and its runs as events of Chrome's trace format, without single nodes."""
 from __future__ import annotations
 
 import ctypes
@@ -24,11 +23,11 @@ ONNX = {1: "f32", 2: "u8", 3: "i8", 4: "u16", 5: "i16", 6: "i32", 7: "i64", 9: "
 
 def _cpu(device_type: str) -> None:
     if device_type != "cpu":
-        raise Usage(f"device '{device_type}': expected 'cpu', the only one there is")
+        raise Usage(f"device '{device_type}': expected 'cpu'")
 
 
 def _dtype(element_type: Any) -> np.dtype:
-    """Of a type of NumPy, or its number in TensorProto."""
+    """Returns the NumPy dtype of a NumPy type or of a TensorProto number."""
     if isinstance(element_type, (int, np.integer)) and not isinstance(element_type, bool):
         name = ONNX.get(int(element_type), "")
         if name not in DTYPES:
@@ -38,13 +37,13 @@ def _dtype(element_type: Any) -> np.dtype:
 
 
 def _at(dtype: np.dtype, shape: Sequence[int], pointer: int) -> np.ndarray:
-    """The array in the memory at an address, which has to outlive it."""
+    """Returns an array over the memory at an address, which must outlive it."""
     n = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     return np.frombuffer((ctypes.c_char * n).from_address(pointer), dtype).reshape(shape) if n else np.empty(shape, dtype)
 
 
 class OrtValue:
-    """A tensor. It shares the memory of the array it was made of."""
+    """A tensor. It shares the memory of the array that it was made from."""
 
     def __init__(self, x: Any) -> None:
         self._x = x
@@ -135,7 +134,7 @@ class IOBinding:
 
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: Any = None, shape: Sequence[int] | None = None,
                     buffer_ptr: int | None = None) -> None:
-        """Without an address the run makes the array."""
+        """Binds an output; without an address, the run allocates the array."""
         _cpu(device_type)
         if buffer_ptr is not None and (element_type is None or shape is None):
             raise Usage(f"bind_output '{name}': an address needs element_type and shape")
@@ -152,10 +151,10 @@ class IOBinding:
         self._results = []
 
     def synchronize_inputs(self) -> None:
-        """Nothing to wait for on the CPU."""
+        """Returns at once: CPU memory needs no synchronization."""
 
     def synchronize_outputs(self) -> None:
-        """Nothing to wait for on the CPU."""
+        """Returns at once: CPU memory needs no synchronization."""
 
     def get_outputs(self) -> list[OrtValue]:
         return [OrtValue(x) for x in self._results]
@@ -165,11 +164,11 @@ class IOBinding:
 
 
 class ModelMetadata:
-    """What an ONNX file says of itself; empty for other formats."""
+    """Metadata of an ONNX file; empty for other formats."""
 
     def __init__(self) -> None:
         self.producer_name = self.graph_name = self.domain = self.description = self.graph_description = ""
-        self.version = (1 << 63) - 1  # as ONNX Runtime has it where the file has none
+        self.version = (1 << 63) - 1  # the default of ONNX Runtime
         self.custom_metadata_map: dict[str, str] = {}
 
 
@@ -183,7 +182,7 @@ def _varint(data: Any, at: int) -> tuple[int, int]:
 
 
 def _fields(data: Any, at: int, end: int) -> Iterator[tuple[int, Any]]:
-    """Fields of a protobuf message: numbers, or (begin, end) of bytes."""
+    """Yields the fields of a protobuf message: numbers, or (begin, end) of bytes."""
     while at < end:
         tag, at = _varint(data, at)
         kind = tag & 7
@@ -193,13 +192,13 @@ def _fields(data: Any, at: int, end: int) -> Iterator[tuple[int, Any]]:
         elif kind == 2:
             n, at = _varint(data, at)
             if n > end - at:
-                raise IndexError("a field ends after its message")
+                raise IndexError("a field is longer than its message")
             yield tag >> 3, (at, at + n)
             at += n
         elif kind in (1, 5):
             at += 8 if kind == 1 else 4
         else:
-            raise IndexError(f"a field of kind {kind}")
+            raise IndexError(f"unknown wire type {kind}")
 
 
 def _read(data: Any, out: ModelMetadata) -> None:

@@ -1,8 +1,7 @@
 """One compiled program and the arrays it is called with.
 
-In: a model that is open and told what it needs. Out: calls on NumPy arrays. Inputs are read where they lie, results are written into
-arrays of the caller or of ours; only strings and types narrower than a byte are converted on the way.
-"""
+In: an open model with its options. Out: calls on NumPy arrays. Inputs are read in place; results are written into arrays of the caller or
+into new ones. Only strings and types narrower than a byte are converted."""
 from __future__ import annotations
 
 import ctypes
@@ -16,20 +15,20 @@ from ._types import DTYPES, NAMES, STORED
 
 
 def describe(name: str, x: np.ndarray) -> Tensor:
-    """The record of an array, which has to outlive it."""
+    """Returns the ctypes record of an array, which must outlive it."""
     if x.dtype not in NAMES:
-        raise Usage(f"input '{name}': no arrays of {x.dtype} are taken")
+        raise Usage(f"input '{name}': arrays of {x.dtype} are not supported")
     dim = (ctypes.c_int64 * x.ndim)(*x.shape)
     return Tensor(chars(name), NAMES[x.dtype].encode(), x.ndim, dim, x.__array_interface__["data"][0], x.nbytes)
 
 
 def stored(x: np.ndarray) -> np.ndarray:
-    """As the library takes it: integers of less than a byte as bytes."""
+    """Converts an array to the storage type of the library: integers narrower than a byte become bytes."""
     return x.astype(STORED[x.dtype]) if x.dtype in STORED else x
 
 
 def rows_of(strings: Any, width: int) -> np.ndarray:
-    """Strings as zero-padded rows of bytes."""
+    """Converts strings to zero-padded rows of bytes."""
     flat = [x if isinstance(x, bytes) else str(x).encode() for x in np.asarray(strings, dtype=object).reshape(-1)]
     shape = np.asarray(strings, dtype=object).shape
     return np.array(flat, dtype=f"S{width}").reshape(-1, 1).view(np.uint8).reshape(*shape, width)
@@ -43,13 +42,13 @@ def strings_of(rows: np.ndarray) -> np.ndarray:
 
 
 class Program:
-    """A model compiled for the shapes it was told. interim: the engine to use if code of engine c is not in the cache; None: compile it."""
+    """A model compiled for given shapes. interim: engine to use if code of engine c is not in the cache; None: compile now."""
 
     def __init__(self, model: Model, engine: str, texts: Mapping[str, int], given: Mapping[str, np.ndarray],
                  interim: str | None = None) -> None:
         self.model, self.texts = model, texts
         self.lock = threading.Lock()
-        self.compiling: threading.Event | None = None  # set when the program that replaces this one is there
+        self.compiling: threading.Event | None = None  # set when the replacement program is ready
         model.call("import", 0)
         self.inputs, self.outputs = model.info(False), model.info(True)
         self.decides = {name: given[name].tobytes() for i, (name, _, _) in enumerate(self.inputs)
@@ -67,37 +66,37 @@ class Program:
         model.call("ready", self.engine.encode())
 
     def fits(self, feeds: Mapping[str, np.ndarray]) -> bool:
-        """Are contents that decide shapes those it was made for?"""
+        """Do the contents that determine shapes equal those of this program?"""
         return all(feeds[name].tobytes() == was for name, was in self.decides.items() if name in feeds)
 
     def _give(self, i: int, name: str, x: np.ndarray) -> np.ndarray:
         if self.seen[i] != (x.dtype, x.shape):
-            self.records[i] = describe(name, x)  # whose shape and name the copy of it points to
+            self.records[i] = describe(name, x)  # owns the shape and name that the record points to
             self.tensors[i], self.seen[i] = self.records[i], (x.dtype, x.shape)
         kept = stored(x)
         self.tensors[i].data = kept.__array_interface__["data"][0]
         return kept
 
     def _place(self, i: int, out: np.ndarray | None) -> np.ndarray | None:
-        """Memory for output i: the caller's, or new; None: its size shows when it has been computed."""
+        """Returns memory for output i: the caller's, or new; None: the size is known only after the run."""
         name, kind, shape = self.outputs[i]
         dtype = DTYPES.get(kind)
         if dtype is None:
-            raise Usage(f"output '{name}' is {kind}, which NumPy has with ml_dtypes only")
+            raise Usage(f"output '{name}' is {kind}, which needs the package ml_dtypes")
         if out is not None:
             if out.dtype != dtype or (-1 not in shape and out.shape != shape):
-                raise Usage(f"output '{name}' is {kind}{list(shape)}, the array given for it is {out.dtype}{list(out.shape)}")
+                raise Usage(f"output '{name}' is {kind}{list(shape)}, found an array {out.dtype}{list(out.shape)} for it")
             if not out.flags.c_contiguous or not out.flags.writeable:
                 raise Usage(f"output '{name}': expected a writable, contiguous array")
             return None if dtype in STORED else out
         return None if -1 in shape or dtype in STORED else np.empty(shape, dtype)
 
     def _apart(self, outs: Sequence[np.ndarray | None]) -> None:
-        """Two results in one array: the library sees those that it writes into itself, and refuses an array of an input too."""
+        """Refuses one array for two results. The library checks overlaps only for results that it writes itself."""
         given = [(self.outputs[i][0], out) for i, out in enumerate(outs) if out is not None]
         for i, (name, out) in enumerate(given):
             for other, before in given[:i]:
-                if np.may_share_memory(out, before):  # contiguous: bounds are enough
+                if np.may_share_memory(out, before):  # contiguous arrays: compare bounds
                     raise Usage(f"the arrays given for outputs '{other}' and '{name}' overlap")
 
     def _result(self, i: int, place: np.ndarray | None, out: np.ndarray | None) -> np.ndarray:
@@ -113,7 +112,7 @@ class Program:
         if out is None:
             return x
         if x.size > out.size:
-            raise Usage(f"output '{self.outputs[i][0]}' has shape {list(shape)}, and the array given for it {list(out.shape)}")
+            raise Usage(f"output '{self.outputs[i][0]}' has shape {list(shape)}, found an array of shape {list(out.shape)} for it")
         view = out.reshape(-1)[:x.size].reshape(shape)
         view[...] = x
         return view
@@ -157,5 +156,5 @@ class Program:
             self.model.call("write_c", ctypes.byref(Codegen(name=chars(name))), source.encode(), header.encode(), weights.encode())
 
     def abandon(self) -> None:
-        """Of another process: its threads are not here, so that it cannot be ended."""
+        """Drops a program of another process without ending its threads, which do not exist here."""
         self.model.m = None

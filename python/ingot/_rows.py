@@ -1,11 +1,9 @@
-"""Models over rows of tables: what ingot.ray and ingot.spark share.
+"""Models over rows of tables: shared by ingot.ray and ingot.spark.
 
-In: columns of a batch, as arrays whose first axis counts rows. Out: columns of results. The model is compiled once in a process, for any
-number of rows up to max_batch where its first dimensions are open; larger batches are cut into pieces. Where the model has a fixed number
-of rows, pieces have as many, and the last is filled up with copies of its last row, whose results are dropped.
-Every row of a result must belong to the row of the same number: the first axis of all inputs and outputs is that of rows. Columns and
-results of which that cannot be so are refused.
-"""
+In: columns of a batch, as arrays whose first axis is the rows. Out: columns of results. A process compiles the model once: for up to
+max_batch rows if the first dimensions are open, else for the fixed number of rows. Larger batches are split. With a fixed number of rows,
+the last part is padded with copies of its last row, and their results are dropped.
+Row i of a result must belong to row i of the inputs, so the first axis of all inputs and outputs must be the rows; others are refused."""
 from __future__ import annotations
 
 import os
@@ -20,13 +18,13 @@ from ._net import Net, Source, cached
 from ._types import DTYPES, converted
 
 Columns = Union[str, Sequence[str]]
-_JOBS: OrderedDict[str, tuple[Net, int, bool]] = OrderedDict()  # of this process, by the tokens of Rows
+_JOBS: OrderedDict[str, tuple[Net, int, bool]] = OrderedDict()  # nets of this process, by token of Rows
 KEPT = 8
 
 
 class Rows:
-    """Pickled by the path of the model, or by its bytes; compiled where it is used first. Copies of one Rows (the tasks of a job) that reach
-    a process have one Net there: its file may change or go away meanwhile."""
+    """A model over rows. It is pickled as the path or the bytes of the model and compiled on first use. All copies of one Rows in a process
+    share one Net, even if the file changes."""
 
     def __init__(self, model: Source, inputs: Mapping[str, Columns] | None = None, outputs: Mapping[str, str] | None = None,
                  max_batch: int = 256, ship: bool = False, **options: Any) -> None:
@@ -41,7 +39,7 @@ class Rows:
         self.token = uuid.uuid4().hex
 
     def net(self) -> tuple[Net, int, bool]:
-        """As _compiled says; the same for all calls in this process."""
+        """The Net of this process, from _compiled."""
         found = _JOBS.get(self.token)
         if found is None:
             found = _JOBS[self.token] = self._compiled()
@@ -50,7 +48,7 @@ class Rows:
         return found
 
     def _compiled(self) -> tuple[Net, int, bool]:
-        """The model, most rows of a piece, whether every piece has as many."""
+        """Returns the Net, the maximum rows of a run, and whether every run has exactly as many."""
         plain = cached(self.model, **{**self.options, "lazy": True})
         shapes = {p.name: p.shape or () for p in plain.inputs}
         rows = {shape[0] for shape in shapes.values() if shape}
@@ -62,12 +60,12 @@ class Rows:
                 raise Usage(f"inputs have different numbers of rows: {sorted(fixed)}")
             return cached(self.model, **self.options), fixed.pop(), True
         if any(not isinstance(n, int) for shape in shapes.values() for n in shape[1:]):
-            return plain, self.max_batch, False  # other dimensions are open too: a program for each shape
+            return plain, self.max_batch, False  # other dimensions are also open: one program per shape
         bounds = {name: (self.max_batch, *shape[1:]) for name, shape in shapes.items()}
         return cached(self.model, **{**self.options, "max_shapes": bounds}), self.max_batch, False
 
     def column(self, name: str, dtype: str | None, table: Mapping[str, Any]) -> np.ndarray:
-        """The array of an input: a column, or several stacked."""
+        """Returns the array of an input: a column, or several columns stacked."""
         which = self.inputs.get(name, name)
         for one in [which] if isinstance(which, str) else which:
             if one not in table:
@@ -82,7 +80,7 @@ class Rows:
 
     @staticmethod
     def laid_out(name: str, x: np.ndarray, shape: Sequence[Any] | None) -> np.ndarray:
-        """Flat rows of numbers may be images: they are laid out as the model has them. Axes of one may come and go."""
+        """Reshapes flat rows to the shape of the input, and adds or removes axes of extent 1."""
         rest = tuple(shape or ())[1:]
         if x.shape[1:] == rest or any(not isinstance(n, int) for n in rest):
             return x
@@ -93,7 +91,7 @@ class Rows:
 
     @staticmethod
     def nothing(net: Net) -> dict[str, np.ndarray]:
-        """Results of no rows. Unknown extents are 0."""
+        """Returns results for zero rows. Unknown extents are 0."""
         ports = {p.name: (p.dtype, p.shape or (0,)) for p in net.outputs}
         if net._only:
             ports.update({name: (kind, shape) for name, kind, shape in net._only.outputs if name in ports and ports[name][0] != "str"})
@@ -117,7 +115,7 @@ class Rows:
         return {self.outputs.get(name, name): np.concatenate([p[name] for p in pieces]) for name in self.wanted(net)}
 
     def wanted(self, net: Net) -> list[str]:
-        """Names of the outputs that are columns."""
+        """Names of the outputs that become columns."""
         names = [p.name for p in net.outputs]
         for name in self.outputs:
             if name not in names:
@@ -125,7 +123,7 @@ class Rows:
         return [name for name in names if not self.outputs or name in self.outputs]
 
     def checked(self, results: dict[str, Any], rows: int, short: int) -> dict[str, Any]:
-        """Results of `rows` rows and of `short` that are dropped."""
+        """Checks that results have `rows` rows and drops the last `short`."""
         for name, y in results.items():
             if (not self.outputs or name in self.outputs) and (not np.ndim(y) or len(y) != rows + short):
                 raise Usage(f"output '{name}' has shape {list(np.shape(y))} for {rows + short} rows: expected one row of results per row")

@@ -1,7 +1,6 @@
-"""Element types: ingot's names, NumPy's, those of ONNX Runtime; objects with __dlpack__ as NumPy arrays without a copy.
+"""Element types: names of ingot, NumPy and ONNX Runtime; objects with __dlpack__ as NumPy arrays without a copy.
 
-Types that NumPy lacks (bfloat16, float8, int4 ...) are those of ml_dtypes, where that is installed.
-"""
+Types that NumPy lacks (bfloat16, float8, int4 ...) come from ml_dtypes, if it is installed."""
 from __future__ import annotations
 
 import ctypes
@@ -20,7 +19,7 @@ MORE = {"f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": 
 DTYPES: dict[str, np.dtype] = {"f64": np.dtype("f8"), "f32": np.dtype("f4"), "f16": np.dtype("f2"), "bool": np.dtype("?"),
                                "c64": np.dtype("c8"), "c128": np.dtype("c16")}
 DTYPES.update({f"{c}{bits}": np.dtype(f"{c}{bits // 8}") for c in "iu" for bits in (8, 16, 32, 64)})
-# Integers of less than a byte, which the library takes one to a byte, with their sign.
+# Integers narrower than a byte, with their sign; the library takes one per byte.
 NARROW = {f"{c}{bits}": np.dtype(getattr(ml_dtypes, f"{name}{bits}")) for c, name in (("i", "int"), ("u", "uint")) for bits in (2, 4)
           if hasattr(ml_dtypes, f"{name}{bits}")}
 DTYPES.update(NARROW)
@@ -52,13 +51,13 @@ class _Versioned(ctypes.Structure):
                 ("flags", ctypes.c_uint64), ("array", _Array)]
 
 
-HOST = (1, 3, 11)  # devices whose memory a processor reads: CPU, and pinned memory of CUDA and ROCm
+HOST = (1, 3, 11)  # devices with host memory: CPU, and pinned memory of CUDA and ROCm
 READ_ONLY = 1
 CODES = {0: "i", 1: "u", 2: "f", 5: "c"}
 
 
 class _View:
-    """Memory of somebody else, as NumPy asks for it; the capsule lives as long as the array, and frees it at its end."""
+    """Memory of a DLPack capsule for NumPy. The capsule lives as long as the array."""
 
     def __init__(self, capsule: Any, interface: dict) -> None:
         self.capsule, self.__array_interface__ = capsule, interface
@@ -68,14 +67,14 @@ def _capsule(x: Any) -> Any:
     try:
         return x.__dlpack__(max_version=(1, 0))
     except (TypeError, BufferError):
-        return x.__dlpack__()  # one that knows no versions
+        return x.__dlpack__()  # a producer without versions
 
 
 def from_dlpack(x: Any) -> np.ndarray:
-    """An array that shares the memory of x: a tensor of PyTorch, JAX, CuPy on the host ..., bfloat16 among them."""
+    """Returns an array that shares the memory of x, a tensor in host memory of PyTorch, JAX or CuPy; supports bfloat16."""
     device = x.__dlpack_device__()[0]
     if int(device) not in HOST:
-        raise BufferError(f"an array on device {int(device)} of DLPack: bring it to the CPU first")
+        raise BufferError(f"the array is on device {int(device)} (DLPack): copy it to the CPU first")
     capsule = _capsule(x)
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -93,7 +92,7 @@ def from_dlpack(x: Any) -> np.ndarray:
     if kind.lanes != 1 or kind.bits % 8 or not (kind.code in CODES or kind.code == 6 or is_bf16):
         raise BufferError(f"an array of type {kind.code} with {kind.bits} bits of DLPack")
     if is_bf16 and ml_dtypes is None:
-        raise BufferError("an array of bfloat16, for which ml_dtypes has to be installed")
+        raise BufferError("an array of bfloat16 needs the package ml_dtypes")
     word = "|b1" if kind.code == 6 else "<u2" if is_bf16 else f"<{CODES[kind.code]}{size}"
     shape = tuple(array.shape[i] for i in range(array.rank))
     strides = tuple(array.strides[i] * size for i in range(array.rank)) if array.rank and array.strides else None
@@ -103,13 +102,13 @@ def from_dlpack(x: Any) -> np.ndarray:
 
 
 def converted(x: np.ndarray, wanted: np.dtype) -> np.ndarray:
-    """x as elements of another type. Floats are rounded; a number that the type has nothing like is refused: 1.5, 300 or NaN as uint8."""
+    """Converts x to another element type. Floats are rounded; a number that the type cannot represent is refused: 1.5, 300 or NaN as uint8."""
     if x.dtype == wanted:
         return x
     strangers = [e for e in x.reshape(-1) if not isinstance(e, numbers.Number)] if x.dtype == object else []
     if strangers:
         raise TypeError(f"expected a number, found {strangers[0]!r}")
-    if x.dtype == object and wanted.kind in "iu":  # astype would not say which
+    if x.dtype == object and wanted.kind in "iu":  # astype does not say which element is wrong
         most = np.iinfo(wanted)
         for e in x.reshape(-1):
             if isinstance(e, numbers.Real) and not most.min <= e <= most.max:  # type: ignore[operator]
@@ -128,14 +127,14 @@ def converted(x: np.ndarray, wanted: np.dtype) -> np.ndarray:
 
 
 def as_array(x: Any, wanted: np.dtype | None) -> np.ndarray:
-    """x as a contiguous array; x itself if it is one. wanted: dtype for values that are not arrays."""
+    """Returns x as a contiguous array; x itself if it is one. wanted: dtype for values that are not arrays."""
     if not isinstance(x, np.ndarray):
         if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
             x = from_dlpack(x)
         else:
             found = np.asarray(x)
             if found.dtype.kind == "f" and wanted is not None and wanted.kind in "iu":
-                found = np.asarray(x, object)  # NumPy makes floats of integers that no one type of it has all of
+                found = np.asarray(x, object)  # NumPy converts mixed integers beyond int64 to floats
             x = found if wanted is None else converted(found, wanted)
     if x.dtype.byteorder == ">":
         x = x.astype(x.dtype.newbyteorder("="))

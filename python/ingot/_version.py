@@ -1,2 +1,2 @@
-"""The version of src/ingot.h, which a test compares."""
+"""The version of src/ingot.h; a test compares them."""
 __version__ = "0.1.0"

@@ -1,12 +1,11 @@
-"""The official backend interface of ONNX (onnx.backend.base) over ingot; it needs the package onnx.
+"""The official backend interface of ONNX (onnx.backend.base); it needs the package onnx.
 
     import ingot.backend
     outputs = ingot.backend.run_model(model, [x, y])
 
-In: a ModelProto and arrays. Out: arrays. Shapes are those of the arrays, and a prepared model keeps the programs of the last few.
-Models with strings, sequences or optionals take and give them as files, the way the official tests keep them. The engine is the
-argument `engine`, else $INGOT_ENGINE, else that of ingot.compile.
-"""
+In: a ModelProto and arrays. Out: arrays. Shapes are those of the arrays; a prepared model keeps the last few programs.
+Strings, sequences and optionals are passed as files, in the layout of the official tests. The engine is the argument `engine`, else
+$INGOT_ENGINE, else that of ingot.compile."""
 from __future__ import annotations
 
 import os
@@ -50,7 +49,7 @@ def from_file(path: str, kind: onnx.TypeProto) -> Any:
 
 
 class Rep(BackendRep):
-    """A model that is ready to run."""
+    """A compiled model."""
 
     def __init__(self, model: onnx.ModelProto, **options: Any) -> None:
         self.data = model.SerializeToString()
@@ -61,7 +60,7 @@ class Rep(BackendRep):
         self.all_inputs = {v.name: v for v in model.graph.input}
         self.outputs = list(model.graph.output)
         self.net: Net | None = None
-        Model(self.data)  # what cannot be read is refused here
+        Model(self.data)  # refuses models that cannot be imported
 
     def named(self, inputs: Any) -> Mapping[str, Any]:
         if isinstance(inputs, dict):
@@ -107,7 +106,7 @@ class IngotBackend(Backend):
     @classmethod
     def run_node(cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None,
                  **kwargs: Any) -> tuple[Any, ...]:
-        """One operator on arrays; what types and shapes its results have is inferred, or told by outputs_info."""
+        """Runs one operator on arrays. Types and shapes of its results are inferred, or given by outputs_info."""
         inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
         names = [name for name in node.input if name]
         values = [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.shape(x))

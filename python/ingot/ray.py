@@ -2,8 +2,7 @@
 
     ds.map_batches(ingot.ray.Predictor, fn_constructor_args=("model.onnx",), batch_size=64, concurrency=4)
 
-In: batches of columns. Out: the same columns and those of the results. Every actor compiles the model once.
-"""
+In: batches of columns. Out: the same columns, and columns of the results. Every actor compiles the model once."""
 from __future__ import annotations
 
 from typing import Any, Mapping
@@ -15,8 +14,8 @@ from ._rows import Columns, Rows
 
 
 class Predictor:
-    """inputs: from names of inputs to columns (several: stacked), where they are not the same; outputs: from names of
-    outputs to columns, only these; keep: the columns of the batch stay. The rest as for ingot.compile, ship: the model travels as bytes."""
+    """inputs: maps names of inputs to columns (several are stacked) if they differ; outputs: maps names of outputs to columns and selects
+    them; keep: keep the columns of the batch; ship: send the model as bytes. Other options are those of ingot.compile."""
 
     def __init__(self, model: Source, inputs: Mapping[str, Columns] | None = None, outputs: Mapping[str, str] | None = None,
                  keep: bool = True, max_batch: int = 256, ship: bool = False, **options: Any) -> None:

@@ -33,7 +33,8 @@ class ExecutionMode(enum.IntEnum):
 
 
 class SessionOptions:
-    """intra_op_num_threads (0: as many as there are processors), enable_profiling and profile_file_prefix are obeyed."""
+    """Options of a session. intra_op_num_threads (0: number of processors), add_free_dimension_override_by_name, enable_profiling and
+    profile_file_prefix have an effect."""
 
     def __init__(self) -> None:
         self.intra_op_num_threads = 0
@@ -64,7 +65,7 @@ class SessionOptions:
 
 
 class RunOptions:
-    """Taken, and not looked at."""
+    """Accepted and ignored."""
 
     def __init__(self) -> None:
         self.log_severity_level = -1
@@ -74,7 +75,7 @@ class RunOptions:
 
 
 def type_text(port: Port) -> str:
-    """As ONNX Runtime writes a type: tensor(float), seq(tensor(int64)); what has no such spelling as ingot writes it."""
+    """Returns a type as ONNX Runtime writes it: tensor(float), seq(tensor(int64)); other types as ingot writes them."""
     if port.dtype:
         return f"tensor({ORT.get(port.dtype, port.dtype)})"
     words, out, close = port.type, "", ""
@@ -90,7 +91,7 @@ class NodeArg:
 
     def __init__(self, port: Port) -> None:
         self.name, self.type = port.name, type_text(port)
-        self.shape: list[Any] = list(port.shape or ())  # as there, also where the rank is not known
+        self.shape: list[Any] = list(port.shape or ())  # like ONNX Runtime, also for an unknown rank
 
     def __repr__(self) -> str:
         return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
@@ -101,7 +102,7 @@ def processors() -> int:
 
 
 class InferenceSession:
-    """See ONNX Runtime's documentation; options of ingot.compile may be given by name too."""
+    """A session with the interface of ONNX Runtime; also accepts options of ingot.compile by name."""
 
     def __init__(self, path_or_bytes: Source, sess_options: SessionOptions | None = None, providers: Sequence[Any] | None = None,
                  provider_options: Sequence[Any] | None = None, **options: Any) -> None:
@@ -141,7 +142,7 @@ class InferenceSession:
         return self._told
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None) -> list[np.ndarray]:
-        """Results in the order of output_names; None: all."""
+        """Runs the model. Returns results in the order of output_names; None: all."""
         known = [p.name for p in self.net.outputs]
         for name in output_names or ():
             if name not in known:
@@ -168,7 +169,7 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: Any = None) -> None:
-        """Runs on the arrays that are bound; results are in iobinding."""
+        """Runs on the bound arrays; iobinding has the results."""
         out = {name: x for name, x in iobinding._outputs.items() if x is not None}
         iobinding._results = self._run(list(iobinding._outputs), iobinding._inputs, out)
 
@@ -179,7 +180,7 @@ class InferenceSession:
         return self._trace.start_ns if self._trace else 0
 
     def end_profiling(self) -> str:
-        """Writes the trace and returns its path; "": enable_profiling was not set, or it has ended."""
+        """Writes the trace and returns its path, or "" without profiling."""
         trace, self._trace = self._trace, None
         return trace.write(self._told.profile_file_prefix) if trace else ""
 
@@ -197,4 +198,4 @@ def get_device() -> str:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Taken for the sake of programs that say it; ingot prints nothing."""
+    """Accepted and ignored: ingot prints nothing."""

@@ -17,13 +17,13 @@ from ._rows import Columns, Rows
 
 
 def _column(y: np.ndarray) -> list[Any]:
-    """One value for each row: a number, or a list of them."""
+    """Returns one value per row: a number, or a list of numbers."""
     return y.tolist() if y.ndim < 2 else [row.reshape(-1).tolist() for row in y]
 
 
 def mapper(model: Source, inputs: Mapping[str, Columns] | None = None, outputs: Mapping[str, str] | None = None, keep: Any = True,
            max_batch: int = 256, ship: bool = False, **options: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What DataFrame.mapInPandas takes. keep: the columns that are kept with the results: all (True), none, or those that are named."""
+    """Returns a function for DataFrame.mapInPandas. keep: columns kept next to the results: all (True), none, or a list of names."""
     rows = Rows(model, inputs, outputs, max_batch, ship, **options)
 
     def apply(frames: Iterator[Any]) -> Iterator[Any]:
@@ -38,7 +38,7 @@ def mapper(model: Source, inputs: Mapping[str, Columns] | None = None, outputs: 
 
 def udf(model: Source, returns: str = "array<float>", output: str | None = None, max_batch: int = 256, ship: bool = False,
         **options: Any) -> Any:
-    """A function of as many columns as the model has inputs, in their order. returns: its type as Spark writes it; output: which one."""
+    """Returns a function of one column per input, in their order. returns: its type in Spark's notation; output: the output it returns."""
     import pandas
     from pyspark.sql.functions import pandas_udf
     rows = Rows(model, None, {output: "y"} if output else None, max_batch, ship, **options)
@@ -49,6 +49,6 @@ def udf(model: Source, returns: str = "array<float>", output: str | None = None,
         results = rows.predict({name: column.to_numpy() for name, column in zip(names, columns)})
         return pandas.Series(_column(next(iter(results.values()))))
 
-    # Spark evaluates them to know what it is, where this module has no pandas yet
+    # Spark evaluates the annotations, and this module has not imported pandas yet
     predict.__annotations__ = {"columns": pandas.Series, "return": pandas.Series}
     return pandas_udf(predict, returns)

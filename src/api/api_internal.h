@@ -59,6 +59,7 @@ typedef struct NativeOptions {
   const char *keep;            /* engines c and jit: code cache folder; NULL: none */
   bool keep_quietly;           /* keep is for engine c only, and optional */
   bool linked;                 /* C is compiled at once: see EmitOptions */
+  bool check_cpu;              /* see EmitOptions */
   bool stays;                  /* engine c: keep the compiled code for the next run */
   const EmitExtra *(*more)(Ingot *m,
                            const char *name); /* additions to the C after the passes, or NULL */
@@ -325,7 +326,9 @@ void api_need_runnable_build(Ingot *m, const char *cc,
 
 /* cache.c */
 /* Path of compiled code of engine c in a folder. key: everything the code depends on; changed. */
-const char *cache_code(Ctx *c, const char *folder, StrBuf *key);
+const char *cache_code(const Ingot *m, const char *folder, StrBuf *key);
+const char *
+cache_label(const Ingot *m); /* end of a name in the cache: a dot and the model's file */
 bool cache_find(Ctx *c, const char *path); /* is it present, trusted and complete? */
 void cache_store(Ctx *c, const char *path, const char *from); /* copies; failure is ignored */
 

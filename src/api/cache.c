@@ -18,27 +18,28 @@
 
 #define CACHE_BYTES ((u64)2 << 30) /* limit for code of engine c */
 
-enum { HASH_DIGITS = 32, KIND_CODE = 0 };
+enum { HASH_DIGITS = 32, KIND_CODE = 0, KIND_PLAY = 3 };
 
 typedef struct CacheKind {
   const char *prefix, *what;
   bool dotted; /* a suffix may follow the hash */
 } CacheKind;
 
-static const CacheKind kinds[] = {[KIND_CODE] = {"c-", "compiled model, engine c", false},
+static const CacheKind kinds[] = {[KIND_CODE] = {"c-", "compiled model, engine c", true},
                                   {"jit-", "compiled model, engine jit", false},
                                   {"cubin-", "compiled kernels, engine cuda", false},
-                                  {"play-", "program of play", false},
+                                  [KIND_PLAY] = {"play-", "program of play", true},
                                   {"lm-", "library of a language model", true},
                                   {"pgo-", "profile of build", true}};
 
 typedef struct CacheEntry {
   const CacheKind *kind;
-  const char *path, *name;
-  u64 bytes;
-  time_t used; /* seconds since 1970 */
+  const char *path, *name, *model; /* model: its file name; empty: unknown */
+  u64 bytes;                       /* a program of play has a name without a model, and links */
+  time_t used;                     /* seconds since 1970 */
 } CacheEntry;
 typedef VEC(CacheEntry) CacheEntries;
+typedef VEC(const char *) Paths;
 
 /* NULL: not a file of ours. */
 static const CacheKind *kind_of(const char *name) {
@@ -59,8 +60,14 @@ static int by_use(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-/* Entries of a folder, least recently used first. */
-static CacheEntries entries_of(Ctx *c, const char *folder) {
+static const char *model_of(const char *path) {
+  const char *dot = strchr(strrchr(path, '/'), '.');
+  return dot && strcmp(dot, ".so") != 0 ? dot + 1 : "";
+}
+
+/* Entries of a folder, least recently used first. programs: the names by content of programs that
+ * other entries are links to. */
+static CacheEntries entries_of(Ctx *c, const char *folder, Paths *programs) {
   CacheEntries all = {0};
   struct stat st;
   DIR *d = opendir(folder);
@@ -69,21 +76,47 @@ static CacheEntries entries_of(Ctx *c, const char *folder) {
     if (!kind || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
       continue;
     const char *path = str_text(c, str_fmt(c, "%s/%s", folder, e->d_name));
+    if (st.st_nlink > 1 && kind == &kinds[KIND_PLAY] && !strchr(e->d_name, '.')) {
+      if (programs) *vec_push(&c->keep, programs) = path;
+      continue;
+    }
     *vec_push(&c->keep, &all) =
-        (CacheEntry){kind, path, strrchr(path, '/') + 1, (u64)st.st_size, st.st_mtime};
+        (CacheEntry){.kind = kind,
+                     .path = path,
+                     .name = strrchr(path, '/') + 1,
+                     .model = model_of(path),
+                     .bytes = (u64)st.st_size / (st.st_nlink > 1 ? st.st_nlink - 1 : 1),
+                     .used = st.st_mtime};
   }
   if (d) closedir(d);
   if (all.n) qsort(all.at, all.n, sizeof *all.at, by_use);
   return all;
 }
 
+const char *cache_label(const Ingot *m) {
+  enum { LABEL = 40 };
+  const char *path = m->opened.source.path ? m->opened.source.path : "";
+  size_t n = strlen(path);
+  while (n && path[n - 1] == '/') n--;
+  size_t from = n;
+  while (from && path[from - 1] != '/') from--;
+  StrBuf t = sb_new(&m->c->keep);
+  for (; from < n && t.n <= LABEL; from++) {
+    char ch = path[from];
+    bool letter = (ch | 32) >= 'a' && (ch | 32) <= 'z';
+    bool plain = letter || (ch >= '0' && ch <= '9') || strchr("._-", ch);
+    sb_fmt(&t, "%s%c", t.n ? "" : ".", plain ? ch : '_');
+  }
+  return sb_cstr(&t);
+}
+
 /* Uses two 64-bit hashes, because one alone is too likely to collide. */
-const char *cache_code(Ctx *c, const char *folder, StrBuf *key) {
+const char *cache_code(const Ingot *m, const char *folder, StrBuf *key) {
   u64 first = hash_bytes(key->at, key->n);
   sb_fmt(key, "again %016llx", (unsigned long long)first);
-  return str_text(c, str_fmt(c, "%s/%s%016llx%016llx", folder, kinds[KIND_CODE].prefix,
-                             (unsigned long long)first,
-                             (unsigned long long)hash_bytes(key->at, key->n)));
+  return str_text(m->c, str_fmt(m->c, "%s/%s%016llx%016llx%s", folder, kinds[KIND_CODE].prefix,
+                                (unsigned long long)first,
+                                (unsigned long long)hash_bytes(key->at, key->n), cache_label(m)));
 }
 
 typedef struct CacheFile {
@@ -117,7 +150,7 @@ bool cache_find(Ctx *c, const char *path) {
 /* Removes the least recently used entries, except the file that was just written. */
 static void evict(Ctx *c, const char *path) {
   const char *slash = strrchr(path, '/');
-  CacheEntries all = entries_of(c, str_text(c, str_intern(c, path, (size_t)(slash - path))));
+  CacheEntries all = entries_of(c, str_text(c, str_intern(c, path, (size_t)(slash - path))), NULL);
   u64 bytes = 0;
   for (u32 i = 0; i < all.n; i++)
     if (all.at[i].kind == &kinds[KIND_CODE]) bytes += all.at[i].bytes;
@@ -144,7 +177,9 @@ static void clean(Ingot *m, u64 *count, u64 *bytes) {
   Ctx *c = m->c;
   api_need(c, count && bytes ? count : NULL, "a pointer to the figures");
   const char *folder = cache_file(c, ".", "clean");
-  CacheEntries all = entries_of(c, folder);
+  Paths programs = {0};
+  CacheEntries all = entries_of(c, folder, &programs);
+  for (u32 i = 0; i < programs.n; i++) unlink(programs.at[i]);
   *count = (u64)temps_collect(folder, false) + temps_collect(temp_folder(), true);
   for (u32 i = 0; i < all.n; i++) {
     if (unlink(all.at[i].path) && errno != ENOENT)
@@ -163,7 +198,7 @@ IngotStatus ingot_clean(Ingot *m, uint64_t *count, uint64_t *bytes) {
 static void list(Ingot *m, bool json, StrBuf *t) {
   Ctx *c = m->c;
   const char *folder = cache_file(c, "", "cache");
-  CacheEntries all = entries_of(c, cache_file(c, ".", "cache"));
+  CacheEntries all = entries_of(c, cache_file(c, ".", "cache"), NULL);
   time_t now = time(NULL);
   u64 bytes = 0;
   sb_puts(t, json ? "{\"folder\": " : "");
@@ -174,12 +209,13 @@ static void list(Ingot *m, bool json, StrBuf *t) {
     double age = difftime(now, e->used);
     bytes += e->bytes;
     if (json) {
-      sb_fmt(t, "%s\n  {\"kind\": \"%.*s\", \"bytes\": %llu, \"age_s\": %.0f, \"name\": \"%s\"}",
-             i ? "," : "", (int)strlen(e->kind->prefix) - 1, e->kind->prefix,
-             (unsigned long long)e->bytes, age, e->name);
+      sb_fmt(t, "%s\n  {\"kind\": \"%.*s\", \"model\": \"%s\", \"bytes\": %llu, \"age_s\": %.0f, ",
+             i ? "," : "", (int)strlen(e->kind->prefix) - 1, e->kind->prefix, e->model,
+             (unsigned long long)e->bytes, age);
+      sb_fmt(t, "\"name\": \"%s\"}", e->name);
     } else {
-      sb_fmt(t, "%-28s%10.2f MB%10.1f hours  %s\n", e->kind->what, (double)e->bytes * 1e-6,
-             age / 3600, e->name);
+      sb_fmt(t, "%-28s%10.2f MB%10.1f hours  %-24s  %.*s\n", e->kind->what, (double)e->bytes * 1e-6,
+             age / 3600, *e->model ? e->model : "-", (int)strcspn(e->name, "."), e->name);
     }
   }
   if (json)

@@ -135,7 +135,8 @@ static void declare(Ingot *m, bool is_output, u32 i, IngotPortInfo *out) {
   Ctx *c = m->c;
   api_need(c, out, "a pointer to the declaration");
   *out = (IngotPortInfo){0};
-  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->opened.source.at)
+    fail(c, ERR_usage, LOC_NONE, "no model is open: expected ingot_open before this call");
   const Model *d = m->opened.model;
   if (!d || i >= (is_output ? d->noutput : d->ninput)) return;
   const DeclValue *v = is_output ? &d->output[i] : d->input[i];

@@ -101,10 +101,7 @@ static int preprocess(Ctx *c, CompilerQuery *a, const char *flag, const char *qu
   ArgVec w = {0};
   argv_compiler(c, &w, a->cc);
   argv_add(c, &w, flag);
-  argv_add(c, &w, "-E -P -o");
-  *vec_push(&c->keep, &w) = answer;
-  *vec_push(&c->keep, &w) = question;
-  *vec_push(&c->keep, &w) = NULL;
+  argv_put(c, &w, "-E", "-P", "-o", answer, question);
   return spawn_status(c, &a->folder, "C compiler", w.at);
 }
 
@@ -393,8 +390,7 @@ void argv_target(Ctx *c, ArgVec *w, const Ingot *m) {
 /* A file with several variants checks the CPU, which ignores INGOT_NATIVE. */
 void argv_variant(Ctx *c, ArgVec *w, const Ingot *m, const char *upper) {
   if (m->machine.variants.n && named_here(c))
-    *vec_push(&c->keep, w) =
-        str_text(c, str_fmt(c, "-D%s_BODY=%s", upper, m->machine.target->name));
+    argv_fmt(c, w, "-D%s_BODY=%s", upper, m->machine.target->name);
 }
 
 static void set_target(Ingot *m, const char *name) {

@@ -45,17 +45,14 @@ void api_close_cuda(Ingot *m) {
   m->states.cuda = NULL;
 }
 
-static void print_cuda(Ingot *m, const char **text, size_t *n) {
-  StrBuf t = sb_new(&m->c->keep);
-  api_need(m->c, text && n ? text : NULL, "a pointer to the text");
+static void print_cuda(Ingot *m, bool json, StrBuf *out) {
+  (void)json;
   api_need_model(m, "code for CUDA");
   api_target_device(m);
   api_run_passes(m, NULL);
-  cuda_print(m->p, target_warp(), &t);
-  api_return_text(&t, text, n);
+  cuda_print(m->p, target_warp(), out);
 }
 
 IngotStatus ingot_print_cuda(Ingot *m, const char **text, size_t *n) {
-  api_return_text(NULL, text, n);
-  API_CALL(m, print_cuda(m, text, n));
+  return api_call_text(m, print_cuda, false, text, n);
 }

@@ -15,7 +15,7 @@
 #define SELFTEST_FUEL ((u64)5e7)
 
 /* Larger weights go to a separate file by default. */
-#define BESIDE_BYTES ((u64)8 << 20)
+#define FILE_BYTES ((u64)8 << 20)
 
 /* Prefixes used by the runtime (ig_, IG_, im_, imk_) and by compilers (__). The name also occurs in
  * upper case, so case is ignored. */
@@ -329,6 +329,7 @@ static EmitFacts emit_late(Ingot *m, const IngotCodegen *o, bool plays, StrBuf *
                    .weights = weight_mode(c, o->weights),
                    .weights_file = o->weights_file,
                    .linked = m->compiled.linked,
+                   .check_cpu = m->compiled.check_cpu,
                    .deferred = late,
                    .literal_bytes = o->literal_bytes ? o->literal_bytes : 256 << 10};
   if (plays) e.more = api_lm_c(m, o->name, e.weights == WM_pointer);
@@ -390,7 +391,7 @@ u64 api_weight_bytes(const Ingot *m) {
 }
 
 bool api_wants_weights_file(const Ingot *m) {
-  return api_weight_bytes(m) > BESIDE_BYTES;
+  return api_weight_bytes(m) > FILE_BYTES;
 }
 
 static void return_weights(Ingot *m, const void **data, size_t *n) {

@@ -51,7 +51,7 @@ static const char *kept_path(Ctx *c, Native *n, const ArgVec *w, const StrBuf *s
   /* version of the compiler, also through a wrapper such as ccache */
   sb_fmt(&key, "%s\n", compiler_version(c, &n->folder, &cc));
   sb_put(&key, source->at, source->n);
-  return cache_code(c, folder, &key);
+  return cache_code(n->m, folder, &key);
 }
 
 static const char *compile(Ctx *c, Native *n, ArgVec *w, const StrBuf *text, u32 parts) {
@@ -64,9 +64,8 @@ static const char *compile(Ctx *c, Native *n, ArgVec *w, const StrBuf *text, u32
   else
     *vec_push(&c->keep, &object) = source;
   argv_add(c, w, "-shared -o");
-  *vec_push(&c->keep, w) = library;
-  for (u32 i = 0; i < object.n; i++) *vec_push(&c->keep, w) = object.at[i];
-  *vec_push(&c->keep, w) = NULL;
+  argv_put(c, w, library);
+  argv_put_list(c, w, object.at);
   spawn_run(c, &n->folder, "C compiler", w->at);
   return library;
 }

@@ -48,7 +48,8 @@ static void check_names(Ingot *m) {
 static void add_model(Ingot *m, const char *path, Ingot **more) {
   Ctx *c = m->c;
   api_need(c, more, "a pointer to the model");
-  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->opened.source.at)
+    fail(c, ERR_usage, LOC_NONE, "no model is open: expected ingot_open before this call");
   if (m->g || m->p)
     fail(c, ERR_usage, LOC_NONE, "expected all models of one file to be opened before other calls");
   if (!m->opened.source.path)

@@ -24,8 +24,16 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   if (o->cache && !strcmp(o->cache, "int8")) kept = DT_i8;
   if (o->cache && kept != DT_f16 && kept != DT_f32 && kept != DT_i8)
     fail(c, ERR_usage, LOC_NONE, "--cache '%s': expected f16, f32 or int8", o->cache);
-  m->options.language = (LmOptions){
-      .context = (i64)o->context, .chunk = (i64)o->chunk, .every = o->every != 0, .kept = kept};
+  if (o->slots > LM_SLOTS)
+    fail(c, ERR_usage, LOC_NONE, "%u sequences: expected at most %d", o->slots, LM_SLOTS);
+  if (o->slots && o->every)
+    fail(c, ERR_usage, LOC_NONE,
+         "several sequences select logits by rows: leave out --every-token");
+  m->options.language = (LmOptions){.context = (i64)o->context,
+                                    .chunk = (i64)o->chunk,
+                                    .every = o->every != 0,
+                                    .slots = o->slots,
+                                    .kept = kept};
 }
 
 IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o) {

@@ -62,24 +62,49 @@ IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out) {
   API_CALL(m, chat_model(m, out));
 }
 
-/* Sets the sizes that are stored with the state. */
-static void set_position(Ingot *m, i64 position) {
+/* Sets a size that is stored at `at` with the state of every engine that has run. */
+static void store_size(Ingot *m, u64 at, i64 value) {
   Prog *p = m->p;
-  Sym sym, unbound;
-  u64 at, bytes;
-  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) {
-    if (!prog_is_state_size(p, id, &sym, &at)) continue;
-    for (BufId b = 1; b < p->buf.n; b++) {
-      const Buf *x = prog_buf(p, b);
-      if (x->space == BS_state && !x->alias && mem_bytes(p, b, &bytes, &unbound) &&
-          at >= x->offset && at < x->offset + bytes) {
-        if (m->states.feeds_cuda)
-          cuda_set_state(api_cuda(m), b, at - x->offset, &position, sizeof position);
-        else
-          memcpy(m->states.vm_state->at[b] + (at - x->offset), &position, sizeof position);
-      }
-    }
+  Sym unbound;
+  u64 bytes;
+  InterpState *const state[] = {m->states.vm_state, m->states.interp_state};
+  if (m->states.arena) memcpy(m->states.arena + at, &value, sizeof value);
+  if (m->states.jit_arena) memcpy(m->states.jit_arena + at, &value, sizeof value);
+  for (BufId b = 1; b < p->buf.n; b++) {
+    const Buf *x = prog_buf(p, b);
+    if (x->space != BS_state || x->alias || !mem_bytes(p, b, &bytes, &unbound) || at < x->offset ||
+        at >= x->offset + bytes)
+      continue;
+    if (m->states.cuda) cuda_set_state(api_cuda(m), b, at - x->offset, &value, sizeof value);
+    for (u32 i = 0; i < 2; i++)
+      if (state[i]) memcpy(state[i]->at[b] + (at - x->offset), &value, sizeof value);
   }
+}
+
+/* Sets the number of positions in the KV cache of a sequence; false: the model has fewer sequences.
+ */
+static bool set_position(Ingot *m, u32 slot, i64 position) {
+  Prog *p = m->p;
+  Sym sym;
+  u64 at;
+  u32 n = 0;
+  for (StmtId id = p->body; id; id = prog_stmt(p, id)->next)
+    if (prog_is_state_size(p, id, &sym, &at) && n++ == slot) {
+      store_size(m, at, position);
+      return true;
+    }
+  return false;
+}
+
+static void rewind_slot(Ingot *m, u32 slot, u64 position) {
+  if (!m->p) fail(m->c, ERR_usage, LOC_NONE, "expected ingot_ready or a run before ingot_rewind");
+  if (position > (u64)api_context_length(m) || !set_position(m, slot, (i64)position))
+    fail(m->c, ERR_usage, LOC_NONE, "sequence %u, position %llu: out of range", slot,
+         (unsigned long long)position);
+}
+
+IngotStatus ingot_rewind(Ingot *m, uint32_t slot, uint64_t position) {
+  API_CALL(m, rewind_slot(m, slot, position));
 }
 
 static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits) {
@@ -102,7 +127,8 @@ static void feed(Ingot *m, const i32 *ids, size_t n, u64 position, float *logits
   arena_clear(&m->run.once);
   if (!m->states.vm_state && !m->states.feeds_cuda)
     m->states.vm_state = interp_state(m->p, &c->keep);
-  set_position(m, (i64)position);
+  if (m->states.feeds_cuda) api_cuda(m);
+  set_position(m, 0, (i64)position);
   Tensor *in = tensor_wrap(&m->run.once, DT_i32, &count, 1, ids);
   if (m->states.feeds_cuda)
     cuda_run(api_cuda(m), 0, &in, out, &m->run.once);

@@ -155,7 +155,9 @@ static void probe_python(Ctx *c, void *arg) {
     fail(c, ERR_system, LOC_NONE,
          "'%s' cannot import onnxruntime: install it, or name another Python with --python PATH",
          python);
-  if (code != 76) fail(c, ERR_system, LOC_NONE, "'%s' is not Python", python);
+  if (code != 76)
+    fail(c, ERR_system, LOC_NONE,
+         "'%s' does not run Python code; expected --python PATH of a Python 3", python);
 }
 
 static void check_python(Ingot *m) {
@@ -169,7 +171,8 @@ IngotStatus ingot_check_python(Ingot *m) {
 
 static void write_used(Ingot *m, const char *path) {
   if (!m->run.nin && api_param_count(m))
-    fail(m->c, ERR_usage, LOC_NONE, "the model has not been run");
+    fail(m->c, ERR_usage, LOC_NONE,
+         "the model has not been run: expected ingot_run before this call");
   api_need(m->c, path, "the path of the inputs");
   api_write_inputs(m, path);
 }

@@ -389,7 +389,8 @@ void api_describe(Ingot *m) {
 static void import(Ingot *m, bool symbolic) {
   Ctx *c = m->c;
   const Source *s = &m->opened.source;
-  if (!s->at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!s->at)
+    fail(c, ERR_usage, LOC_NONE, "no model is open: expected ingot_open before this call");
   if (m->opened.reader && m->opened.reader->binds) {
     import_bound(m, symbolic);
     return;
@@ -633,6 +634,30 @@ IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **wei
 IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n) {
   api_return_text(NULL, text, n);
   API_CALL(m, print(m, text, n, NULL, NULL, true));
+}
+
+static void write_onnx(Ingot *m, const char *path) {
+  api_need(m->c, path, "the path of the ONNX model");
+  api_import(m, false);
+  if (!m->g || m->p)
+    fail(m->c, ERR_usage, LOC_NONE,
+         "%s: expected a graph, found a program: --stop=canon or an earlier pass keeps the graph",
+         path);
+  if (api_has_state(m))
+    fail(m->c, ERR_unsupported, LOC_NONE,
+         "--state: ONNX has no state between runs; its inputs and outputs are written without it");
+  const Model *d = m->opened.model;
+  bool strings = false;
+  for (u32 i = 0; d && i < d->ninput; i++) strings = strings || d->input[i]->type.dt == DT_str;
+  for (u32 i = 0; d && i < d->noutput; i++) strings = strings || d->output[i].type.dt == DT_str;
+  if (strings)
+    fail(m->c, ERR_unsupported, LOC_NONE,
+         "has inputs or outputs of strings, which the passes turn into bytes: not written as ONNX");
+  graph_write_onnx(m->c, m->g, path);
+}
+
+IngotStatus ingot_write_onnx(Ingot *m, const char *path) {
+  API_CALL(m, write_onnx(m, path));
 }
 
 /* ---- parameters ---- */

@@ -17,7 +17,9 @@ IngotStatus ingot_open_vocab(Ingot *m, const char *path) {
 }
 
 static const Vocab *need_vocab(Ingot *m) {
-  if (!m->opened.vocab) fail(m->c, ERR_usage, LOC_NONE, "no vocabulary is open");
+  if (!m->opened.vocab)
+    fail(m->c, ERR_usage, LOC_NONE,
+         "no vocabulary is open: expected a language model or a tokenizer file");
   return m->opened.vocab;
 }
 

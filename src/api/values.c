@@ -571,7 +571,8 @@ static NamedTensors named_outputs(Ingot *m) {
 
 static void write_outputs(Ingot *m, const char *text) {
   Ctx *c = m->c;
-  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "the model has not been run");
+  if (!m->run.out)
+    fail(c, ERR_usage, LOC_NONE, "the model has not been run: expected ingot_run before this call");
   api_need(c, text, "the path of the outputs");
   StrBuf out = sb_new(&c->keep);
   NamedTensors v = named_outputs(m);

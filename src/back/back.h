@@ -102,6 +102,7 @@ typedef struct EmitOptions {
   const Target *target;    /* target of the vector code; other machines get plain loops */
   const char *no_selftest; /* reason for leaving out the self-test */
   bool openmp;             /* use OpenMP threads */
+  bool check_cpu;          /* entries test the CPU also if the compiler's flags name its features */
   bool debug;   /* give every buffer its own static array, so that sanitizers catch out-of-bounds
                    accesses */
   bool caller;  /* add NAME_call, which has the same signature for every model */

@@ -38,8 +38,6 @@ typedef struct PlannedFile {
 void *arena_try(Arena *a, size_t n);
 /* str.c */
 void strs_init(Ctx *c);
-/* diag.c: printable form of n bytes, NUL-terminated in at most `room` bytes; returns its length. */
-size_t show_bytes(char *to, size_t room, const char *at, size_t n);
 /* file.c */
 void files_free(Ctx *c);
 

@@ -19,7 +19,8 @@ typedef struct MessageLine {
   u32 borrowed, file; /* see Diag */
 } MessageLine;
 
-size_t show_bytes(char *to, size_t room, const char *at, size_t n) {
+/* Printable form of n bytes, NUL-terminated in at most `room` bytes; returns its length. */
+static size_t show_bytes(char *to, size_t room, const char *at, size_t n) {
   static const char hex[] = "0123456789abcdef";
   size_t len = 0, cut = 0; /* cut: where "..." still fits */
   for (size_t i = 0; i < n; i++) {

@@ -226,7 +226,7 @@ static JinjaVal slice(Jinja *j, const JinjaNode *n) {
   JinjaVal v = eval(j, n->a), step = n->d ? eval(j, n->d) : jinja_int(1);
   bool text = v.kind == JK_string;
   if (!text && v.kind != JK_list && v.kind != JK_tuple)
-    jinja_fail(j, ERR_input, "this value cannot be sliced");
+    jinja_fail(j, ERR_input, "this value cannot be sliced; expected a string or a list");
   if (step.kind != JK_int || !step.i)
     jinja_fail(j, ERR_input, "the step of a slice must be a nonzero integer");
   JinjaVal list = jinja_items(j, v), out = jinja_list(j->a);

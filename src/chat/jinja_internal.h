@@ -102,7 +102,6 @@ JinjaOut out_new(Jinja *j);
 void out_str(JinjaOut *o, JinjaStr s);
 void out_plain(JinjaOut *o, const char *s);
 void out_value(JinjaOut *o, JinjaVal v); /* as str() */
-void out_repr(JinjaOut *o, JinjaVal v);
 JinjaVal out_end(JinjaOut *o);
 JinjaVal jinja_plain(const char *s); /* a constant */
 JinjaVal jinja_int(i64 i);

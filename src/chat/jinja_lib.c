@@ -760,7 +760,7 @@ static JinjaVal today(Jinja *j, const JinjaArgs *args) {
   struct tm tm;
   time_t now = j->now == JINJA_DATES ? 0 : (time_t)j->now;
   if (!format.n || format.n >= sizeof f || !gmtime_r(&now, &tm))
-    jinja_fail(j, ERR_input, "this date format is not supported");
+    jinja_fail(j, ERR_input, "expected a date format of 1 to 127 bytes");
   memcpy(f, format.at, format.n);
   f[format.n] = 0;
   if (j->now == JINJA_DATES) {

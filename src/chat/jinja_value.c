@@ -151,7 +151,7 @@ static void out_quoted(JinjaOut *o, JinjaStr s) {
   out_plain(o, quote);
 }
 
-void out_repr(JinjaOut *o, JinjaVal v) {
+static void out_repr(JinjaOut *o, JinjaVal v) {
   if (++o->j->depth > JINJA_DEPTH) jinja_fail(o->j, ERR_input, "values nested too deeply");
   if (v.kind == JK_string) {
     out_quoted(o, v.s);

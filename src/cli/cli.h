@@ -28,9 +28,9 @@ struct Args {
   const void *bytes; /* a model read from stdin, if it is needed more than once */
   size_t nbytes;
   const char *engine, *data, *inputs, *output;
-  const char *name, *weights, *function;
+  const char *name, *function;
   const char *optimize_for, *ram;
-  const char *cc, *march, *precision, *optimize, *sanitize, *threads_api, *python, *library;
+  const char *march, *precision, *threads_api, *python, *library;
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump, *constants;
   const char *text, *ids;
@@ -40,30 +40,24 @@ struct Args {
       *presence_penalty; /* passed on to the chat program */
   unsigned long long max_tokens;
   int raw, clean, list, conversation, single_turn;
-  double rtol, atol, seconds;
-  unsigned long long seed, steps, max_steps, threads, threads_grain, split;
+  double rtol, atol;
+  unsigned long long seed, steps, max_steps, threads, threads_grain;
   unsigned long long context, chunk;
+  unsigned long long port, slots, queue, timeout;
+  const char *host, *api_key, *api_key_file;
   int every_token;
   const char *cache;
   const char *keep_code; /* "": the default folder */
-  const char *backend, *triple, *target, *project;
-  const char *preset, *pgo; /* pgo: "" for a generated workload */
-  int presets, lto, fast_math, bolt, verbose;
+  const char *project;
+  int presets, verbose;
   int explain, precise, choices, emit;
-  int json, check, time, quiet, help, help_all, weights_file, selftest, no_selftest, per_node,
-      bisect, caller, debug;
-  int profile, per_kernel, bench, cpp;
+  int json, check, time, quiet, help, help_all, weights_file, no_selftest, per_node, bisect;
+  int per_kernel, bench, cpp;
   const char *html;
   int special, bare;
   int files, no_files;
   const char *emit_c;
-  int recompute, in_place;
-  const char *validate, *loss, *optimizer, *schedule, *checkpoint;
-  double lr, clip, checkpoint_every; /* checkpoint_every below 0: not given */
-  unsigned long long batch, epochs, patience, accumulate;
-  const char *type, *method, *holdout, *calibrate, *activations, *granularity, *budget, *label;
-  unsigned long long block;
-  int symmetric, bias_correction, equalize;
+  const char *label;
   const char *exclude[256];
   int nexclude;
   const char *state[64];
@@ -73,6 +67,10 @@ struct Args {
   unsigned long long old_names; /* bit set of used aliases that are old names */
   const char *writes[4];        /* files that compile, opt and verify will write */
   int nwrites;
+  /* Options of these verbs, as ingot.h declares them. The verb fills the rest. */
+  IngotBuild build;
+  IngotQuantize quantize;
+  IngotTrain training;
 };
 
 struct Verb {
@@ -87,6 +85,9 @@ struct Verb {
 /* cli_args.c: fills a from argv; 0, or 2 after a message on stderr. */
 int args_read(Args *a, const Verb *v, int argc, char **argv);
 void args_help(const Verb *v, int all, FILE *to); /* all: not only the common options */
+/* The first of these options, separated by blanks, that was given; NULL: none. Not for real
+ * numbers, which have defaults. */
+const char *args_first_given(const Args *a, const char *names);
 /* An option as a verb takes it. */
 typedef struct OptionInfo {
   const char *name, *brief; /* brief: letter or NULL */
@@ -156,6 +157,7 @@ void watch_checkpoint(const char *path);
 void watch_error(const char *text);
 void watch_progress(const char *text); /* text of the progress line; NULL: the task and its step */
 void watch_line_buffered(void);        /* flush standard output after every line */
+void watch_yield_signals(void);        /* before the main thread handles signals */
 void watch_restore_signals(void);      /* before another program is executed */
 void watch_set_verbosity(int quiet, int verbose); /* no progress; or also times of steps */
 
@@ -182,8 +184,10 @@ char *play_read_line(const char *prompt); /* reads a line from the user; NULL: e
 
 /* cli_play.c */
 int verb_play(const Args *a);
-int clean_cache(const Args *a);  /* --clean */
-int bench_player(const Args *a); /* exit code; -1: not a language model */
+int verb_serve(const Args *a);
+unsigned long long default_threads(void); /* cli_play.c: number of cores, at most 16 */
+int clean_cache(const Args *a);           /* --clean */
+int bench_player(const Args *a);          /* exit code; -1: not a language model */
 
 /* cli_verify.c */
 int verb_verify(const Args *a);
@@ -205,8 +209,10 @@ void json_text(const char *before, const char *s); /* quoted for JSON */
 void json_diff(const IngotDiff *d);
 IngotStatus json_memory(Ingot *m);            /* memory of the model as members of an object */
 void json_real(const char *before, double x); /* null for NaN and infinity */
-int wants_color(FILE *to);                    /* a terminal, and NO_COLOR is not set */
-const char *cli_verdict(int ok);              /* "ok" or "DIFFERS", colored on a terminal */
+/* Prints by a form such as "%*.2f"; NaN as "-". */
+void print_number(const char *form, int columns, double x);
+int wants_color(FILE *to);       /* a terminal, and NO_COLOR is not set */
+const char *cli_verdict(int ok); /* "ok" or "DIFFERS", colored on a terminal */
 
 /* Prints text to standard output. More than 1 MB is refused on a terminal. */
 int fits_terminal(const Args *a, const char *what, size_t n); /* 0: after a message */

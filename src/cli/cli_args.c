@@ -28,7 +28,7 @@ typedef enum OptKind {
 typedef struct Opt {
   const char *name, *brief; /* brief: short spelling, or NULL */
   OptKind kind;
-  size_t at, count; /* offsets in Args; count only for lists */
+  size_t at, count; /* offset in Args; count: offset of the count of a list, size of a number */
 
   int max_count;               /* of a list */
   const char *value, *text;    /* text NULL: not in the help */
@@ -47,7 +47,10 @@ typedef struct Opt {
 #define REAL(name, field, text)                                                                    \
   { name, NULL, OPT_real, offsetof(Args, field), 0, 0, "X", text, 0, 0, NULL }
 #define WHOLE(name, field, value, min, max, text)                                                  \
-  { name, NULL, OPT_whole, offsetof(Args, field), 0, 0, value, text, min, max, NULL }
+  {                                                                                                \
+    name, NULL, OPT_whole, offsetof(Args, field), sizeof((Args *)0)->field, 0, value, text, min,   \
+        max, NULL                                                                                  \
+  }
 #define LIST(name, brief, field, value, text)                                                      \
   {                                                                                                \
     name, brief, OPT_list, offsetof(Args, field), offsetof(Args, n##field),                        \
@@ -59,9 +62,9 @@ static const Opt opts[] = {
     TEXT("model-path", "m", model, "PATH", "model file; the option name may be omitted"),
     TEXT("function", NULL, function, "NAME",
          "function of a .ch program to compile; needed if several qualify"),
-    FLAG("files", files, "let .ch programs read and write files (default of run, repl and build)"),
+    FLAG("files", files, "let .ch programs read and write files (default for run, repl and build)"),
     FLAG("no-files", no_files,
-         "refuse .ch programs that read or write files (default of the other commands)"),
+         "refuse .ch programs that read or write files (default for other commands)"),
     LIST("input-dim", "d", dim, "SPEC",
          "set a dimension: batch=1 (or batch:1) in all inputs, images:0=1 for dimension 0 of input "
          "images; repeatable or comma-separated"),
@@ -101,12 +104,12 @@ static const Opt opts[] = {
          "Python with onnxruntime (default python3); if given, its absence is an error"),
     {"keep-code", NULL, OPT_may, offsetof(Args, keep_code), 0, 0, "[=DIR]",
      "engines c, jit and cuda: cache compiled code in DIR (default ~/.cache/ingot)", 0, 0, NULL},
-    REAL("seconds", seconds, "measure each engine for X seconds (default 1)"),
+    REAL("seconds", build.seconds, "measure each engine for X seconds (default 1)"),
     FLAG("per-kernel", per_kernel,
          "engine c: time, multiply-adds and bytes of every kernel, compared with the machine's "
          "peak"),
     REAL("rtol", rtol, "relative tolerance (default by type; f32: 1e-4)"),
-    REAL("atol", atol, "absolute tolerance (default: rtol times the largest ordinary magnitude)"),
+    REAL("atol", atol, "absolute tolerance (default: rtol times the largest magnitude)"),
     FLAG("per-node", per_node, "compare every graph value that the optimized program stores"),
     FLAG("bisect", bisect, "find the first node that differs; write a small .ing reproducer"),
     HEAD("generation"),
@@ -137,6 +140,17 @@ static const Opt opts[] = {
          "--bake-prompt)"),
     FLAG("conversation", conversation, NULL),
     FLAG("single-turn", single_turn, NULL),
+    HEAD("server"),
+    TEXT("host", NULL, host, "ADDRESS",
+         "address to listen on (default 127.0.0.1); any other needs an API key"),
+    WHOLE("port", port, "N", 0, 65535, "port to listen on; 0: any free one (default 8080)"),
+    TEXT("api-key", NULL, api_key, "KEY", "key that requests must have"),
+    TEXT("api-key-file", NULL, api_key_file, "FILE",
+         "read the API key from the first line of FILE"),
+    WHOLE("slots", slots, "N", 1, 16, "sequences that decode at once (default 4)"),
+    WHOLE("queue", queue, "N", 1, 1000000,
+          "sequences that may wait; further requests get status 429 (default 64)"),
+    WHOLE("timeout", timeout, "S", 1, 86400, "seconds to receive a request (default 30)"),
     HEAD("language models"),
     WHOLE("context", context, "N", 1, 1ull << 40,
           "context length in tokens (default: as trained, at most 4096)"),
@@ -161,56 +175,54 @@ static const Opt opts[] = {
     TEXT("ram", NULL, ram, "BYTES",
          "limit arena + stack + inputs + outputs, e.g. 256K; emit the fastest code that fits"),
     FLAG("precise", precise,
-         "round exp, tanh, ... to the nearest float; no Winograd F(4x4), no int8 activations in "
-         "language models"),
+         "compute exp, tanh, ... in double; no Winograd F(4x4), no int8 activations in language "
+         "models"),
     TEXT("precision", NULL, precision, "P",
          "products on a GPU: f32 (default, exact), tf32, f16 or bf16; sums are f32"),
-    TEXT("backend", NULL, backend, "llvm", "emit OUT.o, OUT.a or OUT.so with LLVM instead of C"),
-    TEXT("triple", NULL, triple, "T[,CPU[,FEATURES]]",
+    TEXT("backend", NULL, build.backend, "llvm",
+         "emit OUT.o, OUT.a or OUT.so with LLVM instead of C"),
+    TEXT("triple", NULL, build.triple, "T[,CPU[,FEATURES]]",
          "LLVM target: wasm32, thumbv7em-none-eabihf,cortex-m4 (with --backend llvm)"),
     TEXT("project", NULL, project, "KIND",
          "cmake, make, zephyr, arduino, platformio, esp-idf or rust"),
-    TEXT("target", NULL, target, "NAME",
+    TEXT("target", NULL, build.target, "NAME",
          "wasm: build WebAssembly, implied by -o OUT.wasm; cuda[:90a,89]: write OUT.cu, OUT.h and "
          "OUT.bin for an NVIDIA GPU"),
     HEAD("C compiler"),
-    TEXT("cc", NULL, cc, "CC", "C compiler (default $CC, else cc)"),
-    TEXT("optimize", "O", optimize, "N", "optimization level: 0, 1, 2 (default), 3 or s"),
-    TEXT("sanitize", NULL, sanitize, "LIST", "pass -fsanitize=LIST to the C compiler"),
-    TEXT("preset", NULL, preset, "NAME",
+    TEXT("cc", NULL, build.cc, "CC", "C compiler (default $CC, else cc)"),
+    TEXT("optimize", "O", build.optimize, "N", "optimization level: 0, 1, 2 (default), 3 or s"),
+    TEXT("sanitize", NULL, build.sanitize, "LIST", "pass -fsanitize=LIST to the C compiler"),
+    TEXT("preset", NULL, build.preset, "NAME",
          "balanced (default), max, dev or size; --presets shows their settings"),
     FLAG("presets", presets, "list the presets; needs no model"),
-    FLAG("lto", lto,
-         "link-time optimization; OUT.o and OUT.a are instead compiled as one translation unit, "
-         "not in parts"),
-    {"pgo", NULL, OPT_may, offsetof(Args, pgo), 0, 0, "[=WORKLOAD]",
+    FLAG("lto", build.lto,
+         "link-time optimization; for OUT.o and OUT.a: compile as one translation unit"),
+    {"pgo", NULL, OPT_may, offsetof(Args, build.pgo), 0, 0, "[=WORKLOAD]",
      "profile-guided optimization; WORKLOAD: FILE.npz, a folder of .npz, or prompts (.json, or one "
-     "per "
-     "line); default: generated inputs",
+     "per line); default: generated inputs",
      0, 0, NULL},
-    FLAG("bolt", bolt, "optimize the program's layout with llvm-bolt and a run-time profile"),
-    FLAG("fast-math", fast_math,
+    FLAG("bolt", build.bolt, "optimize the program's layout with llvm-bolt and a run-time profile"),
+    FLAG("fast-math", build.fast_math,
          "allow reassociation of floating-point sums; report the resulting error"),
     {"tune", NULL, OPT_may, offsetof(Args, tune), 0, 0, "[=FILE]",
      "benchmark tile sizes; reuse results in FILE (default ~/.cache/ingot/tune)", 0, 0, NULL},
     TEXT("tuned", NULL, tuned, "FILE", "use tile sizes that --tune stored in FILE"),
     HEAD("generated C"),
     TEXT("name", "f", name, "NAME", "prefix of all C names (default: from the output file)"),
-    TEXT("weights", NULL, weights, "HOW",
+    TEXT("weights", NULL, build.c.weights, "HOW",
          "literal: C arrays; text: string literals; inline: literal, or text when large; file: "
-         "NAME.bin "
-         "(default above 8 MB); pointer: an argument of the run function"),
+         "NAME.bin (default above 8 MiB); pointer: an argument of the run function"),
     FLAG("cpp", cpp, "also write NAME.hpp, a C++ class that owns its arena"),
-    WHOLE("split", split, "N", 1, 64,
+    WHOLE("split", build.c.split, "N", 1, 64,
           "split kernels into N compilation units: -DNAME_PART=0 ... N-1"),
-    FLAG("caller", caller,
+    FLAG("caller", build.c.caller,
          "also emit NAME_call and NAME_facts, needed by `ingot run --library` and `ingot verify "
          "--library`"),
-    FLAG("profile", profile, "call a user callback after every kernel (see the header)"),
-    FLAG("debug", debug,
+    FLAG("profile", build.c.profile, "call a user callback after every kernel (see the header)"),
+    FLAG("debug", build.c.debug,
          "give every tensor its own array, so that sanitizers catch out-of-bounds accesses; not "
          "re-entrant"),
-    FLAG("selftest", selftest, "always emit NAME_selftest, however long it runs"),
+    FLAG("selftest", build.c.selftest, "always emit NAME_selftest, however long it runs"),
     FLAG("no-selftest", no_selftest, "omit NAME_selftest"),
     {"emit", NULL, OPT_flag, offsetof(Args, emit), 0, 0, NULL, "write the interpreter (required)",
      0, 0, "vm"},
@@ -228,53 +240,57 @@ static const Opt opts[] = {
     FLAG("time", time, "print the time of every pass to stderr"),
     FLAG("weights-file", weights_file, "store large constants in OUTPUT.bin next to the text"),
     HEAD("quantization"),
-    TEXT("type", NULL, type, "TYPE",
+    TEXT("type", NULL, quantize.type, "TYPE",
          "weight type of a language model, named as in llama.cpp: Q4_K_M, Q8_0, F16 ..."),
-    TEXT("method", NULL, method, "HOW",
+    TEXT("method", NULL, quantize.method, "HOW",
          "static (default; int8, calibrated with --data), dynamic, or weight-only: weights8, "
          "weights4, f16, bf16"),
-    TEXT("calibrate", NULL, calibrate, "HOW",
+    TEXT("calibrate", NULL, quantize.calibrate, "HOW",
          "minmax, average, percentile, entropy or mse (default: best of minmax, mse, percentile)"),
-    TEXT("holdout", NULL, holdout, "FILE.npz",
+    TEXT("holdout", NULL, quantize.holdout, "FILE.npz",
          "examples to measure the error on (default: last fifth of --data, not calibrated with)"),
-    TEXT("activations", NULL, activations, "TYPE", "activation type: u8 (default) or s8"),
-    FLAG("symmetric", symmetric, "symmetric activations: zero point in the middle of the range"),
-    TEXT("granularity", NULL, granularity, "WHAT",
+    TEXT("activations", NULL, quantize.activations, "TYPE", "activation type: u8 (default) or s8"),
+    FLAG("symmetric", quantize.symmetric,
+         "symmetric activations: zero point in the middle of the range"),
+    TEXT("granularity", NULL, quantize.granularity, "WHAT",
          "weight scales per channel (default), tensor, or group (of --block, weight-only)"),
-    WHOLE("block", block, "N", 16, 4096, "weights per scale, a power of 2 (default 32)"),
-    FLAG("bias-correction", bias_correction, "correct biases by the mean error of the weights"),
-    FLAG("equalize", equalize, "equalize channel ranges across layers first"),
+    WHOLE("block", quantize.block, "N", 16, 4096, "weights per scale, a power of 2 (default 32)"),
+    FLAG("bias-correction", quantize.bias_correction,
+         "correct biases by the mean error of the weights"),
+    FLAG("equalize", quantize.equalize, "equalize channel ranges across layers first"),
     LIST("exclude", NULL, exclude, "NODE",
          "do not quantize NODE; * matches any text, ? one byte; repeatable"),
-    TEXT("budget", NULL, budget, "X",
+    TEXT("budget", NULL, quantize.budget, "X",
          "exclude the most costly layers until outputs reach X dB SQNR or, with --label, lose at "
          "most X points of accuracy"),
     TEXT("label", NULL, label, "NAME", "array of --data with the class indices"),
     HEAD("training"),
-    FLAG("in-place", in_place, "write the trained model back to MODEL, instead of --output"),
-    TEXT("validate", NULL, validate, "FILE.npz", "examples to evaluate after every epoch"),
-    TEXT("loss", NULL, loss, "NAME",
+    FLAG("in-place", training.in_place,
+         "write the trained model back to MODEL, instead of --output"),
+    TEXT("validate", NULL, training.validate, "FILE.npz", "examples to evaluate after every epoch"),
+    TEXT("loss", NULL, training.loss, "NAME",
          "cross_entropy (default), mse, mae, bce (of probabilities) or bce_logits"),
-    TEXT("optimizer", NULL, optimizer, "NAME",
+    TEXT("optimizer", NULL, training.optimizer, "NAME",
          "sgd, momentum, adam (default), adamw, rmsprop, adagrad, lion or lamb"),
-    REAL("lr", lr, "learning rate (default 0.001)"),
-    TEXT("schedule", NULL, schedule, "HOW",
+    REAL("lr", training.rate, "learning rate (default 0.001)"),
+    TEXT("schedule", NULL, training.schedule, "HOW",
          "step[:N[,K]]: multiply by K (0.1) every N epochs; exp[:K]: every epoch; cosine[:LOW] "
          "(default: constant)"),
-    REAL("clip", clip, "clip the global gradient norm to X"),
-    WHOLE("batch", batch, "N", 1, 1ull << 24, "batch size (default 32)"),
-    WHOLE("epochs", epochs, "N", 1, 1000000000, "passes over the training data (default 1)"),
-    WHOLE("patience", patience, "N", 1, 1000000000,
+    REAL("clip", training.clip, "clip the global gradient norm to X"),
+    WHOLE("batch", training.batch, "N", 1, 1ull << 24, "batch size (default 32)"),
+    WHOLE("epochs", training.epochs, "N", 1, 1000000000,
+          "passes over the training data (default 1)"),
+    WHOLE("patience", training.patience, "N", 1, 1000000000,
           "stop after N epochs without a lower validation loss; write the best epoch's weights"),
-    WHOLE("accumulate", accumulate, "N", 1, 1ull << 20,
+    WHOLE("accumulate", training.accumulate, "N", 1, 1ull << 20,
           "gradient accumulation steps (default: number of MPI processes)"),
-    TEXT("checkpoint", NULL, checkpoint, "FILE",
+    TEXT("checkpoint", NULL, training.checkpoint, "FILE",
          "checkpoint to resume from (default: OUTPUT.checkpoint)"),
-    REAL("checkpoint-every", checkpoint_every,
+    REAL("checkpoint-every", training.checkpoint_every,
          "seconds between checkpoints (default 5; 0: after every step)"),
     {"emit", NULL, OPT_text, offsetof(Args, emit_c), 0, 0, "FILE.c",
      "write the training loop as C: NAME_train, NAME_run, NAME_save, NAME_load", 0, 0, "train"},
-    FLAG("recompute", recompute,
+    FLAG("recompute", training.recompute,
          "with --emit: recompute activations in the backward pass; report the RAM of both"),
     HEAD(GENERAL),
     TEXT("html", NULL, html, "FILE",
@@ -298,7 +314,7 @@ static const struct {
      "C file, with its header next to it, or FILE.igb: bytecode (default: C to stdout)"},
     {"build", "output", "PATH",
      "OUT.o, OUT.a, OUT.so (with a header), OUT.wasm (with a JavaScript module) or a program; for "
-     "PROGRAM.ch without --function: a program, or OUT.c, its C code"},
+     "PROGRAM.ch without --function: a program, or its C code OUT.c"},
     {"run", "python", "PATH", "Python with onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},
@@ -312,26 +328,22 @@ static const struct {
      "${targets}, native (default), multi, or any name that -march= of the C compiler accepts, "
      "with features: x86-64-v3,+avx512f"},
     {"build", "seconds", "X",
-     "seconds spent measuring each of --lto, --fast-math, --pgo and --bolt (default 1)"},
+     "measure the effect of each of --lto, --fast-math, --pgo and --bolt for X seconds (default "
+     "1)"},
     {"build", "clean", NULL, "delete cached profiles and programs; needs no model"},
     {"build", "verbose", NULL, "print every command and the settings of the preset"},
     {"build", "json", NULL,
-     "print JSON: output and memory sizes; with --lto, --fast-math, --pgo or --bolt the speed-up "
-     "of "
-     "each"},
+     "print JSON: output and memory sizes, and the speed-ups of --lto, --fast-math, --pgo, --bolt"},
     {"build", "optimize", "N", "-O level of the C compiler: 0, 1, 2 (default), 3 or s"},
     {"build", "date", "YYYY-MM-DD", "date passed to the chat template (default 2026-01-01)"},
     {"build", "input", "SPEC",
-     "set an input of the model for measurements and profiles: x=@x.npy, x=0.5 (fill), x=[1,2,3], "
-     "x=ones, zeros "
+     "set an input for measurements and profiles: x=@x.npy, x=0.5 (fill), x=[1,2,3], x=ones, zeros "
      "or rand; repeatable"},
     {"build", "inputs", "FILE.npz", "read inputs for measurements and profiles from an archive"},
     {"build", "weights", "HOW",
      "literal: C arrays; text: string literals, which compile faster; inline: literal, or text "
-     "when "
-     "large; file: included by the assembler (default above 4 MiB); pointer: an argument of the "
-     "run "
-     "function"},
+     "when large; file: included by the assembler (default above 4 MiB); pointer: an argument of "
+     "the run function"},
     {"bench", "march", "CPU", "${targets}, native (default), multi, or as for -march="},
     {"run", "text", "TEXT", "text to tokenize as the input ids; -: standard input"},
     {"perplexity", "text", "FILE", "text to score; -: standard input"},
@@ -340,6 +352,11 @@ static const struct {
     {"play", "threads", "N", "number of threads (default: number of cores, at most 16)"},
     {"play", "march", "CPU", "instruction set (default native)"},
     {"play", "engine", "NAME", "default c, without a C compiler vm:"},
+    {"serve", "engine", "NAME", "default c, without a C compiler vm:"},
+    {"serve", "chunk", "N", "tokens of prompts per run of the model (default 64)"},
+    {"serve", "name", "NAME", "name of the model in answers (default: from the file)"},
+    {"serve", "threads", "N", "number of threads (default: number of cores, at most 16)"},
+    {"serve", "march", "CPU", "instruction set (default native)"},
     {"quantize", "data", "FILE.npz|DIR",
      "calibration examples: arrays named like the inputs, or a folder with a file for each"},
     {"quantize", "output", "FILE", "quantized model to write"},
@@ -360,10 +377,12 @@ static const struct {
     {"export", "output", "DIR",
      "folder to write; replaces only files that an earlier export wrote"},
     {"export", "weights", "HOW",
-     "inline or, with --project cmake or make, file (default above 8 MB)"},
+     "inline or, with --project cmake or make, file (default above 8 MiB)"},
     {"export", "name", "NAME", "prefix of all C names (default: from the model file)"},
     {"fmt", "output", "FILE", "file to write (default: stdout)"},
-    {"opt", "output", "FILE", "file to write (default: stdout)"},
+    {"opt", "output", "FILE",
+     "file to write (default: stdout); OUT.onnx: the graph as an ONNX model, after canon unless "
+     "--stop is given"},
 };
 
 /* Aliases, not listed in the help. A row applies to verbs that take the option; verb: only this
@@ -455,6 +474,7 @@ void args_engines(const Verb *v, FILE *to) {
     if (!strcmp(v->name, "bench") && !(e->flags & INGOT_TIMED)) continue;
     if (!strcmp(v->name, "demo") && e->flags & INGOT_FILE) continue;
     unsigned chats = e->flags & (INGOT_NATIVE | INGOT_DEVICE | INGOT_PEER | INGOT_HOST);
+    if (!strcmp(v->name, "serve") && strcmp(e->name, "vm") && !(e->flags & INGOT_NATIVE)) continue;
     if (!strcmp(v->name, "play") && (!chats || chats == INGOT_HOST || chats == INGOT_PEER))
       continue;
     if (!strcmp(v->name, "train") &&
@@ -579,11 +599,15 @@ static int no_place(const Verb *v, const Args *a, const char *word) {
 }
 
 /* Accepts decimal or 0x; rejects signs, blanks and trailing characters. */
-static int read_whole(const Verb *v, const Opt *o, const char *value, unsigned long long *to) {
+static int read_whole(const Verb *v, const Opt *o, const char *value, char *to) {
   char *end, expected[96];
   errno = 0;
-  *to = strtoull(value, &end, !strncmp(value, "0x", 2) ? 16 : 10);
-  if (isdigit((unsigned char)*value) && !*end && !errno && *to >= o->min && *to <= o->max) return 0;
+  unsigned long long x = strtoull(value, &end, !strncmp(value, "0x", 2) ? 16 : 10);
+  uint32_t narrow = (uint32_t)x;
+  if (isdigit((unsigned char)*value) && !*end && !errno && x >= o->min && x <= o->max) {
+    memcpy(to, o->count == sizeof narrow ? (void *)&narrow : (void *)&x, o->count);
+    return 0;
+  }
   snprintf(expected, sizeof expected, "a whole number from %llu to %llu", o->min, o->max);
   return bad_value(v, o, value, expected);
 }
@@ -592,13 +616,13 @@ static int read_whole(const Verb *v, const Opt *o, const char *value, unsigned l
  * infinity. */
 static int read_real(const Verb *v, const Opt *o, const char *value, double *to) {
   char *end;
-  int is_time = o->at == offsetof(Args, seconds);
+  int is_time = o->at == offsetof(Args, build.seconds);
   errno = 0;
   *to = strtod(value, &end);
   int fine = (isdigit((unsigned char)*value) || *value == '.') && end != value && !*end && !errno;
   if (is_time && (!fine || *to < 0.001 || *to > 86400))
     return bad_value(v, o, value, "a number of seconds from 0.001 to 86400");
-  if (fine && !*to && o->at == offsetof(Args, lr)) /* 0 would mean the default */
+  if (fine && !*to && o->at == offsetof(Args, training.rate)) /* 0 would mean the default */
     return bad_value(v, o, value, "a number above 0");
   return fine ? 0 : bad_value(v, o, value, "a finite number that is at least 0");
 }
@@ -611,7 +635,7 @@ static int set_value(Args *a, const Verb *v, const Opt *o, const char *value) {
   case OPT_may:
   case OPT_text: *(const char **)(base + o->at) = value; return 0;
   case OPT_real: return read_real(v, o, value, (double *)(base + o->at));
-  case OPT_whole: return read_whole(v, o, value, (unsigned long long *)(base + o->at));
+  case OPT_whole: return read_whole(v, o, value, base + o->at);
   case OPT_list: break;
   }
   int *n = (int *)(base + o->count);
@@ -682,8 +706,9 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
   a->word = (const char *const *)argv;
   a->nword = argc;
   a->rtol = a->atol = INGOT_AUTO;
-  a->seconds = 1;
-  a->checkpoint_every = -1;
+  a->build.seconds = 1;
+  a->training.checkpoint_every = -1;
+  a->port = 8080;
   for (int i = 0; i < argc; i++) {
     const char *w = argv[i];
     if (w[0] == '-' && w[1]) {
@@ -699,9 +724,24 @@ int args_read(Args *a, const Verb *v, int argc, char **argv) {
     if (aliases[i].is_old && a->old_names >> i & 1)
       fprintf(stderr, "ingot %s: %s is now called --%s\n", v->name, aliases[i].words,
               aliases[i].option);
+  if (a->no_selftest) a->build.c.selftest = -1;
   a->help = a->help || a->help_all;
   if (v->wants_model && !a->model && !a->help && !a->clean && !a->presets) return first_missing(v);
   return 0;
+}
+
+const char *args_first_given(const Args *a, const char *names) {
+  static const char zero[sizeof(unsigned long long)];
+  for (int i = 0; i < NOPTS; i++) {
+    const Opt *o = &opts[i];
+    const char *at = (const char *)a + (o->kind == OPT_list ? o->count : o->at);
+    int is_flag = o->kind == OPT_flag || o->kind == OPT_list;
+    int given = is_flag                ? *(const int *)at > 0
+                : o->kind == OPT_whole ? memcmp(at, zero, o->count) != 0
+                                       : *(const char *const *)at != NULL;
+    if (o->kind != OPT_head && is_one_of(names, o->name) && given) return o->name;
+  }
+  return NULL;
 }
 
 /* Replaces ${targets} and ${multi} by the names of the targets; returns text itself if it has no

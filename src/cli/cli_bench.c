@@ -134,7 +134,7 @@ static int is_bytecode(const Args *a) {
 /* Is engine c omitted? Without a C compiler, and unless the user names engine c, bench measures
  * engines that do not need one. */
 static int lacks_compiler(const Args *a) {
-  if (a->engine || a->cc || a->per_kernel) return 0;
+  if (a->engine || a->build.cc || a->per_kernel) return 0;
   Ingot *m = new_model();
   int lacks = m && ingot_check_build(m, &(IngotBuild){0}) == INGOT_SYSTEM;
   if (lacks && !a->quiet) {
@@ -168,8 +168,10 @@ int verb_bench(const Args *given) {
   int no_compiler = lacks_compiler(&own);
   if (own.per_kernel && !own.engine) own.engine = engine_with(INGOT_NATIVE);
   warn_unused_threads(a, a->engine);
-  IngotBuild build = {
-      .cc = a->cc, .march = a->march, .optimize = a->optimize, .c = {.profile = a->per_kernel}};
+  IngotBuild build = {.cc = a->build.cc,
+                      .march = a->march,
+                      .optimize = a->build.optimize,
+                      .c = {.profile = a->per_kernel}};
   rest.march = NULL; /* passed to the compiler, which knows more CPUs */
   const IngotEngine *e;
   for (uint32_t i = 0; (e = ingot_engine(i)) && !(a->engine && i); i++) {
@@ -188,7 +190,7 @@ int verb_bench(const Args *given) {
     if (!s) s = cli_prepare(m, &rest);
     if (!s && named && named->flags & INGOT_NATIVE) s = cli_tune(m, a, a->march);
     watch_task(engine);
-    if (!s) s = ingot_bench(m, engine, &build, a->seconds, a->seed, &b);
+    if (!s) s = ingot_bench(m, engine, &build, a->build.seconds, a->seed, &b);
     watch_task(NULL);
     if (!s) print(a, engine, &b, !printed);
     if (i == 0 || s) print_messages(m, a->quiet || i); /* warnings are the same for all engines */

@@ -47,17 +47,18 @@ static int is_whole_script(const Args *a) {
 }
 
 static int build_script(const Args *a) {
-  if (has_model_options(a) || a->backend || a->triple || a->march || a->preset || a->lto ||
-      a->fast_math || a->pgo || a->bolt || a->weights || a->profile || a->selftest || a->caller)
+  if (has_model_options(a) ||
+      args_first_given(a, "backend triple march preset lto fast-math pgo bolt "
+                          "weights profile selftest caller"))
     return cli_refuse(
         a, "for a whole program expected only --cc, -O and --sanitize; other options apply to "
            "models: --function selects one");
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   IngotBuild o = {.output = a->output,
-                  .cc = a->cc,
-                  .optimize = a->optimize,
-                  .sanitize = a->sanitize,
+                  .cc = a->build.cc,
+                  .optimize = a->build.optimize,
+                  .sanitize = a->build.sanitize,
                   .no_files = forbids_files(a),
                   .on_command = a->verbose ? print_command : NULL};
   return cli_finish(m, a, ingot_script_build(m, a->model, &o));
@@ -72,27 +73,11 @@ int verb_build(const Args *a) {
   if (is_whole_script(a)) return build_script(a);
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
-  IngotBuild o = {.output = a->output,
-                  .cc = a->cc,
-                  .march = a->march,
-                  .optimize = a->optimize,
-                  .sanitize = a->sanitize,
-                  .backend = a->backend,
-                  .triple = a->triple,
-                  .target = a->target,
-                  .preset = a->preset,
-                  .lto = a->lto,
-                  .fast_math = a->fast_math,
-                  .pgo = a->pgo,
-                  .bolt = a->bolt,
-                  .seconds = a->seconds,
-                  .on_command = a->verbose ? print_command : NULL};
-  o.c = (IngotCodegen){.name = a->name,
-                       .weights = a->weights,
-                       .selftest = a->no_selftest ? -1 : a->selftest,
-                       .caller = a->caller,
-                       .profile = a->profile,
-                       .debug = a->debug};
+  IngotBuild o = a->build;
+  o.output = a->output;
+  o.march = a->march;
+  o.c.name = a->name;
+  o.on_command = a->verbose ? print_command : NULL;
   Args rest = *a;
   rest.march = NULL;                        /* passed to the compiler, which knows more CPUs */
   IngotStatus s = ingot_check_build(m, &o); /* early: --tune may take hours */

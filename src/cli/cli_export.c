@@ -37,9 +37,8 @@ int verb_export(const Args *a) {
   if (!a->output) return cli_refuse(a, "--output is missing: expected the folder to write");
   name_from(a->model, name, sizeof name);
   IngotExport o = {.kind = a->project, .folder = a->output};
-  o.c = (IngotCodegen){.name = a->name ? a->name : name,
-                       .weights = a->weights,
-                       .selftest = a->no_selftest ? -1 : a->selftest};
+  o.c = a->build.c;
+  o.c.name = a->name ? a->name : name;
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   IngotStatus s = ingot_check_export(m, &o);

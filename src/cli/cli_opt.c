@@ -1,8 +1,10 @@
 /* cli_opt.c: runs passes and prints the IR.
  *
  * In: a model or a text form of the IR. Out: the text after the last pass or after the passes of
- * --dump, or the output of --explain, --choices, --dump=llvm or --dump=cuda. Standard output
- * shortens long constants unless --constants all is given; a file has all of them.
+ * --dump, or the output of --explain, --choices, --dump=llvm or --dump=cuda, or the register code
+ * of a program (--dump=bytecode). -o OUT.onnx writes the graph as an ONNX model, by default after
+ * canon. Standard output shortens long constants unless --constants all is given; a file has all of
+ * them.
  */
 #include "cli/cli.h"
 
@@ -54,8 +56,12 @@ int verb_opt(const Args *a) {
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   Dump dump = {.a = a};
+  const char *end = a->output ? strrchr(a->output, '.') : NULL;
+  int is_onnx = end && !strcmp(end, ".onnx");
   IngotPassOptions pipe = {.start = a->start,
-                           .stop = a->stop,
+                           .stop = a->stop   ? a->stop
+                                   : is_onnx ? "canon"
+                                             : NULL,
                            .skip = a->skip,
                            .dump = a->dump,
                            .check = a->check,
@@ -65,6 +71,10 @@ int verb_opt(const Args *a) {
                            .brief = !a->constants || brief};
   const char *text;
   size_t n;
+  if (is_script(a->model) && !a->function && a->dump && !strcmp(a->dump, "bytecode")) {
+    IngotStatus s = ingot_script_dump(m, a->model, &text, &n);
+    return cli_finish(m, a, s ? s : give_opt_text(m, a, text, n));
+  }
   char weights_path[4096];
   Args all = *a;
   if (a->output) all.writes[all.nwrites++] = a->output;
@@ -83,7 +93,9 @@ int verb_opt(const Args *a) {
   }
   if (!s) s = ingot_passes(m, &pipe);
   if (!s && dump.full) s = INGOT_USAGE;
-  if (!s && a->output) {
+  if (!s && is_onnx) {
+    s = ingot_write_onnx(m, a->output);
+  } else if (!s && a->output) {
     s = write_opt(m, a, weights_path);
   } else if (!s && !a->dump) {
     s = brief ? ingot_print_brief(m, &text, &n) : ingot_print(m, &text, &n, NULL, NULL);

@@ -142,7 +142,7 @@ static int collect_args(PlayArgs *p, const Args *a) {
   return add_stops(p, a);
 }
 
-static unsigned long long default_threads(void) {
+unsigned long long default_threads(void) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
   return n < 1 ? 1 : n > MAX_PLAY_THREADS ? MAX_PLAY_THREADS : (unsigned long long)n;
 }
@@ -166,7 +166,7 @@ static int exec_player(Ingot *m, const Args *a, const PlayArgs *p) {
   }
   watch_task("compile");
   IngotStatus s = ingot_player(m,
-                               &(IngotBuild){.cc = a->cc,
+                               &(IngotBuild){.cc = a->build.cc,
                                              .march = a->march,
                                              .optimize = "3",
                                              .chats = !a->raw && !strcmp(a->verb, "play"),

@@ -79,6 +79,13 @@ void json_text(const char *before, const char *s) {
   putchar('"');
 }
 
+void print_number(const char *form, int columns, double x) {
+  if (isfinite(x))
+    printf(form, columns, x);
+  else
+    printf("%*s", columns, isnan(x) ? "-" : x > 0 ? "inf" : "-inf");
+}
+
 void json_real(const char *before, double x) {
   if (isfinite(x))
     printf("%s%.9g", before, x);

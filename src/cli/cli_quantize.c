@@ -8,19 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-static void print_number(const char *form, double x, int columns) {
-  if (isnan(x))
-    printf("%*s", columns, "-");
-  else if (isinf(x))
-    printf("%*s", columns, x > 0 ? "inf" : "-inf");
-  else
-    printf(form, columns, x);
-}
-
 static void print_loss(const char *what, const IngotQuantError *l) {
   if (!l->examples) return;
   printf("%s: %u example%s, SQNR ", what, l->examples, l->examples == 1 ? "" : "s");
-  print_number("%*.1f", l->sqnr, 0);
+  print_number("%*.1f", 0, l->sqnr);
   printf(" dB, MSE %.2g, largest error %.2g", l->mse, l->max_error);
   if (!isnan(l->accuracy)) printf(", accuracy %.2f %% (was %.2f %%)", l->accuracy, l->was);
   putchar('\n');
@@ -35,7 +26,7 @@ static void print_loss(const char *what, const IngotQuantError *l) {
       continue;
     }
     printf(": SQNR ");
-    print_number("%*.1f", o->sqnr, 0);
+    print_number("%*.1f", 0, o->sqnr);
     printf(" dB, MSE %.2g, largest error %.2g\n", o->mse, o->max_error);
   }
 }
@@ -56,11 +47,11 @@ static void print_table(const IngotQuantized *q, int tensors) {
     const IngotLayer *l = &q->layer[i];
     print_name(l->name, wide);
     printf(" %-8s ", l->op);
-    print_number("%*.1f", l->sqnr, 9);
-    print_number(" %*.2g", l->mse, 9);
-    print_number(" %*.2g", l->max_error, 9);
+    print_number("%*.1f", 9, l->sqnr);
+    print_number(" %*.2g", 9, l->mse);
+    print_number(" %*.2g", 9, l->max_error);
     printf(" %10llu %10llu", (unsigned long long)l->before, (unsigned long long)l->after);
-    if (alone) print_number(" %*.1f", l->alone, 9);
+    if (alone) print_number(" %*.1f", 9, l->alone);
     printf("%s%s\n", l->kept ? "  stays: " : "", l->kept ? l->why : "");
   }
   printf("%s%s%s: %llu bytes, %llu before (%.3f)\n", q->method, q->calibrate ? ", " : "",
@@ -146,22 +137,12 @@ static IngotStatus show_layers(const Args *a, const IngotQuantized *q) {
 }
 
 int verb_quantize(const Args *a) {
-  IngotQuantize o = {.output = a->output,
-                     .method = a->method,
-                     .type = a->type,
-                     .data = a->data,
-                     .holdout = a->holdout,
-                     .calibrate = a->calibrate,
-                     .activations = a->activations,
-                     .symmetric = a->symmetric,
-                     .granularity = a->granularity,
-                     .block = (uint32_t)a->block,
-                     .bias_correction = a->bias_correction,
-                     .equalize = a->equalize,
-                     .exclude = a->exclude,
-                     .nexclude = (uint32_t)a->nexclude,
-                     .budget = a->budget,
-                     .label = a->label};
+  IngotQuantize o = a->quantize;
+  o.output = a->output;
+  o.data = a->data;
+  o.label = a->label;
+  o.exclude = a->exclude;
+  o.nexclude = (uint32_t)a->nexclude;
   IngotQuantized q;
   watch_line_buffered();
   if (!a->output) return cli_refuse(a, "--output is missing: expected the file to write");
@@ -179,6 +160,6 @@ int verb_quantize(const Args *a) {
   if (!s && a->json)
     print_json(&q);
   else if (!s)
-    print_table(&q, a->type != NULL);
+    print_table(&q, a->quantize.type != NULL);
   return cli_finish(m, a, s);
 }

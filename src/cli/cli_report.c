@@ -12,7 +12,7 @@ IngotStatus write_html_report(Ingot *m, const Args *a, const IngotReport *o) {
 }
 
 int inspect_html(const Args *a) {
-  IngotBuild build = {.cc = a->cc, .march = a->march};
+  IngotBuild build = {.cc = a->build.cc, .march = a->march};
   Args all = *a;
   if (a->json) return cli_refuse(a, "expected one of --html and --json, found both");
   Ingot *m = new_model_or_report();
@@ -21,7 +21,7 @@ int inspect_html(const Args *a) {
   all.writes[all.nwrites++] = a->html;
   IngotStatus s = a->bench ? ingot_check_build(m, &build) : INGOT_OK;
   if (!s) s = cli_prepare(m, &all);
-  IngotReport o = {.bench = a->bench ? &build : NULL, .seconds = a->seconds, .seed = a->seed};
+  IngotReport o = {.bench = a->bench ? &build : NULL, .seconds = a->build.seconds, .seed = a->seed};
   if (!s) s = write_html_report(m, a, &o);
   return cli_finish(m, a, s);
 }

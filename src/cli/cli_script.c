@@ -14,18 +14,13 @@ static void write_out(void *user, const char *text, size_t n) {
   fwrite(text, 1, n, user);
 }
 
-static void print_loop(void *user, const char *line) {
-  fflush(user);
-  fprintf(stderr, "ingot: %s\n", line);
-}
-
 /* Were options of models given? A program has no inputs. */
 int has_model_options(const Args *a) {
-  return a->ninput || a->inputs || a->data || a->text || a->keep_code || a->tuned || a->precise ||
-         a->optimize_for || a->ram || a->threads || a->threads_api || a->threads_grain ||
-         a->library || a->name || a->python || a->nstate || a->steps || a->max_steps ||
-         a->function || a->ndim || a->nshape || a->nmax_shape || a->nfreeze || a->context ||
-         a->chunk || a->every_token || a->cache || a->grad || a->train;
+  return args_first_given(a,
+                          "input inputs data text keep-code tuned precise optimize-for ram threads "
+                          "threads-api threads-grain library name python state steps max-steps "
+                          "function input-dim shapes max-shapes freeze context chunk every-token "
+                          "cache grad train") != NULL;
 }
 
 /* Only verbs that run a program let it access files. */
@@ -46,7 +41,6 @@ int run_script(const Args *a) {
                    .seed = a->seed,
                    .write = write_out,
                    .user = stdout,
-                   .on_loop = a->verbose ? print_loop : NULL,
                    .no_files = forbids_files(a)};
   IngotStatus s = ingot_script_run(m, a->model, &o);
   fflush(stdout); /* before messages on stderr */

@@ -41,9 +41,7 @@ static const Advice verbs[] = {
     {"infer inference predict execute exec eval", NULL, "did you mean 'run'?"},
     {"chat generate complete completion talk ask prompt llm cli", NULL,
      "did you mean 'play'? 'ingot play MODEL' chats, with -p TEXT it answers once"},
-    {"serve server", NULL,
-     "ingot has no server; 'ingot play MODEL' chats, 'ingot build MODEL -o OUT.so' makes a "
-     "library"},
+    {"server", NULL, "did you mean 'serve'? 'ingot serve MODEL' answers over HTTP"},
     {"optimize optimise simplify sim", NULL,
      "did you mean 'opt'? It prints the optimized IR; 'ingot compile' optimizes by itself"},
     {"benchmark perf profile time speed", NULL,

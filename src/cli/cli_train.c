@@ -35,21 +35,14 @@ static void show_progress(void *user, const IngotProgress *p) {
   watch_progress(text);
 }
 
-static void print_number(const char *form, double x) {
-  if (isnan(x))
-    printf("%10s", "-");
-  else
-    printf(form, x);
-}
-
 static void print_score(const IngotEpoch *e, const char *what, const IngotScore *s) {
   if (!s->examples) return;
   printf("%5llu  %-9s %9.4g", (unsigned long long)e->epoch, what, e->rate);
-  print_number("%10.4g", s->loss);
-  print_number("%10.2f", s->accuracy);
-  print_number("%10.2f", s->precision);
-  print_number("%10.2f", s->recall);
-  print_number("%10.2f", s->f1);
+  print_number("%*.4g", 10, s->loss);
+  print_number("%*.2f", 10, s->accuracy);
+  print_number("%*.2f", 10, s->precision);
+  print_number("%*.2f", 10, s->recall);
+  print_number("%*.2f", 10, s->f1);
   putchar('\n');
 }
 
@@ -64,20 +57,13 @@ static void print_epoch(void *user, const IngotEpoch *e) {
   print_score(e, "validate", &e->validate);
 }
 
-static void json_number(const char *before, double x) {
-  if (isfinite(x))
-    printf("%s%.9g", before, x);
-  else
-    printf("%snull", before);
-}
-
 static void json_score(const char *before, const IngotScore *s) {
   printf("%s{\"examples\":%llu", before, (unsigned long long)s->examples);
-  json_number(",\"loss\":", s->loss);
-  json_number(",\"accuracy\":", s->accuracy);
-  json_number(",\"precision\":", s->precision);
-  json_number(",\"recall\":", s->recall);
-  json_number(",\"f1\":", s->f1);
+  json_real(",\"loss\":", s->loss);
+  json_real(",\"accuracy\":", s->accuracy);
+  json_real(",\"precision\":", s->precision);
+  json_real(",\"recall\":", s->recall);
+  json_real(",\"f1\":", s->f1);
   putchar('}');
 }
 
@@ -85,13 +71,13 @@ static void print_json(const IngotTrained *t) {
   json_text("{\"engine\":", t->engine);
   printf(",\"weights\":%llu,\"steps\":%llu,\"resumed\":%llu", (unsigned long long)t->weights,
          (unsigned long long)t->steps, (unsigned long long)t->resumed);
-  json_number(",\"seconds\":", t->seconds);
+  json_real(",\"seconds\":", t->seconds);
   printf(",\"best\":%llu", (unsigned long long)t->best);
   printf(",\"epochs\":[");
   for (uint32_t i = 0; i < t->nepoch; i++) {
     const IngotEpoch *e = &t->epoch[i];
     printf("%s\n {\"epoch\":%llu", i ? "," : "", (unsigned long long)e->epoch);
-    json_number(",\"rate\":", e->rate);
+    json_real(",\"rate\":", e->rate);
     json_score(",\"train\":", &e->train);
     if (e->validate.examples) json_score(",\"validate\":", &e->validate);
     putchar('}');
@@ -105,7 +91,7 @@ static int emit(const Args *a, const IngotTrain *o) {
   uint64_t ram[2] = {0, 0};
   Args all = *a;
   if (!is_c_name(a->emit_c)) return cli_refuse(a, "--emit: expected a name that ends in .c");
-  if (a->data || a->validate || a->engine || a->output || a->in_place)
+  if (a->data || a->training.validate || a->engine || a->output || a->training.in_place)
     return cli_refuse(
         a, "--emit writes C and does not train: leave out --data, --engine and --output");
   all.output = a->emit_c;
@@ -132,34 +118,21 @@ static int emit(const Args *a, const IngotTrain *o) {
 int verb_train(const Args *a) {
   IngotTrained t = {0};
   Shown shown = {.trained = &t};
-  IngotTrain o = {.output = a->in_place ? a->model : a->output,
-                  .in_place = a->in_place,
-                  .data = a->data,
-                  .validate = a->validate,
-                  .label = a->label,
-                  .loss = a->loss,
-                  .optimizer = a->optimizer,
-                  .more = a->train,
-                  .rate = a->lr,
-                  .schedule = a->schedule,
-                  .clip = a->clip,
-                  .batch = a->batch,
-                  .epochs = a->epochs,
-                  .patience = a->patience,
-                  .accumulate = a->accumulate,
-                  .recompute = a->recompute,
-                  .seed = a->seed,
-                  .freeze = a->freeze,
-                  .nfreeze = (uint32_t)a->nfreeze,
-                  .engine = a->engine,
-                  .checkpoint = a->checkpoint,
-                  .checkpoint_every = a->checkpoint_every,
-                  .on_progress = show_progress,
-                  .on_epoch = a->json ? NULL : print_epoch,
-                  .user = &shown};
+  IngotTrain o = a->training;
+  o.output = o.in_place ? a->model : a->output;
+  o.data = a->data;
+  o.label = a->label;
+  o.more = a->train;
+  o.seed = a->seed;
+  o.freeze = a->freeze;
+  o.nfreeze = (uint32_t)a->nfreeze;
+  o.engine = a->engine;
+  o.on_progress = show_progress;
+  o.on_epoch = a->json ? NULL : print_epoch;
+  o.user = &shown;
   watch_line_buffered();
   if (a->emit_c) return emit(a, &o);
-  if (a->in_place && (a->output || !strcmp(a->model, "-")))
+  if (a->training.in_place && (a->output || !strcmp(a->model, "-")))
     return cli_refuse(a, "--in-place writes to MODEL, which must be a file: leave out --output");
   if (!o.output) return cli_refuse(a, "--output is missing: expected a file, or --in-place");
   if (!a->data)
@@ -174,7 +147,8 @@ int verb_train(const Args *a) {
   watch_task("train");
   if (!s) {
     snprintf(shown.checkpoint, sizeof shown.checkpoint, "%s%s",
-             a->checkpoint ? a->checkpoint : o.output, a->checkpoint ? "" : ".checkpoint");
+             a->training.checkpoint ? a->training.checkpoint : o.output,
+             a->training.checkpoint ? "" : ".checkpoint");
     watch_checkpoint(shown.checkpoint);
     s = ingot_train(m, &o, &t);
     watch_checkpoint(NULL);
@@ -182,7 +156,7 @@ int verb_train(const Args *a) {
   watch_task(NULL);
   all.quiet = a->quiet || (!s && t.rank); /* rank 0 prints the same messages */
   if (!s && !t.rank && a->json) print_json(&t);
-  if (!s && !t.rank && a->patience && !a->json)
+  if (!s && !t.rank && a->training.patience && !a->json)
     printf("best epoch %llu of %u: its weights were written\n", (unsigned long long)t.best,
            t.nepoch);
   return cli_finish(m, &all, s);

@@ -34,8 +34,8 @@ void print_hint(const Ingot *m, const Args *a) {
 static void print_target(const Args *a) {
   const char *portable[] = {"compile", "export", "inspect"}, *native = ingot_native();
   char line[200];
-  int plain = 0,
-      other = a->target || a->backend || (a->project && !strstr("cmake make rust", a->project));
+  int plain = 0, other = a->build.target || a->build.backend ||
+                         (a->project && !strstr("cmake make rust", a->project));
   for (int i = 0; i < 3; i++) plain = plain || !strcmp(a->verb, portable[i]);
   other = other || (a->output && (strstr(a->output, ".wasm") || strstr(a->output, ".igb")));
   if (a->march || a->quiet || other || !(isatty(STDERR_FILENO) || a->verbose)) return;
@@ -108,62 +108,24 @@ IngotStatus prepare_more_models(Ingot *m, const Args *a) {
   return s;
 }
 
-/* The first of these options that was given; NULL: none. */
-typedef struct OptionFlag {
-  const char *name;
-  int given;
-} OptionFlag;
-static const char *first_given(const OptionFlag *o, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (o[i].given) return o[i].name;
-  return NULL;
-}
-
 int refuse_option(const Args *a, const char *name, const char *why) {
   fprintf(stderr, "ingot %s: --%s: %s\n", a->verb, name, why);
   return INGOT_USAGE;
 }
 
-/* First option given that changes the graph during import. A function of a program is not imported.
- */
-static const char *changes_import(const Args *a) {
-  const OptionFlag o[] = {{"grad", a->grad != NULL},
-                          {"train", a->train != NULL},
-                          {"freeze", a->nfreeze},
-                          {"state", a->nstate}};
-  return first_given(o, sizeof o / sizeof *o);
-}
+/* Options that change the graph during import. A function of a program is not imported. */
+static const char changes_import[] = "grad train freeze state";
 
-/* First option given that shapes a program. Bytecode is already compiled: such options belong to
- * ingot compile. */
-static const char *shapes_program(const Args *a) {
-  const OptionFlag o[] = {{"context", a->context != 0},
-                          {"chunk", a->chunk != 0},
-                          {"every-token", a->every_token},
-                          {"cache", a->cache != NULL},
-                          {"bake-prompt", a->bake_prompt != NULL},
-                          {"date", a->date != NULL},
-                          {"shapes", a->nshape},
-                          {"max-shapes", a->nmax_shape},
-                          {"freeze", a->nfreeze},
-                          {"state", a->nstate},
-                          {"grad", a->grad != NULL},
-                          {"train", a->train != NULL},
-                          {"march", a->march != NULL},
-                          {"optimize-for", a->optimize_for != NULL},
-                          {"ram", a->ram != NULL},
-                          {"precise", a->precise},
-                          {"threads", a->threads != 0},
-                          {"threads-api", a->threads_api != NULL},
-                          {"threads-grain", a->threads_grain != 0},
-                          {"tuned", a->tuned != NULL},
-                          {"tune", a->tune != NULL}};
-  return first_given(o, sizeof o / sizeof *o);
-}
+/* Options that shape a program. Bytecode is already compiled: they belong to ingot compile. */
+static const char shapes_program[] =
+    "context chunk every-token cache bake-prompt date shapes max-shapes freeze state grad train "
+    "march optimize-for ram precise threads threads-api threads-grain tuned tune";
 
-/* Verbs whose --output is a model may replace one. */
+/* May --output replace a model? opt writes one only as OUT.onnx. */
 static int writes_models(const Args *a) {
-  return !strcmp(a->verb, "quantize") || !strcmp(a->verb, "train") || !strcmp(a->verb, "compile");
+  const char *end = a->output ? strrchr(a->output, '.') : NULL;
+  return is_one_of("quantize train compile", a->verb) ||
+         (!strcmp(a->verb, "opt") && end && !strcmp(end, ".onnx"));
 }
 
 /* Refuses to overwrite a model if a value was forgotten, as in `--html MODEL`. */
@@ -187,20 +149,21 @@ IngotStatus cli_prepare(Ingot *m, const Args *a) {
   IngotStatus s = ingot_will_write(m, a->writes, (uint32_t)a->nwrites);
   if (!s && a->bytes) s = ingot_open_bytes(m, a->bytes, a->nbytes, a->model);
   int script = !a->bytes && is_script(a->model);
-  if (!s && script && changes_import(a)) {
-    refuse_option(a, changes_import(a),
+  const char *given = args_first_given(a, changes_import);
+  if (!s && script && given) {
+    refuse_option(a, given,
                   "is not supported for a function of a program: write it in the program "
                   "(autograd, a constant, a variable)");
     return INGOT_UNSUPPORTED;
   }
   if (!s && script) s = set_dims(m, a, 0); /* opening runs the program and its function */
   if (!s && !a->bytes) s = script ? open_script(m, a) : ingot_open(m, a->model);
-  if (!s && ingot_is_vm(m) && shapes_program(a))
+  given = args_first_given(a, shapes_program);
+  if (!s && given && ingot_is_vm(m))
     return refuse_option(
-        a, shapes_program(a),
-        "not for bytecode, which is already compiled: give the option to ingot compile");
+        a, given, "not for bytecode, which is already compiled: give the option to ingot compile");
   if (!s && (a->context || a->chunk || a->every_token || a->cache))
-    s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache});
+    s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache, 0});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
   if (!s && a->date && (a->bake_prompt || strcmp(a->verb, "play"))) s = ingot_set_day(m, a->date);
   if (!s && a->train) s = ingot_set_train(m, a->train);
@@ -266,9 +229,9 @@ IngotStatus cli_tune(Ingot *m, const Args *a, const char *march) {
   if (!a->tune) return INGOT_OK;
   watch_task("tune");
   IngotStatus s = ingot_tune(m, &(IngotTune){.file = *a->tune ? a->tune : NULL,
-                                             .cc = a->cc,
+                                             .cc = a->build.cc,
                                              .march = march,
-                                             .optimize = a->optimize,
+                                             .optimize = a->build.optimize,
                                              .on_progress = print_line,
                                              .user = &own});
   watch_task(NULL);
@@ -522,7 +485,7 @@ static IngotStatus print_c(Ingot *m, const Args *a, const IngotCodegen *o) {
   size_t n, nh;
   IngotStatus s = ingot_emit_c(m, o, &source, &n, &header, &nh);
   if (s) return s;
-  if (n > LARGE_TEXT && !a->weights && !a->quiet)
+  if (n > LARGE_TEXT && !a->build.c.weights && !a->quiet)
     fprintf(
         stderr,
         "ingot compile: %.0f MB of C including weights; -o FILE.c writes them to a separate file\n",
@@ -534,22 +497,9 @@ static IngotStatus print_c(Ingot *m, const Args *a, const IngotCodegen *o) {
 
 /* Writes bytecode; options of generated C are refused. */
 static int compile_bytecode(const Args *a) {
-  const OptionFlag o[] = {{"weights", a->weights != NULL},
-                          {"selftest", a->selftest},
-                          {"no-selftest", a->no_selftest},
-                          {"cpp", a->cpp},
-                          {"caller", a->caller},
-                          {"profile", a->profile},
-                          {"debug", a->debug},
-                          {"split", a->split != 0},
-                          {"name", a->name != NULL},
-                          {"cc", a->cc != NULL},
-                          {"tune", a->tune != NULL},
-                          {"tuned", a->tuned != NULL},
-                          {"threads", a->threads != 0},
-                          {"threads-api", a->threads_api != NULL},
-                          {"threads-grain", a->threads_grain != 0}};
-  const char *only_c = first_given(o, sizeof o / sizeof *o);
+  const char *only_c = args_first_given(
+      a, "weights selftest no-selftest cpp caller profile debug split name cc tune tuned threads "
+         "threads-api threads-grain");
   if (only_c) return refuse_option(a, only_c, "applies to C, but --output is bytecode (.igb)");
   if (a->nmodels > 1) return cli_refuse(a, "bytecode holds one model: write one .igb for each");
   Args all = *a;
@@ -588,8 +538,9 @@ static int verb_compile(const Args *a) {
             output);
     return INGOT_USAGE;
   }
-  if (!output && a->weights && (!strcmp(a->weights, "file") || !strcmp(a->weights, "pointer"))) {
-    fprintf(stderr, "ingot compile: --weights %s needs --output FILE.c\n", a->weights);
+  if (!output && a->build.c.weights &&
+      (!strcmp(a->build.c.weights, "file") || !strcmp(a->build.c.weights, "pointer"))) {
+    fprintf(stderr, "ingot compile: --weights %s needs --output FILE.c\n", a->build.c.weights);
     return INGOT_USAGE;
   }
   Args all = *a;
@@ -598,7 +549,8 @@ static int verb_compile(const Args *a) {
     all.writes[all.nwrites++] = t.source;
     all.writes[all.nwrites++] = t.header;
     /* by default, large weights go to a file */
-    if (!a->weights || !strcmp(a->weights, "file") || !strcmp(a->weights, "pointer"))
+    if (!a->build.c.weights || !strcmp(a->build.c.weights, "file") ||
+        !strcmp(a->build.c.weights, "pointer"))
       all.writes[all.nwrites++] = t.weights;
     if (a->cpp) all.writes[all.nwrites++] = t.cpp;
   }
@@ -610,17 +562,10 @@ static int verb_compile(const Args *a) {
   Ingot *m = new_model_or_report();
   if (!m) return INGOT_SYSTEM;
   c_prefix(a, name, sizeof name);
-  IngotCodegen o = {.name = name,
-                    .weights = a->weights,
-                    .weights_file = !output ? NULL
-                                    : slash ? slash + 1
-                                            : t.weights,
-                    .selftest = a->no_selftest ? -1 : a->selftest,
-                    .caller = a->caller,
-                    .profile = a->profile,
-                    .debug = a->debug,
-                    .split = (int)a->split,
-                    .cpp = a->cpp ? t.cpp : NULL};
+  IngotCodegen o = a->build.c;
+  o.name = name;
+  o.weights_file = !output ? NULL : slash ? slash + 1 : t.weights;
+  o.cpp = a->cpp ? t.cpp : NULL;
   IngotStatus s = cli_prepare(m, &all);
   if (!s) s = prepare_more_models(m, a);
   if (!s) s = cli_tune(m, a, NULL);
@@ -691,6 +636,13 @@ const Verb verb_table[] = {
      "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--context N] [--temperature X] "
      "[--top-k N] [--top-p X] [--seed N] [--threads N]",
      "chat with a language model, or answer a prompt", 1, "run"},
+    {"serve", verb_serve,
+     "model-path host port api-key api-key-file slots queue timeout context chunk cache name "
+     "engine "
+     "threads threads-grain cc march precise",
+     "MODEL [--port N] [--slots N] [--context N] [--queue N] [--threads N] [--api-key-file FILE] "
+     "[--host ADDRESS]",
+     "serve a language model over HTTP with the OpenAI API", 1, "run"},
     {"run", verb_run,
      "input inputs data text output engine keep-code march tuned precise precision optimize-for "
      "ram threads "

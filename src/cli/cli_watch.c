@@ -27,6 +27,7 @@ static struct {
   char text[200];                /* replaces both; "": none */
   int started, shown, draws, quiet, verbose;
   const char *checkpoint;    /* of a training, whose state it keeps; NULL: none */
+  volatile int yields;       /* another thread handles the signals */
   volatile int *interrupted; /* set by SIGINT, which then does not end the process; NULL: off */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -153,8 +154,12 @@ static void *stand_by(void *arg) {
   const struct timespec tick = {0, TICK_MS * 1000000L};
   (void)arg;
   for (;;) {
-    int sig = sigtimedwait(&watch.set, NULL, &tick);
+    int sig = watch.yields ? (nanosleep(&tick, NULL), 0) : sigtimedwait(&watch.set, NULL, &tick);
     pthread_mutex_lock(&watch.lock);
+    if (sig > 0 && watch.yields) {
+      kill(getpid(), sig); /* it came before this thread saw `yields` */
+      sig = 0;
+    }
     volatile int *flag = sig == SIGINT ? watch.interrupted : NULL;
     if (flag) *flag = 1;
     pthread_mutex_unlock(&watch.lock);
@@ -193,6 +198,12 @@ static void start(void) {
     watch.guard = NULL;
   }
   pthread_attr_destroy(&attr);
+}
+
+void watch_yield_signals(void) {
+  pthread_mutex_lock(&watch.lock);
+  watch.yields = 1;
+  pthread_mutex_unlock(&watch.lock);
 }
 
 /* An executed program inherits blocked and ignored signals, but not the thread. */

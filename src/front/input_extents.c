@@ -94,7 +94,8 @@ static const BindDim *symbol_bind(Extents *e, Str symbol) {
   return slot ? &e->binds.at[*slot - 1] : NULL;
 }
 
-BindInput *extents_bound_input(Extents *e, Str name) {
+/* The binding of an input, or NULL. */
+static BindInput *extents_bound_input(Extents *e, Str name) {
   for (u32 i = 0; i < e->o->ninput; i++)
     if (e->o->input[i].name == name) return &e->o->input[i];
   return NULL;

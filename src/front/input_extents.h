@@ -29,9 +29,8 @@ void extents_close(Extents *e);
 void extents_refuse_unused(Extents *e);
 /* Type of a tensor input. Records missing dimensions and uses 1 for them. */
 Type extents_type(Extents *e, const DeclValue *v);
-const Tensor *extents_array(Extents *e, Str name);    /* the array given for an input, or NULL */
-i64 extents_bound_dim(Extents *e, Str name);          /* N of -d NAME=N or a bound, or -1 */
-BindInput *extents_bound_input(Extents *e, Str name); /* the binding of an input, or NULL */
+const Tensor *extents_array(Extents *e, Str name); /* the array given for an input, or NULL */
+i64 extents_bound_dim(Extents *e, Str name);       /* N of -d NAME=N or a bound, or -1 */
 /* Records that -d NAME=N is missing. what: meaning of N. Returns the placeholder 1. */
 i64 extents_note_missing(Extents *e, Str name, const char *what);
 /* The constant that replaces an input of type t; NULL: it is a parameter. A single element is

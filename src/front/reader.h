@@ -130,11 +130,15 @@ struct OutputStructure {
  * tokens takes little memory and halves the number of weight dequantizations. */
 enum { LM_CONTEXT = 4096, LM_CHUNK = 128, LM_CHAT_CHUNK = 256 };
 
+/* LM_SLOTS: maximum sequences of one run. LM_SLOT_ROWS: maximum rows of logits per sequence. */
+enum { LM_SLOTS = 16, LM_SLOT_ROWS = 8 };
+
 /* Options of language models; 0: the default of the reader. */
 struct LmOptions {
   i64 context; /* context length in tokens */
   i64 chunk;   /* maximum tokens per run */
   bool every;  /* logits of all tokens, not only of the last */
+  u32 slots;   /* sequences of one run, each with inputs and a KV cache; 0: one, with input "ids" */
   DType kept;  /* type of the KV cache: f16 or f32 */
   double
       room; /* memory in bytes: refuses a larger KV cache or an untrained context; 0: only warns */
@@ -265,6 +269,10 @@ struct Reader {
   void (*rewrite)(Ctx *c, const Source *s, const Model *m, const Str *name, Tensor *const *t, u32 n,
                   const char *path);
 };
+
+/* onnx/onnx_export.c: writes a graph without layouts, whatever its format was, as an ONNX model.
+ * Refuses core operators without an ONNX form by name. */
+void graph_write_onnx(Ctx *c, Graph *g, const char *path);
 
 /* readers.c */
 extern const Reader reader_table[];

@@ -14,11 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void make_private(Ctx *c, const char *folder) {
+/* 0 or an errno. */
+static int make_private(Ctx *c, const char *folder) {
   const char *slashed = str_text(c, str_fmt(c, "%s/", folder));
-  char *path = arena_copy(&c->keep, slashed, strlen(slashed) + 1);
-  int err = folders_make(path, 0700);
-  if (err) fail(c, ERR_system, LOC_NONE, "%s: %s", folder, strerror(err));
+  return folders_make(arena_copy(&c->keep, slashed, strlen(slashed) + 1), 0700);
 }
 
 /* NULL: only the effective user can write to the file or folder. */
@@ -27,11 +26,28 @@ static const char *others_may_write(const struct stat *st) {
   return st->st_mode & (S_IWGRP | S_IWOTH) ? "can be written by other users" : NULL;
 }
 
-/* NULL: only the effective user can write to the folder, or it does not exist. */
+/* Can other users rename what the folder contains? The sticky bit and private groups prevent it. */
+static bool others_may_rename(const struct stat *st) {
+  bool group = st->st_mode & S_IWGRP && st->st_gid != getegid() && st->st_gid != 0;
+  if (st->st_uid != geteuid() && st->st_uid != 0) return true;
+  return !(st->st_mode & S_ISVTX) && (st->st_mode & S_IWOTH || group);
+}
+
+/* NULL: only the effective user can write to the folder or replace it, or it does not exist. */
 static const char *folder_fault(const char *folder) {
   struct stat st;
   if (stat(folder, &st)) return errno == ENOENT ? NULL : "cannot be read";
-  return S_ISDIR(st.st_mode) ? others_may_write(&st) : "is not a folder";
+  if (!S_ISDIR(st.st_mode)) return "is not a folder";
+  const char *why = others_may_write(&st);
+  char *real = realpath(folder, NULL), *slash = real ? strrchr(real, '/') : NULL;
+  for (; !why && slash; slash = strrchr(real, '/')) {
+    slash[slash == real] = 0;
+    if (stat(real, &st) || others_may_rename(&st))
+      why = "is in a folder that other users can write to";
+    if (slash == real) break;
+  }
+  free(real);
+  return why;
 }
 
 /* Parent folder of a path, "." without a slash. false: too long. */
@@ -62,14 +78,17 @@ bool cache_check_file(Ctx *c, const char *path) {
   return false;
 }
 
+static void warn_once(Ctx *c, Str text) {
+  for (const Diag *d = c->diags; d; d = d->next)
+    if (strstr(d->text, str_text(c, text))) return;
+  warn(c, LOC_NONE, "%s", str_text(c, text));
+}
+
 bool cache_folder_trusted(Ctx *c, const char *folder) {
   const char *why = folder_fault(folder);
   if (!why) return true;
-  Str text =
-      str_fmt(c, "%s %s, so it is not used: chown it to yourself, chmod go-w it", folder, why);
-  for (const Diag *d = c->diags; d; d = d->next)
-    if (strstr(d->text, str_text(c, text))) return false; /* warned before */
-  warn(c, LOC_NONE, "%s", str_text(c, text));
+  warn_once(
+      c, str_fmt(c, "%s %s, so it is not used: chown it to yourself, chmod go-w it", folder, why));
   return false;
 }
 
@@ -88,12 +107,19 @@ const char *cache_file(Ctx *c, const char *name, const char *who) {
   else
     fail(c, ERR_usage, LOC_NONE, "%s: neither XDG_CACHE_HOME nor HOME is set: name a file", who);
   const char *folder = str_text(c, str_fmt(c, "%s/ingot", str_text(c, dir)));
-  make_private(c, folder);
-  if (!cache_folder_trusted(c, folder)) {
-    folder = str_text(c, str_fmt(c, "%s/ingot-%lu", temp_folder(), (unsigned long)geteuid()));
-    make_private(c, folder);
+  const char *path = str_text(c, str_fmt(c, "%s/%s", folder, name));
+  int err = make_private(c, folder);
+  if (!err && access(path, F_OK) && access(folder, W_OK)) err = errno;
+  if (err || !cache_folder_trusted(c, folder)) {
+    const char *instead =
+        str_text(c, str_fmt(c, "%s/ingot-%lu", temp_folder(), (unsigned long)geteuid()));
+    if (err)
+      warn_once(c,
+                str_fmt(c, "%s cannot be written (%s): using %s", folder, strerror(err), instead));
+    folder = instead;
+    err = make_private(c, folder);
     struct stat st; /* a link in a world-writable folder may change at any time */
-    if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || !cache_folder_trusted(c, folder))
+    if (err || lstat(folder, &st) || !S_ISDIR(st.st_mode) || !cache_folder_trusted(c, folder))
       fail(c, ERR_system, LOC_NONE,
            "%s: %s is not a folder that only this user can write to: set XDG_CACHE_HOME to one",
            who, folder);

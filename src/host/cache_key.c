@@ -1,6 +1,7 @@
 /* cache_key.c: parts of cache keys.
  *
- * In: a file, or this ingot. Out: text that changes when the file is replaced or written.
+ * In: a file, or this ingot. Out: text that changes when the file is replaced or written, or only
+ * when its content changes.
  */
 #include "host/host.h"
 #include "ingot.h"
@@ -19,6 +20,14 @@ void cache_key_add_file(Ctx *c, StrBuf *t, const char *path) {
   sb_fmt(t, "%s %lld %lld.%09ld %llu\n", real, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
          st.st_mtim.tv_nsec, (unsigned long long)st.st_ino);
   free(real);
+}
+
+/* The folder of the file, and the name of a GGUF file, do not matter. */
+void cache_key_add_content(Ctx *c, StrBuf *t, const char *path) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  File f = file_read_own(c, path);
+  sb_fmt(t, "%s %zu %016llx\n", strstr(name, ".gguf") ? "" : name, f.n,
+         (unsigned long long)hash_bytes(f.at, f.n));
 }
 
 /* A rebuilt ingot may make other code, even with the same version. It is a program, or a library in

@@ -23,16 +23,11 @@ ArgVec parts_compile(Ctx *c, const TempDir *f, const ArgVec *begin, const char *
   for (u32 i = 0; i < n; i++) {
     ArgVec *w = &job[i];
     const char *object = str_text(c, str_fmt(c, "%s.%u.o", source, i));
-    for (u32 k = 0; k < begin->n; k++) *vec_push(&c->keep, w) = begin->at[k];
-    if (n > 1) {
-      *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_PARTS=%u", sb_cstr(&upper), n));
-      *vec_push(&c->keep, w) = str_text(c, str_fmt(c, "-D%s_PART=%u", sb_cstr(&upper), i));
-    }
-    argv_add(c, w, "-c -o");
-    *vec_push(&c->keep, w) = object;
-    *vec_push(&c->keep, w) = source;
-    *vec_push(&c->keep, w) = NULL;
-    *vec_push(&c->keep, &objects) = object;
+    argv_put_list(c, w, begin->at);
+    if (n > 1) argv_fmt(c, w, "-D%s_PARTS=%u", sb_cstr(&upper), n);
+    if (n > 1) argv_fmt(c, w, "-D%s_PART=%u", sb_cstr(&upper), i);
+    argv_put(c, w, "-c", "-o", object, source);
+    argv_put(c, &objects, object);
   }
   spawn_parallel(c, f, "C compiler", job, n);
   return objects;

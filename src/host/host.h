@@ -25,7 +25,7 @@ typedef struct TempDir {
   void (*on_command)(void *user, const char *line); /* receives every command; may be NULL */
   void *user;
 } TempDir;
-typedef VEC(const char *) ArgVec; /* argument vector; append NULL before use */
+typedef VEC(const char *) ArgVec; /* argument vector; argv_* keep a NULL after the last word */
 void tempdir_make(Ctx *c, TempDir *f);
 void tempdir_remove(TempDir *f); /* with its files */
 /* Runs fn, removes the folder, and propagates a failure of fn. */
@@ -47,14 +47,20 @@ void spawn_parallel(Ctx *c, const TempDir *f, const char *what, const ArgVec *jo
 bool spawn_exists(Ctx *c, const char *program);
 const char *spawn_resolve(Ctx *c, const char *program);          /* path without symbolic links */
 void spawn_check(Ctx *c, const char *what, const char *program); /* fails if it is missing */
-void argv_add(Ctx *c, ArgVec *w, const char *text);
+void argv_add(Ctx *c, ArgVec *w, const char *text);              /* words, separated by blanks */
+/* Appends words unchanged. */
+#define argv_put(c, w, ...) argv_put_list(c, w, (const char *const[]){__VA_ARGS__, NULL})
+void argv_put_list(Ctx *c, ArgVec *w,
+                   const char *const *word); /* NULL after the last; may be NULL */
+void argv_fmt(Ctx *c, ArgVec *w, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void argv_compiler(Ctx *c, ArgVec *w, const char *cc); /* cc, else $CC, else "cc" */
 bool compiler_exists(Ctx *c, const char *cc);
 void compiler_need(Ctx *c, const char *cc); /* fails if it is missing */
 
 /* cache_key.c */
 void cache_key_add_self(Ctx *c, StrBuf *t); /* identity of this ingot, for cache keys */
-void cache_key_add_file(Ctx *c, StrBuf *t, const char *path);
+void cache_key_add_file(Ctx *c, StrBuf *t, const char *path); /* path, size and time */
+void cache_key_add_content(Ctx *c, StrBuf *t, const char *path);
 
 /* compile_parts.c: compiles a C file made for PARTS_LIMIT parts */
 enum { PARTS_LIMIT = 16 };

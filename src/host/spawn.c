@@ -251,10 +251,25 @@ void spawn_run(Ctx *c, const TempDir *f, const char *what, const char *const *ar
 }
 
 /* Splits a command such as "ccache gcc" at blanks. */
+void argv_put_list(Ctx *c, ArgVec *w, const char *const *word) {
+  for (; word && *word; word++) *vec_push(&c->keep, w) = *word;
+  *vec_push(&c->keep, w) = NULL;
+  w->n--;
+}
+
+void argv_fmt(Ctx *c, ArgVec *w, const char *fmt, ...) {
+  StrBuf t = sb_new(&c->keep);
+  va_list args;
+  va_start(args, fmt);
+  sb_vfmt(&t, fmt, args);
+  va_end(args);
+  argv_put(c, w, sb_cstr(&t));
+}
+
 void argv_add(Ctx *c, ArgVec *w, const char *text) {
   while (*text) {
     size_t n = strcspn(text, " ");
-    if (n) *vec_push(&c->keep, w) = str_text(c, str_intern(c, text, n));
+    if (n) argv_put(c, w, str_text(c, str_intern(c, text, n)));
     text += n + (text[n] == ' ');
   }
 }

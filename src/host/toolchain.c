@@ -50,20 +50,14 @@ void tool_missing(Ctx *c, const char *name, const char *why) {
 
 static ArgVec argv_append(Ctx *c, const ArgVec *w, const char *more) {
   ArgVec all = {0};
-  for (u32 i = 0; i < w->n; i++) *vec_push(&c->keep, &all) = w->at[i];
+  argv_put_list(c, &all, w->at);
   argv_add(c, &all, more);
   return all;
 }
 
-static void argv_end(Ctx *c, ArgVec *w) {
-  *vec_push(&c->keep, w) = NULL;
-}
-
 static const char *run_compiler(Ctx *c, const TempDir *f, const ArgVec *w, const char *more,
                                 int *status) {
-  ArgVec all = argv_append(c, w, more);
-  argv_end(c, &all);
-  return spawn_text(c, f, "C compiler", all.at, status);
+  return spawn_text(c, f, "C compiler", argv_append(c, w, more).at, status);
 }
 
 /* Printable start of a line. */
@@ -95,9 +89,8 @@ static const char *version_line(const char *text) {
 const char *tool_version(Ctx *c, const TempDir *f, const ExternalTool *t, const char *program) {
   ArgVec w = {0};
   int status;
-  *vec_push(&c->keep, &w) = program;
+  argv_put(c, &w, program);
   argv_add(c, &w, t->flag);
-  argv_end(c, &w);
   const char *text = spawn_text(c, f, t->name, w.at, &status);
   return status ? NULL : line_of(c, version_line(text));
 }
@@ -110,8 +103,7 @@ CompilerKind compiler_kind(Ctx *c, const TempDir *f, const ArgVec *w) {
   ArgVec all = argv_append(c, w, "-E -P");
   int status;
   file_write(c, path, text, sizeof text - 1);
-  *vec_push(&c->keep, &all) = path;
-  argv_end(c, &all);
+  argv_put(c, &all, path);
   const char *answer = spawn_text(c, f, "C compiler", all.at, &status);
   for (u32 i = 0; !status && i < sizeof names / sizeof *names; i++)
     if (strstr(answer, names[i])) return (CompilerKind)i;
@@ -124,10 +116,7 @@ bool compiler_accepts(Ctx *c, const TempDir *f, const ArgVec *w, const char *fla
   const char *path = tempdir_file(c, f, "takes.c");
   ArgVec all = argv_append(c, w, flags);
   file_write(c, path, text, sizeof text - 1);
-  argv_add(c, &all, "-o");
-  *vec_push(&c->keep, &all) = tempdir_file(c, f, "takes");
-  *vec_push(&c->keep, &all) = path;
-  argv_end(c, &all);
+  argv_put(c, &all, "-o", tempdir_file(c, f, "takes"), path);
   return !spawn_status(c, f, "C compiler", all.at);
 }
 

@@ -39,7 +39,7 @@ u32 image_be(const ImageFile *p, size_t at, u32 n) {
   return x;
 }
 
-u32 image_le(const ImageFile *p, size_t at, u32 n) {
+static u32 image_le(const ImageFile *p, size_t at, u32 n) {
   u32 x = 0;
   need(p, at, n);
   for (u32 i = n; i > 0; i--) x = x << 8 | p->at[at + i - 1];
@@ -126,7 +126,7 @@ static u32 tiff_tag(const Tiff *t, u32 tag, u32 i, u32 otherwise, u32 *count) {
     size_t at = t->entry + 12 * (size_t)k;
     if (tiff_read(t, at, 2) != tag) continue;
     u32 type = tiff_read(t, at + 2, 2), n = tiff_read(t, at + 4, 4), size = type == 3 ? 2 : 4;
-    if (type != 3 && type != 4) image_bad(t->p, "a TIFF tag has an unexpected type");
+    if (type != 3 && type != 4) image_bad(t->p, "a TIFF tag has another type than SHORT and LONG");
     if (count) *count = n;
     if (i >= n) return otherwise;
     size_t from = n > 4 / size ? tiff_read(t, at + 8, 4) : at + 8;

@@ -27,7 +27,6 @@ _Noreturn void image_bad(const ImageFile *p, const char *why);
 _Noreturn void image_refuse(const ImageFile *p, const char *what);
 Image image_new(const ImageFile *p, u64 width, u64 height); /* checks the size; zeroed pixels */
 u32 image_be(const ImageFile *p, size_t at, u32 n);         /* n bytes, bounds-checked */
-u32 image_le(const ImageFile *p, size_t at, u32 n);
 
 /* image.c */
 u8 image_grey(const u8 *rgb); /* luma of a pixel */

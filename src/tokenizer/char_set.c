@@ -53,12 +53,6 @@ CharSet charset_complement(Arena *a, const CharSet *s) {
   return r;
 }
 
-bool charset_has(const CharSet *s, u32 ch) {
-  for (u32 i = 0; i < s->range.n; i++)
-    if (ch >= s->range.at[i].lo && ch < s->range.at[i].hi) return true;
-  return false;
-}
-
 static void add_categories(Arena *a, const Unicode *u, CharSet *s, u32 mask) {
   for (u32 i = 0; i < u->category.n; i++) {
     if (!(mask >> u->category.at[i].value & 1)) continue;

@@ -20,7 +20,6 @@ typedef VEC(u32) U32Vec;
 void charset_add(Arena *a, CharSet *s, u32 lo, u32 hi);
 void charset_union(Arena *a, CharSet *s, const CharSet *t);
 CharSet charset_complement(Arena *a, const CharSet *s);
-bool charset_has(const CharSet *s, u32 ch);
 /* Adds a named set: "L", "Lu", "White_Space", "w" (word characters). False if unknown. */
 bool charset_named(Arena *a, const Unicode *u, CharSet *s, const char *name, size_t n);
 

@@ -167,6 +167,7 @@ enum { WORD_PIECE = 1 << 16 };
 typedef struct MergePairs {
   u32 *bit;
   bool apart; /* unknown text is always a symbol, and no merge begins with it */
+  bool split; /* apart, and symbols of unknown text stay separate */
 } MergePairs;
 
 static void note_pairs(const Vocab *v, MergePairs *p) {
@@ -182,10 +183,14 @@ static void note_pairs(const Vocab *v, MergePairs *p) {
     if (id == v->head->unknown || (id < v->head->ntoken && vocab_flags(v, id) & TF_byte))
       p->apart = false;
   }
+  const u32 *byte = vocab_section(v, VP_byte_id, &n, sizeof *byte);
+  bool fall = (v->head->flags & VF_byte_fallback) != 0;
+  for (u32 i = 0; fall && i < n; i++) fall = byte[i] != 0;
+  p->split = p->apart && (fall || !(v->head->flags & VF_fuse_unknown));
 }
 
-/* End of the piece of a word that begins at `from`: no merge joins the symbols on both sides, and
- * the right one is a token. */
+/* End of the piece of a word that begins at `from`: no merge joins the symbols on both sides. The
+ * right one is a token, or both are unknown text that is split. */
 static size_t piece_end(const Vocab *v, const MergePairs *p, const u8 *at, size_t n, size_t from) {
   size_t i = from, whole = 0;
   u32 length = 1, count;
@@ -196,7 +201,7 @@ static size_t piece_end(const Vocab *v, const MergePairs *p, const u8 *at, size_
     known = v->head->flags & VF_byte_level
                 ? byte[at[i]] != 0
                 : trie_longest(&v->token, at + i, length, &whole) != VOCAB_NONE && whole == length;
-    if (i - from < WORD_PIECE || !known) continue;
+    if (i - from < WORD_PIECE || (!known && (was || !p->split))) continue;
     u32 pair = (u32)at[i - 1] << 8 | at[i];
     if (was ? !(p->bit[pair >> 5] >> (pair & 31) & 1) : p->apart) break;
   }

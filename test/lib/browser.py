@@ -1,13 +1,13 @@
-"""A headless Chromium that tests look at pages with: no package but the browser's own.
+"""Drives a headless Chromium in tests; needs no package but the browser's own.
 
     with Browser(env) as b:
         page = b.open("file:///.../report.html", dark=True, width=500, height=700)
         page.click("#search"); page.type("conv1"); page.key("Enter")
         page.wait("document.querySelector('.found')")
         page.shot("report.png")
-        page.fine()          # fails where the page has said an error, or asked for anything outside of it
+        page.fine()          # fails after a console error or a request to another address
 
-The browser is spoken to through two pipes (--remote-debugging-pipe): texts of JSON, each with a zero byte behind it.
+Messages are JSON texts, each ended by a zero byte, on two pipes (--remote-debugging-pipe).
 """
 import base64
 import functools
@@ -25,7 +25,7 @@ import time
 from .core import Fail, Skip
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PATIENCE = 60  # seconds that a busy machine may take for what is done at once elsewhere
+PATIENCE = 60  # seconds that an immediate action may take on a busy machine
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
          "--disable-background-networking", "--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows", "--disable-background-timer-throttling",
           "--disable-component-update", "--disable-sync", "--mute-audio", "--remote-debugging-pipe")
@@ -34,12 +34,12 @@ KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), "Escape": (27, ""), "ArrowDown": (4
 
 
 def find():
-    """The program, or None."""
+    """Path of the program, or None."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class Serve:
-    """A folder at http://127.0.0.1:PORT/, for pages that a browser does not run from a file."""
+    """Serves a folder at http://127.0.0.1:PORT/, for pages that a browser does not run from a file."""
     def __init__(self, folder, headers=()):
         class Handler(http.server.SimpleHTTPRequestHandler):
             extensions_map = {**http.server.SimpleHTTPRequestHandler.extensions_map, ".wasm": "application/wasm", ".js": "text/javascript",
@@ -103,7 +103,7 @@ class Browser:
             time.sleep(0.1)
 
     def listen(self, end):
-        """Takes in one message, or raises Fail when the time has come."""
+        """Handles one message, or raises Fail after the time limit."""
         while b"\0" not in self.rest:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.inp], [], [], left)[0]:
@@ -139,7 +139,7 @@ class Browser:
 
 
 class Page:
-    """errors: what was said on its console as an error, exceptions and failed requests; asked: addresses it has asked for."""
+    """errors: console errors, exceptions and failed requests; asked: requested addresses."""
     def __init__(self, browser, url, dark, width, height, folder):
         self.b, self.url, self.errors, self.asked, self.loaded = browser, url, [], [], False
         target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
@@ -151,7 +151,7 @@ class Page:
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         if folder:
             self.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=folder)
-        self.ask("Page.bringToFront")  # pages behind another are not drawn
+        self.ask("Page.bringToFront")  # pages in the background are not drawn
         self.ask("Page.navigate", url=url)
         end = time.monotonic() + PATIENCE
         while not self.loaded:
@@ -174,7 +174,7 @@ class Page:
             self.asked.append(p["request"]["url"])
 
     def eval(self, text):
-        """The value of an expression; a promise is waited for."""
+        """Returns the value of an expression; waits for a promise."""
         got = self.ask("Runtime.evaluate", expression=text, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in got:
             d = got["exceptionDetails"]
@@ -182,7 +182,7 @@ class Page:
         return got["result"].get("value")
 
     def wait(self, text, seconds=PATIENCE):
-        """Until the expression is true, as JavaScript sees it; its value."""
+        """Waits until a JavaScript expression is true; returns its value."""
         end = time.monotonic() + seconds
         while True:
             is_true, value = self.eval(f"(async () => {{ const v = await ({text}); return [!!v, v instanceof Node ? true : v]; }})()")
@@ -193,7 +193,7 @@ class Page:
             time.sleep(0.05)
 
     def place(self, selector):
-        """Middle of the first element of a CSS selector, scrolled into view."""
+        """Center of the first element of a CSS selector, scrolled into view."""
         at = self.eval(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); if (!e) return null; e.scrollIntoView({{block: 'nearest'}});"
                        " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()")
         if not at:
@@ -210,7 +210,7 @@ class Page:
         self.mouse("mouseReleased", x, y, button="left", clickCount=1)
 
     def drag(self, points):
-        """The left button held along a list of (x, y)."""
+        """Moves along a list of (x, y) with the left button pressed."""
         self.mouse("mouseMoved", *points[0])
         self.mouse("mousePressed", *points[0], button="left", buttons=1, clickCount=1)
         for x, y in points[1:]:
@@ -221,7 +221,7 @@ class Page:
         self.ask("Input.insertText", text=text)
 
     def key(self, name, times=1, modifiers=0):
-        """A key of KEYS, or a character; modifiers: 1 Alt, 2 Ctrl, 8 Shift."""
+        """Presses a key of KEYS, or a character; modifiers: 1 Alt, 2 Ctrl, 8 Shift."""
         code, text = KEYS.get(name) or (ord(name.upper()), name)
         for _ in range(times):
             self.ask("Input.dispatchKeyEvent", type="keyDown", key=name, code=name, windowsVirtualKeyCode=code, modifiers=modifiers,
@@ -233,7 +233,7 @@ class Page:
             f.write(base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"]))
 
     def fine(self, outside=False):
-        """No error was said; unless outside is allowed, nothing but the page itself was asked for."""
+        """Fails after a console error, or after a request to another address unless outside is allowed."""
         if self.errors:
             raise Fail(f"{self.url}: errors on the console: {self.errors[:3]}")
         begin = self.url.split("/", 3)[0:3]

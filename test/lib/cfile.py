@@ -1,4 +1,4 @@
-"""Looking at generated C: its declarations, its tokens, the call graph and the object files compilers make of it."""
+"""Inspects generated C: declarations, tokens, call graph, and the object files that compilers make of it."""
 import os
 import re
 from .core import Fail, run, tail
@@ -9,7 +9,7 @@ HARDENED = {"__stack_chk_fail"}  # by compilers that check the stack unless told
 
 
 def tokens(text):
-    """The tokens without comments; line splices and trigraphs are resolved first, as a C99 compiler does."""
+    """The tokens without comments; line splices and trigraphs are resolved first, as in a C99 compiler."""
     for pair, char in (("??=", "#"), ("??/", "\\"), ("??'", "^"), ("??(", "["), ("??)", "]"), ("??!", "|"), ("??<", "{"),
                        ("??>", "}"), ("??-", "~")):
         text = text.replace(pair, char)
@@ -18,7 +18,7 @@ def tokens(text):
 
 
 def macro(text, name, other=False):
-    """other: as defined under #else, where it is."""
+    """Value of a macro; other: the definition under #else, if there is one."""
     found = re.findall(rf"#define {name} (\S+)", text)
     if not found:
         raise Fail(f"no macro {name}")
@@ -32,10 +32,10 @@ def cc(command, what, merge=True):
     return got.out.decode("utf-8", "replace")
 
 
-# ---- what an object file must not have ----
+# ---- forbidden contents of an object file ----
 
 def check_symbols(path, extra=()):
-    """No undefined symbol but the moves of memory (and helpers of the compiler itself, where the caller says so)."""
+    """Fails on undefined symbols other than memory moves and, if allowed, compiler helpers."""
     names = {line.split()[-1] for line in cc(["nm", "-u", path], "nm").splitlines() if line.strip()}
     bad = {n for n in names if n not in MOVES | HARDENED and not n.startswith(tuple(extra) or ("\0",))}
     if bad:
@@ -43,7 +43,7 @@ def check_symbols(path, extra=()):
 
 
 def check_data(path, tool="size", writable=(".data", ".bss", ".tdata", ".tbss")):
-    """No writable static data."""
+    """Fails on writable static data."""
     for line in cc([tool, "-A", path], tool).splitlines():
         words = line.split()
         if len(words) == 3 and words[1].isdigit() and int(words[1]) and words[0].startswith(writable) \
@@ -52,7 +52,7 @@ def check_data(path, tool="size", writable=(".data", ".bss", ".tdata", ".tbss"))
 
 
 def check_external(path, prefix):
-    """Everything another file could see begins with the name of the model."""
+    """Fails unless every external name begins with the name of the model."""
     for line in cc(["nm", "-g", "--defined-only", path], "nm").splitlines():
         if line.split() and not line.split()[-1].startswith(prefix + "_"):
             raise Fail(f"{os.path.basename(path)} defines {line.split()[-1]}")
@@ -65,7 +65,7 @@ EDGE = re.compile(r'edge: \{ sourcename: "([^"]*)" targetname: "([^"]*)"')
 
 
 def deepest(ci, root):
-    """Bytes of stack below and including root. Fails on frames of unknown size, recursion, calls through pointers."""
+    """Maximum stack bytes of root and its callees. Fails on frames of unknown size, recursion and calls through pointers."""
     size, calls = {}, {}
     for title, label in NODE.findall(ci):
         m = re.search(r"(\d+) bytes \(([^)]*)\)", label)
@@ -94,12 +94,12 @@ def deepest(ci, root):
     return max(known[f] for f in tops)
 
 
-# An instruction of no bytes, which keeps an address in its register where compilers would compute it again.
+# An empty instruction that keeps an address in its register, so that compilers do not compute it again.
 HERE = '#define IG_FENCE(p) __asm__ volatile("" : "+r"(p))\n'
 
 
 def check_text(text):
-    """What can be seen without a compiler: no jumps, no pointers to functions, no allocation on the stack."""
+    """Checks the text: no jumps, no function pointers, no allocation on the stack."""
     words = tokens(text.replace(HERE, ""))
     for word in ("goto", "setjmp", "longjmp", "alloca", "__builtin_alloca", "volatile", "__DATE__", "__TIME__", "__FILE__"):
         if word in words:
@@ -109,16 +109,16 @@ def check_text(text):
             raise Fail(f"a pointer to a function: {' '.join(words[i:i + 6])}")
 
 
-# ---- a program that calls the entry with every array in memory of its own ----
+# ---- a program that calls the entry with each array in its own heap block ----
 
 FILL = {"float": "(float)((int)(i % 33) - 16) / 16", "double": "(double)((int)(i % 33) - 16) / 16", "uint16_t": "0x3800 + i % 64",
         "uint8_t": "i % 2", "int8_t": "i % 5"}
 
 
 def caller(name, source, shift=0, before="", after="", end=""):
-    """C text of `int check_NAME(void)`: runs the model on heap blocks of exact size and, when it succeeds, looks at every byte of
-    the outputs. shift: elements between the beginning of a block, which is aligned for anything, and the array in it.
-    before, after: statements around the call, with the names of the definition (in0, out0); end: those behind the look, at the unsigned sum."""
+    """C text of `int check_NAME(void)`: runs the model on heap blocks of exact size and, if it succeeds, reads every byte of the
+    outputs. shift: elements between the start of a block and the array in it. before, after: statements around the call, with the
+    names of the definition (in0, out0); end: statements after the bytes are read into the unsigned `sum`."""
     m = re.search(rf"int {name}_run\(([^()]*?)\) \{{", source)  # its own names, not those of the model
     up = name.upper()
     lines, args, ends = [], [], []

@@ -1,4 +1,4 @@
-"""GGUF and safetensors files byte by byte, whole or wrong: what the writers of other packages would not write."""
+"""Writes GGUF and safetensors files byte by byte, also invalid ones that other writers refuse to write."""
 import json
 import struct
 
@@ -13,7 +13,7 @@ def string(s):
 
 
 def value(kind, x):
-    """x: a number, text, or for ARRAY (type of elements, list)"""
+    """x: a number, a text, or for ARRAY (element type, list)"""
     if kind == STRING:
         return string(x)
     if kind == ARRAY:
@@ -26,12 +26,12 @@ def key(name, kind, x):
 
 
 def tensor(name, sizes, kind=0, offset=0):
-    """sizes: innermost first, as they are stored"""
+    """sizes: innermost first, as stored"""
     return string(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, kind, offset)
 
 
 def gguf(keys=(), tensors=(), data=b"", version=3, align=32, counts=None, magic=b"GGUF"):
-    """keys, tensors: bytes as key() and tensor() make them; counts: (tensors, keys) where they are to be wrong"""
+    """keys, tensors: bytes from key() and tensor(); counts: (tensors, keys) if they must be wrong"""
     nt, nk = counts or (len(tensors), len(keys))
     head = magic + struct.pack("<IQQ", version, nt, nk) + b"".join(keys) + b"".join(tensors)
     return head + (bytes(-len(head) % align) + data if tensors or data else b"")
@@ -41,7 +41,7 @@ ARCH = key("general.architecture", STRING, "llama")
 
 
 def small_gguf():
-    """One of everything, in a few hundred bytes; ends with the last tensor."""
+    """A file of a few hundred bytes with one key of every type; the last tensor ends it."""
     keys = [ARCH, key("a.u8", U8, 200), key("a.i8", I8, -7), key("a.u16", U16, 65535), key("a.i16", I16, -300), key("a.u32", U32, 1 << 31),
             key("a.i32", I32, -5), key("a.f32", F32, 0.5), key("a.bool", BOOL, 1), key("a.u64", U64, 1 << 40), key("a.i64", I64, -(1 << 40)),
             key("a.f64", F64, 1e-5), key("a.ints", ARRAY, (I32, [1, -2, 3])), key("a.texts", ARRAY, (STRING, ["a", "", "bc"])),
@@ -53,7 +53,7 @@ def small_gguf():
 
 
 def safetensors(entries, data, pad=0, header=None):
-    """entries: {name: (dtype, shape, begin, end)}, or text that stands for the header"""
+    """entries: {name: (dtype, shape, begin, end)}, or a text used as the header"""
     if not isinstance(entries, str):
         entries = json.dumps({k: v if isinstance(v, dict) else {"dtype": v[0], "shape": v[1], "data_offsets": [v[2], v[3]]}
                               for k, v in entries.items()}, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""What every test module uses: the Test record, outcomes, the environment, one way to start a process."""
+"""Shared by all test modules: the Test record, outcomes, the environment, one function to start a process."""
 import hashlib
 import json
 import os
@@ -15,7 +15,7 @@ from .cpu import emulated
 from .outcome import Fail, Skip
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Starts a program that minds signals, though the tests may run where they are ignored: behind nohup, or in the background.
+# Starts a program with default signal handling, although nohup or a background shell may ignore signals.
 MINDFUL = [sys.executable, "-c", "import os, signal, sys\nfor s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP): "
            "signal.signal(s, signal.SIG_DFL)\nos.execv(sys.argv[1], sys.argv[1:])"]
 ENGINES = tuple(os.environ.get("ENGINES", "ref interp vm").split())  # every engine must pass every test
@@ -51,7 +51,7 @@ class Env:
     verbose: bool = False
     coverage_doc: bool = False
     whole: bool = True    # no pattern was given: every test runs
-    all: bool = False     # the heavy ones too, and all of what is shared out
+    all: bool = False     # also heavy tests, and all rows of share()
     build: str = os.path.join(ROOT, "build")
     _once: dict = field(default_factory=dict)
     _lock: object = field(default_factory=threading.Lock)
@@ -121,9 +121,8 @@ class Env:
         return got.out.decode()
 
     def generated(self, out, sources, fn):
-        """Call fn(), which writes the folder out, unless that was done with these sources (names below test/).
-
-        Tests run in several threads: the first caller generates, the others wait for it."""
+        """Calls fn(), which writes the folder out, unless the folder was written with these sources (names below test/). The first of several
+        threads generates, the others wait."""
         self.once("generated " + out, lambda: self._generate(out, sources, fn))
 
     def _generate(self, out, sources, fn):
@@ -143,7 +142,7 @@ class Env:
             f.write(digest.hexdigest())
 
     def cases(self, name, script, sources, path=None):
-        """(folder, table): what test/make/SCRIPT writes into build/NAME, cases.json among it."""
+        """(folder, table): the output of test/make/SCRIPT in build/NAME, with its cases.json."""
         out = os.path.join(self.build, name)
 
         def make():
@@ -169,7 +168,7 @@ class Env:
         return slot[1][0]
 
     def make(self, target):
-        """`make TARGET`, once; one target at a time, for some build in the same folder."""
+        """Runs `make TARGET` once; targets that build into the same folder run one at a time."""
         def build():
             with self._building:
                 got = run(["make", "-C", ROOT, target], 900, merge=True)
@@ -178,7 +177,7 @@ class Env:
         self.once("make " + target, build)
 
     def share(self, rows, every, name):
-        """Of rows that many builds could all take, one of `every`, others for most names; with --all four times as many."""
+        """Distributes rows over builds: one of `every` for most names; with --all four times as many."""
         every = max(1, every // 4) if self.all else every
         return rows[sum(map(ord, name)) % min(every, max(1, len(rows)))::every]
 
@@ -193,13 +192,13 @@ def tail(text, lines=12):
 
 
 def patience():
-    """By how much what else runs on this machine may slow a program down."""
+    """Factor by which other load on this machine may slow a program down."""
     return min(5.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
 def run(cmd, timeout, stdin=None, env=None, cwd=None, merge=False, memory=None, cpu=None):
-    """Runs cmd to its end or to the time limit, which a busy machine stretches; then the whole process group is killed. memory: bytes
-    of address space; cpu: seconds of processor time, which, unlike the time on the clock, do not depend on what else runs."""
+    """Runs cmd until it ends or reaches the time limit, which is longer on a busy machine; then kills its process group. memory: bytes of
+    address space; cpu: seconds of CPU time, which do not depend on other load."""
     start = time.monotonic()
     cmd = emulated(cmd, os.path.join(ROOT, "build"))
     p = subprocess.Popen(cmd, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
@@ -235,7 +234,7 @@ def explain(got):
 
 
 def must(cmd, what, rc=0, timeout=240, **how):
-    """Standard output of a process that has to end with rc; how: as for run()."""
+    """Standard output of a process that must end with rc; how: keyword arguments of run()."""
     got = run(cmd, timeout, **how)
     if got.rc != rc or got.timed_out:
         raise Fail(f"{what}: {explain(got)}: {tail(got.text() or got.out.decode('utf-8', 'replace'), 6)}")
@@ -248,7 +247,7 @@ def want(condition, text):
 
 
 def need(tool):
-    """The name of a program that has to be installed."""
+    """Path of a program; skips the test if it is not installed."""
     if not shutil.which(tool):
         raise Skip(f"{tool} is not installed")
     return tool

@@ -1,8 +1,8 @@
-"""docs/results/coverage.md from the results of the official suite, and the comparison of two such documents.
+"""Writes docs/results/coverage.md from the results of the official suite, and compares two such documents.
 
-A test counts for every operator that occurs in its model, with the opset that brought the version the model means. The ULP
-columns use only the tests whose model has no other operator (Constant and Identity aside), so that a figure belongs to the
-operator of its row. The large models are left out: they say nothing about single operators, and take long.
+A test counts for every operator in its model, with the opset in which that version of the operator appeared. The ULP columns use only
+tests without other operators (Constant and Identity aside), so that a figure belongs to the operator of its row. The large models are
+left out: they take long and do not test single operators.
 """
 import os
 import re
@@ -96,7 +96,7 @@ def document(cases, results, own):
 
 
 def near(x, y):
-    """Of a figure that depends a little on the C library of the machine. The C engine may not have been run here."""
+    """Normalizes a figure that depends slightly on the C library of the machine. The C engine may not have been run."""
     return x == y or y == "-" or (x.isdigit() and y.isdigit() and int(y) <= 2 * int(x) + 4)
 
 
@@ -107,7 +107,7 @@ def differ(old, new):
         return f"{len(a)} lines, expected {len(b)}"
     for x, y in zip(a, b):
         p, q = x.strip("| ").split(" | "), y.strip("| ").split(" | ")
-        exact = 3 if len(p) == 4 else 6  # our own cases become more all the time
+        exact = 3 if len(p) == 4 else 6  # our own cases grow in number
         same = len(p) == len(q) and p[:exact] == q[:exact] and (exact == 3 or all(map(near, p[6:], q[6:])))
         if not same:
             return f"`{x}` is now `{y}`"

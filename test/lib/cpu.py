@@ -1,8 +1,8 @@
-"""What the processor can run, the one place where tests ask.
+"""CPU features of this machine, for all tests.
 
-INGOT_NATIVE names the target that stands for this machine, for ingot as for the tests (see docs/ingot.1). EMULATOR, a command such as
-`qemu-x86_64 -cpu Haswell`, is put in front of every program below build/ that a test starts, ingot among them: with INGOT_NATIVE=avx2
-beside it the tests run as on a machine without AVX-512.
+INGOT_NATIVE names the native target, for ingot and for the tests (see docs/ingot.1). EMULATOR, a command such as
+`qemu-x86_64 -cpu Haswell`, is put in front of every program below build/ that a test starts, including ingot. With INGOT_NATIVE=avx2
+the tests then run as if the CPU had no AVX-512.
 """
 import os
 
@@ -13,8 +13,7 @@ TABLE = target_table.targets()
 
 
 def _needs():
-    """What the code of a target needs, as /proc/cpuinfo calls it. A variant of a file with several that has one instruction more
-    is named after that."""
+    """CPU features of a target, with the names of /proc/cpuinfo. A variant with an additional instruction is named after it."""
     found = {}
     for name, row in TABLE.items():
         found[name] = [x for x in row["needs"].split(",") if x]
@@ -45,7 +44,7 @@ def words():
 
 
 def can_run(target):
-    """Code for a target, or a body named after its instruction; never more than INGOT_NATIVE names."""
+    """Can this machine run code of a target, or of a variant? Never more than INGOT_NATIVE allows."""
     allowed = list(NEEDS)[:list(NEEDS).index(named()) + 1] if named() in NEEDS else NEEDS
     return target in allowed and words().issuperset(NEEDS[target])
 
@@ -60,12 +59,12 @@ def flags(target):
 
 
 def native_flags():
-    """What makes gcc and clang use all that may be used here."""
+    """Flags that make gcc and clang use all allowed CPU features."""
     return FLAGS[named()] if named() else ["-march=native"]
 
 
 def emulated(cmd, build):
-    """cmd, behind EMULATOR if it is a program of ours and not the Python beside it."""
+    """Puts EMULATOR before cmd if it is one of our programs, but not Python."""
     emulator, path = os.environ.get("EMULATOR", "").split(), os.path.abspath(cmd[0])
     ours = path.startswith(build + os.sep) and not path.startswith(os.path.join(build, "venv") + os.sep)
     return [*emulator, *cmd] if emulator and ours else cmd

@@ -1,9 +1,9 @@
-"""Calls whose arguments create nodes of the Graph, two or more of them: C leaves open which is evaluated first, so the nodes would be numbered,
-and written, in the order of the compiler that ingot was built with.
+"""Finds calls in which two or more arguments create nodes of the Graph. C does not fix the order of evaluation, so the numbers of the
+nodes would depend on the compiler that built ingot.
 
     places(root)  ["src/front/x.c:12: mk_add: two arguments create nodes", ...]
 
-Whether a function creates nodes is found from its text: its name begins with mk_, or it calls graph_add, or one that does.
+A function creates nodes if its name begins with mk_, if it calls graph_add, or if it calls such a function.
 """
 import os
 import re
@@ -15,7 +15,7 @@ KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof"}
 
 
 def blank(text):
-    """The text with comments and strings as spaces."""
+    """The text with comments and strings replaced by spaces."""
     text = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S)
     return re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', lambda m: " " * len(m.group()), text)
 

@@ -1,4 +1,4 @@
-"""Families of models that grow with n: what must cost n times as much, and no more. One function is one family."""
+"""Families of models that grow with n, for which time and memory may grow only linearly. One function is one family."""
 from lib.onnxfile import BOOL, INT64, Graph, model
 
 
@@ -62,7 +62,7 @@ def ifs(n):
 
 
 def wide_ifs(n):
-    """Every branch takes from the same values outside."""
+    """Every branch uses the same outer values."""
     g = Graph()
     x, c = g.input([4]), g.input([], BOOL)
     far = [g.node("Exp", [x]) for _ in range(8)]
@@ -190,7 +190,7 @@ def gather(n):
 
 
 def embeddings(n):
-    """Rows of n tables, added up."""
+    """Sum of rows of n tables."""
     g = Graph()
     i = g.input([2], INT64)
     x = g.node("Gather", [g.weight(4, 4), i], axis=0)
@@ -240,7 +240,7 @@ def elementwise(n):
 
 
 def diamonds(n):
-    """Every value has two users, so that computing one in place doubles what stands behind it."""
+    """Every value has two users, so that computing one in place doubles the later work."""
     g = Graph()
     x = g.input([16])
     for _ in range(n // 3):
@@ -295,7 +295,7 @@ def one_split(n):
 
 
 def concat_chain(n):
-    """Each joins all before it and one more, as DenseNet does."""
+    """DenseNet: each step concatenates all earlier results."""
     g = Graph()
     x = g.input([1, 4, 2, 2])
     for _ in range(n // 2):
@@ -329,7 +329,7 @@ def shapes(n):
 
 
 def symbols(n):
-    """The same with an extent that stays open."""
+    """Reshape targets computed from shapes with an open extent."""
     g = Graph()
     x = g.input(["rows", 8])
     for _ in range(n // 6):
@@ -342,7 +342,7 @@ def symbols(n):
 
 
 def transposes(n):
-    """Transposes and reshapes that nothing cancels."""
+    """Transposes and reshapes that do not cancel."""
     g = Graph()
     x = g.input([4, 6])
     to, back = g.ints(3, 8), g.ints(4, 6)
@@ -414,7 +414,7 @@ def loops(n):
 
 
 def nonzero(n):
-    """Every extent is a new one that only the data decide."""
+    """Every extent is a new data-dependent symbol."""
     g = Graph()
     x = g.input([4, 4])
     sums = []
@@ -429,7 +429,7 @@ def nonzero(n):
 
 
 def dead(n):
-    """Nothing but what no result needs."""
+    """Only nodes that no result needs."""
     g = Graph()
     x = g.input([4])
     y = x
@@ -440,7 +440,7 @@ def dead(n):
 
 
 def constants(n):
-    """All of it is known now."""
+    """Only constants, all folded at compile time."""
     g = Graph()
     x = g.input([4])
     y = g.weight(4)
@@ -451,7 +451,7 @@ def constants(n):
 
 
 def equal(n):
-    """n times the same computation."""
+    """The same computation n times."""
     g = Graph()
     x = g.input([4])
     parts = [g.node("Exp", [g.node("Neg", [x])]) for _ in range(n // 3)]

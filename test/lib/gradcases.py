@@ -1,9 +1,9 @@
-"""Small graphs whose derivatives are compared with differences: at least one for every operator of ops.def.
+"""Small graphs whose gradients are compared with central differences: at least one for every operator of ops.def.
 
     cases() -> {name: text}; the name begins with the operator
 
-A case is parameters ("x:2,3@0.1..0.9 i/i64:4@0..2", floats f64 in -1..1 unless said) and lines; what the last line defines is
-the result, of several results the first.
+A case has parameters ("x:2,3@0.1..0.9 i/i64:4@0..2", default: f64 in -1..1) and lines. The last line defines the result; of several
+results, the first counts.
 """
 import re
 
@@ -35,7 +35,7 @@ CASES = {
                             "%n: bool[3] = eq(%a, %b)\n%o: bool[3] = gt(%a, %b)\n%m: bool[3] = or(%n, %o)\n%k: bool[3] = xor(%m, %x)\n%y: f64[3] = select(%k, %a, %b)"),
     "shl_index": ("a:8 i/i64:3@0..2", "%k: i64[] = const {1}\n%j: i64[3] = shl(%i, %k)\n%y: f64[3] = gather(%a, %j) {axis = 0}"),
     "dot_i8x4_index": ("a:8 i/i32:3@0..1", "%z: i32[] = const {0}\n%j: i32[3] = dot_i8x4(%i, %i, %z)\n%k: i32[3] = dot_i16x2(%i, %i, %j)\n%l: i32[3] = maddubs(%i, %i, %k)\n"
-                                       "%m: i32[] = const {7}\n%o: i32[3] = psign(%l, %m)\n%n: i32[3] = and(%o, %m)\n%y: f64[3] = gather(%a, %n) {axis = 0}"),
+                                       "%m: i32[] = const {7}\n%p: i32[3] = requant(%l, %m, %m)\n%q: i32[3] = add(%l, %p)\n%o: i32[3] = psign(%q, %m)\n%n: i32[3] = and(%o, %m)\n%y: f64[3] = gather(%a, %n) {axis = 0}"),
     "const_factor": ("a:3", "%k: f64[3] = const {1, -2, 0.5}\n%y: f64[3] = mul(%a, %k)"),
     "dims_factor": ("a:3", "%k: i64[1] = dims {shape = [7], to = i64, rank = 1}\n%f: f64[1] = cast(%k) {to = f64}\n%y: f64[3] = mul(%a, %f)"),
     "iota_factor": ("a:3", "%k: f64[3] = iota {shape = [3], axis = 0, to = f64}\n%y: f64[3] = mul(%a, %k)"),
@@ -143,7 +143,7 @@ CASES = {
                       "  %d: f64[2] = add(%h, %w)\n  %e: f64[2] = mul(%d, %h)\n  return %e\n }\n return %c, %o\n}"),
     "loop_no_turn": ("x:2 w:2", "%n: i64[] = const {0}\n%t: bool[] = const {true}\n%y: f64[2] = loop(%n, %t, %x) {scans = 0} (%i: i64[], %c: bool[], %h: f64[2]) {\n"
                      " %a: f64[2] = mul(%h, %w)\n return %c, %a\n}"),
-    # what networks are made of
+    # whole layers
     "composed_softmax": ("x:3,5", "%m: f64[3,1] = reduce_max(%x) {axes = [1], keep = 1}\n%d: f64[3,5] = sub(%x, %m)\n%e: f64[3,5] = exp(%d)\n"
                          "%s: f64[3,1] = reduce_sum(%e) {axes = [1], keep = 1}\n%y: f64[3,5] = div(%e, %s)"),
     "composed_symbols": ("x:n,4 w:4,4", '%p: f64[n,4] = contract(%x, %w) {spec = "nk,kj->nj"}\n%q: f64[2*n,4] = concat(%p, %x) {axis = 0}\n%s: f64[n,2] = slice(%q) {start = [1,3], step = [1,-2], size = [n,2]}\n'
@@ -152,7 +152,7 @@ CASES = {
 
 
 def scalar_cases(table):
-    """One for each scalar operator of floats, from its row."""
+    """One case for each scalar float operator, from its row of ops.def."""
     for name, count, cls, res in re.findall(r"^SC\((\w+),\s*(\d),\s*(\w+),\s*(\w+),", table, re.M):
         if cls not in ("NUM", "FLT") or res != "same":
             continue

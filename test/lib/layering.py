@@ -1,19 +1,20 @@
-"""Which folder of src/ may see which: the rules and exceptions of docs/architecture.md, on what a file includes directly or through others.
+"""Checks which folder of src/ includes which, directly or indirectly: the rules and exceptions of docs/architecture.md.
 
-    places(root) -> ["src/ir/x.c:3: ...", ...], empty when all is well
+places(root) -> ["src/ir/x.c:3: ...", ...]; empty if all includes are allowed
 """
 import os
 import re
 
-# The forms of a model: rooms of src/ir that a front end may see, and those that a back end may see.
+# Folders of src/ir that front ends may include (GRAPH) and that back ends may include (PROG).
 GRAPH = {"ir", "ir/graph", "ir/math", "ir/quant"}
 PROG = {"ir", "ir/prog", "ir/math", "ir/codegen"}
 IR = GRAPH | PROG | {"ir/ref"}
 TEXT = {"tokenizer", "chat"}
 LANG = {"lang/syntax", "lang/run"}
-API = {"", "base", "host", "io", "front", "pass", "back", "api"} | IR | TEXT
+PASS = {"pass", "pass/graph", "pass/form", "pass/kernel", "pass/lower"}
+API = {"", "base", "host", "io", "front", "back", "api"} | IR | PASS | TEXT
 DRIVER = API | {"driver"}
-# folder -> folders whose headers it may see; "" is src/ itself, the public header. A folder that is not listed belongs to the one above it.
+# folder -> folders whose headers it may include; "" is src/ itself, the public header. An unlisted folder has the rule of its parent.
 MAY = {
     "base": {"base"},
     "host": {"", "base", "host"},
@@ -33,7 +34,11 @@ MAY = {
     "front/llm": {"base", "io", "front/compose", "front/llm"} | GRAPH | TEXT,
     "front/tflite": {"base", "io", "front/compose", "front/tflite"} | GRAPH,
     "lang/syntax": {"base", "front/compose", "lang/syntax"} | GRAPH,
-    "pass": {"base", "pass"} | IR,
+    "pass": {"base", "pass"} | IR,  # files directly in it, of src/pass/loop and of src/pass/memory
+    "pass/graph": {"base", "pass", "pass/graph"} | IR,
+    "pass/form": {"base", "pass", "pass/form"} | IR,
+    "pass/kernel": {"base", "pass", "pass/form", "pass/kernel"} | IR,
+    "pass/lower": {"base", "pass", "pass/form", "pass/kernel", "pass/lower"} | IR,
     "back": {"base", "back"} | PROG,
     "": {""},
     "api": API,
@@ -45,12 +50,14 @@ MAY = {
     "driver/report": DRIVER | {"driver/bench", "driver/report"},
     "driver/quantize": DRIVER | {"driver/quantize"},
     "driver/train": DRIVER | {"driver/train"},
+    "driver/serve": DRIVER | {"driver/serve"},
     "lang/run": {"front/compose", "driver/build"} | API | LANG,
     "cli": {"", "cli"},
 }
 MATH = {f"src/ir/math/mathlib{x}.h" for x in ("", "d", "f", "q", "s")}
-# Headers a folder may see although not the folder they are in; docs/architecture.md gives the reasons.
+# Exceptions: headers that a folder may include; docs/architecture.md gives the reasons.
 ALSO = {
+    "pass/graph": {"src/pass/kernel/family.h"},
     "chat": MATH,
     "front/onnx": {"src/front/reader.h", "src/front/input_extents.h", "src/pass/graph/grad.h"},
     "front/tflite": {"src/front/reader.h", "src/front/input_extents.h"},
@@ -59,17 +66,17 @@ ALSO = {
     "driver/verify": {"src/front/onnx/pb.h"},
     "driver/quantize": {"src/front/onnx/onnx_quantize.h"},
 }
-# Libraries that need a switch of the Makefile (IMAGES), each in one place.
+# System headers of optional libraries and vector instructions, each allowed in one file.
 OPTIONAL = {("src/io/image_libs.c", name) for name in ("openjpeg.h", "webp/decode.h", "jpeglib.h")} | {(f"src/back/vm/{x}", "immintrin.h") for x in ("tile.c", "rows.h")}
 LIBC = {"assert", "ctype", "dirent", "dlfcn", "elf", "errno", "fcntl", "fenv", "float", "inttypes", "limits", "locale", "math",
         "poll", "pthread", "sched", "setjmp", "signal", "spawn", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
-        "strings", "sys/auxv", "sys/mman", "sys/resource", "sys/stat", "sys/syscall", "sys/time", "sys/types", "sys/utsname", "sys/wait", "time", "unistd",
+        "strings", "sys/auxv", "sys/mman", "sys/resource", "netinet/in", "sys/random", "sys/socket", "sys/stat", "sys/syscall", "sys/time", "sys/types", "sys/utsname", "sys/wait", "time", "unistd",
         "linux/openat2"}
 CALLS = r"[^/\"]*\b(exit|abort|printf|fprintf|puts|perror|system|popen|assert)\s*\("
 
 
 def part(path):
-    """src/base/x.c -> base, src/ingot.h -> '', src/back/c/cemit.c -> back, src/front/onnx/o.c -> front/onnx: the innermost folder with a rule"""
+    """The innermost folder with a rule: src/base/x.c -> base, src/ingot.h -> '', src/back/c/cemit.c -> back, src/front/onnx/o.c -> front/onnx"""
     folders = path.split("/")[1:-1]
     inner = "/".join(folders[:2])
     return inner if inner in MAY else folders[0] if folders else ""
@@ -115,7 +122,7 @@ class Tree:
                 yield line, self.resolve(path, name)
 
     def reach(self, path):
-        """What path sees -> (line in path, chain of files that leads there), nearest first."""
+        """All files that path includes -> (line in path, chain of includes), nearest first."""
         seen, todo = {path: (0, [])}, [path]
         while todo:
             at = todo.pop(0)

@@ -1,6 +1,6 @@
-"""Runs a command and prints its exit code, seconds of processor time and peak memory in bytes: measure.py COMMAND...
+"""Runs a command and prints its exit code, CPU seconds and peak memory in bytes: measure.py COMMAND...
 
-A process of its own, and little else in it: what is forked begins with the peak of where it comes from.
+A small process of its own, because the peak memory of a child starts at that of its parent.
 """
 import os
 import sys

@@ -1,7 +1,7 @@
 """Reads and writes .npy and .npz with the standard library alone.
 
-An Array is a type name of ours (f32, i64, ...), a shape and a flat list of Python numbers. Numpy is not needed,
-so that tests of the text form run without the Python environment.
+An Array is a type name of ingot (f32, i64, ...), a shape and a flat list of Python numbers. NumPy is not needed, so tests of the text
+form run without the Python environment.
 """
 import ast
 import math
@@ -9,7 +9,7 @@ import struct
 import zipfile
 from dataclasses import dataclass
 
-# our name -> (npy descriptor, struct letter)
+# name of ingot -> (npy descriptor, struct letter)
 KINDS = {
     "f64": ("<f8", "d"), "f32": ("<f4", "f"), "f16": ("<f2", "e"),
     "i64": ("<i8", "q"), "i32": ("<i4", "i"), "i16": ("<i2", "h"), "i8": ("|i1", "b"),

@@ -1,4 +1,4 @@
-"""A writer of ONNX files that needs no package: just enough of the format, and fast for models of many nodes."""
+"""Writes ONNX files without any package, fast for models with many nodes."""
 import struct
 
 FLOAT, UINT8, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE = 1, 2, 6, 7, 8, 9, 10, 11  # TensorProto.DataType
@@ -30,7 +30,7 @@ def tensor(name, dims, values, dt=FLOAT):
 
 
 def value(name, dims, dt=FLOAT):
-    """ValueInfoProto; a dimension is a number, a name, or None: not known. Without dims the shape is not known."""
+    """ValueInfoProto; a dimension is a number, a name, or None (unknown). Without dims the shape is unknown."""
     shape = b"".join(chunk(1, b"" if d is None else number(1, d) if isinstance(d, int) else chunk(2, d)) for d in dims or ())
     return chunk(1, name) + chunk(2, chunk(1, number(1, dt) + (b"" if dims is None else chunk(2, shape))))
 
@@ -61,7 +61,7 @@ class Graph:
         return f"{self.prefix}v{self.count}"
 
     def node(self, op, ins, outs=1, domain="", **attrs):
-        """One result: its name; several: their list."""
+        """Returns the name of the result, or a list of several names."""
         names = [self.name() for _ in range(outs)] if isinstance(outs, int) else outs
         self.parts.append(chunk(1, b"".join(chunk(1, i) for i in ins) + b"".join(chunk(2, o) for o in names)
                                 + chunk(3, "n_" + names[0]) + chunk(4, op) + (chunk(7, domain) if domain else b"")
@@ -77,7 +77,7 @@ class Graph:
         return self.const([len(values)], values, INT64)
 
     def weight(self, *dims):
-        """Numbers that differ from those of every other constant."""
+        """A weight whose numbers differ from those of every other weight."""
         size = 1
         for d in dims:
             size *= d
@@ -96,7 +96,7 @@ class Graph:
 
 
 def function(domain, name, ins, outs, nodes, opset=17):
-    """FunctionProto; nodes: what Graph.node has left in parts."""
+    """FunctionProto; nodes: encoded nodes, from Graph.node."""
     uses = chunk(9, number(2, opset)) + chunk(9, chunk(1, domain) + number(2, 1))
     return (chunk(1, name) + b"".join(chunk(4, i) for i in ins) + b"".join(chunk(5, o) for o in outs)
             + b"".join(chunk(7, n) for n in nodes) + uses + chunk(10, domain))

@@ -1,4 +1,4 @@
-"""How a test can end but by returning."""
+"""Exceptions that end a test."""
 
 
 class Fail(Exception):

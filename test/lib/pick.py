@@ -1,10 +1,10 @@
-"""A small choice of the official cases that still has every operator in it."""
+"""A small selection of the official cases that contains every operator."""
 import json
 import os
 
 
 def per_operator(env):
-    """For each operator the simplest case in which it occurs and no earlier choice had it; [] without the data."""
+    """The simplest case of each operator that no earlier case contains; [] without the data."""
     path = os.path.join(env.build, "official", "cases.json")
     if not os.path.exists(path):
         return []

@@ -1,4 +1,4 @@
-"""Programs of the language of any size, for suite/growth.py: text(family, n) has n of something."""
+"""Programs of the language of any size, for suite/growth.py: text(family, n) has n elements of a family."""
 
 
 def lines(form, n):
@@ -32,7 +32,16 @@ FAMILIES = {
     "tensors": lambda n: "let t = tensor([1.0])\n" + "t = t + 1.0\n" * n,
 }
 
+# text of Prog: kernels with many records, many loops with roles, and many variables that depend on one
+PROG = "ingot 2\nprog\nbuf x: in f32[8]\nbuf y: out f32[8]\n"
+TEXTS = {
+    "records": lambda n: PROG + 'kernel "k"' + "\n    as plain out y" * n + " {\n" + "".join(
+        f"  for i{i} in 0..8 as lane {i + 1} {{\n" + f"    y[i{i}] = x[i{i}]\n" * 10 + "  }\n" for i in range(n)) + "}\n",
+    "depend": lambda n: PROG + 'kernel "k"\n    as plain out y {\n  for i in 0..8 as lane {\n    let t0: f32 = x[i]\n'
+    + "".join(f"    let t{i + 1}: f32 = t{i} + t0\n    y[0] = y[0] + t{i + 1}\n" for i in range(n)) + "    y[0] = 1.0\n  }\n}\n",
+}
+
 
 def write(family, n, path):
     with open(path, "w", encoding="utf-8") as f:
-        f.write(FAMILIES[family](n))
+        f.write({**FAMILIES, **TEXTS}[family](n))

@@ -1,7 +1,7 @@
 """Random graphs of single operators in text form, for comparing engines.
 
-A dimension is a pair (text, extent): the text is a number or a symbol, so that the type of a result can be written for
-the graph while the extents tell how large the inputs are. Everything follows from the seed.
+A dimension is a pair (text, extent): the text is a number or a symbol of the graph, the extent is the size for the inputs. Everything
+follows from the seed.
 """
 import random
 from . import npy
@@ -30,7 +30,7 @@ class Graph:
             name = f"s{k}"
             if name not in self.syms:
                 self.syms[name] = k
-                self.param("u8", [(name, k)])  # gives the symbol its value, whatever the operator does with it
+                self.param("u8", [(name, k)])  # binds the symbol, even if the operator does not use it
             return name, k
         return str(k), k
 
@@ -54,7 +54,7 @@ class Graph:
         return v
 
     def operand(self, dt, shape):
-        """A parameter; of a type that .npy does not have, by way of f32 or i8."""
+        """A parameter; types that .npy lacks are converted from f32 or i8."""
         if dt in npy.KINDS:
             return self.param(dt, shape)
         wide = "f32" if dt[0] in "fb" else "i8" if dt[0] == "i" else "u8"
@@ -72,7 +72,7 @@ class Graph:
         return v
 
     def keep(self, v, dt, shape):
-        """Makes v a result; of a type that .npy does not have, by way of f64 or i8."""
+        """Makes v a result; types that .npy lacks are converted to f64 or i8."""
         if dt not in npy.KINDS:
             wide = "f64" if dt[0] in "fb" else "i8" if dt[0] == "i" else "u8"
             v = self.add(wide, shape, f"cast(%{v}) {{to = {wide}}}", keep=False)
@@ -133,7 +133,7 @@ class Graph:
         self.add(dt, [letters[c] for c in out], f'contract(%{a}, %{b}) {{spec = "{spec}"}}')
 
     def slide(self, shape, size):
-        """Attributes and the extents of the result; None when the window does not fit."""
+        """Attributes and extents of the result; None if the window does not fit."""
         stride, dil, lo, hi, out = [], [], [], [], []
         for (text, x), k in zip(shape, size):
             s, d = self.r.choice((1, 1, 2, 3)), self.r.choice((1, 1, 2))

@@ -1,4 +1,4 @@
-"""The table of targets, read from target.def: the one place where tests and benchmarks ask which targets there are."""
+"""Reads the table of targets from target.def, for tests and benchmarks."""
 import glob
 import os
 import re
@@ -44,7 +44,7 @@ def targets():
 
 
 def costs():
-    """Name of a table of costs -> {cost: (value, what was measured)}."""
+    """Name of a cost table -> {cost: (value, measured value)}."""
     return _rows("COSTS", lambda text: {name: (float(value), seen) for name, value, seen in re.findall(r'AT\((\w+), ([^,]+), "([^"]*)"\)', text)})
 
 

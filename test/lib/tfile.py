@@ -5,8 +5,8 @@ A file opens with comment lines: what it shows, then lines of the form `# key: v
 golden  `# run: ARGS`. `ingot opt --check ARGS FILE` must print the part after the line `# expect`. What it prints is
         read and printed again by `ingot opt --stop=none -` and must come out the same.
 exec    `# input NAME = f32[2,2] {1, 2, 3, 4}` and `# output NAME = ...` lines, `# tol: RTOL ATOL` (absent: equal
-        to the bit, NaN equals NaN). Runs on every engine, C among them, or on those of `# engines: ref interp`; what is a
-        program goes to C as `ingot build` makes it, for `run` trusts no indices of a text.
+        to the bit, NaN equals NaN). Runs on every engine, or on those of `# engines: ref interp`. Programs in
+        text form become C by `ingot build`, because `run` does not compile them.
 error   `# run: VERB ARGS`, `# exit: N`, any number of `# expect-stderr: TEXT`. FILE in ARGS stands for the text;
         without it the text, if there is any, becomes the last argument. Nothing may come on stdout.
 """
@@ -38,7 +38,7 @@ class TFile:
 
     @property
     def form(self):
-        """"graph" or "prog", the first word after the version line; "" for another text."""
+        """"graph" or "prog", from the first word after the version line; else ""."""
         found = re.match(r"(?:ingot \d+\s+)?(graph|prog)\b", self.body)
         return found[1] if found else ""
 
@@ -50,7 +50,7 @@ class TFile:
         return self.keys[key][0]
 
     def write(self, env):
-        """The text IR as a file of its own; returns its path."""
+        """Writes the text IR to a file and returns its path."""
         folder = env.scratch("t", os.path.dirname(self.name))
         path = os.path.join(folder, os.path.basename(self.name)[:-2] + ".ing")
         with open(path, "w", encoding="utf-8") as f:
@@ -169,7 +169,7 @@ def error(env, t):
 
 
 def files(kind):
-    """Those of test/KIND, in order."""
+    """All files of test/KIND, in order."""
     return [TFile(os.path.join(folder, name)) for folder, _, names in sorted(os.walk(os.path.join(TOP, kind)))
             for name in sorted(names) if name.endswith(".t")]
 

@@ -1,6 +1,6 @@
 """Programs on vectors, as text: every scalar operator on every type it takes, casts between all types, on special values.
 
-Which operators and types there are is read from src/ir, so that a new row is tested without a word here.
+Operators and types are read from src/ir, so new rows are tested without a change here.
 """
 import os
 import random
@@ -20,7 +20,7 @@ def rows():
 
 
 def types():
-    """Name -> (class, bits) of every type that numbers have."""
+    """Name -> (class, bits) of every numeric type."""
     with open(os.path.join(ROOT, "src", "ir", "dtypes.def")) as f:
         found = re.findall(r"^DT\((\w+), *'?(\w)'?, *(\d+)", f.read(), re.M)
     return {n: (c, int(b)) for n, c, b in found if c in "FIUB"}
@@ -65,9 +65,9 @@ def consts(dtype, cls, bits):
     out = []
     for i, name in enumerate("xyz"):
         values = literals(dtype, cls, bits, 64, i)
-        if name == "z" or dtype == "f4e2m1":  # whose bits are looked at: the sign of NaN is the compiler's choice
+        if name == "z" or dtype == "f4e2m1":  # results compared as bits; the sign of NaN is unspecified
             values = [v.replace("nan", "1.25") for v in values]
-        if cls == "F" and dtype not in ("f32", "f64"):  # only some of the numbers are of such a type: cast them here
+        if cls == "F" and dtype not in ("f32", "f64"):  # only some numbers fit this type: cast them here
             out.append(f"buf {name}_wide: const f32[64] = {{{', '.join(values)}}}")
             out.append(f"buf {name}: temp {dtype}[64]")
         else:
@@ -82,7 +82,7 @@ def fill(dtype, cls):
     return ['kernel "fill" {\n  for i in 0..64 {\n' + "\n".join(f"    {n}[i] = cast.{dtype}({n}_wide[i])" for n in "xyz") + "\n  }\n}"]
 
 
-# f4e2m1 has no NaN but a zero with its sign, which compilers choose: operators that make one are left out there.
+# f4e2m1 has no NaN; the sign of the zero instead is unspecified, so operators that make NaN are omitted.
 MAKES_NAN = {"div", "mod", "fmod", "pow", "sqrt", "log", "asin", "acos", "acosh", "atanh"}
 
 
@@ -125,7 +125,7 @@ def casts(dtype, lanes):
         if dtype == "u64" and all_types[to][0] == "F" and to not in ("f32", "f64"):
             continue  # refused
         if to == "f4e2m1" and cls == "F":
-            continue  # has no NaN but a zero with its sign, which compilers choose
+            continue  # NaN becomes a zero of unspecified sign
         w.add(to, f"cast.{to}(x[0:{lanes}])", "cast to " + to)
         w.add(to, f"cast.{to}.sat(y[0:{lanes}])", "saturating cast to " + to)
         if (b, dtype == "bool", to == "bool") == (bits, False, False) and to != dtype:
@@ -139,8 +139,8 @@ EDGES = ["88.72283", "88.72284", "89.0", "-87.3365", "-87.5", "-103.2", "-103.9"
 
 
 def fast(kind, lanes):
-    """Functions that have another form in programs that say `math fast` or `math fused`: on edges, on 512 floats of any bits and on 512 within
-    2^-8..2^8, on vectors, on scalars, and on a narrow type."""
+    """Functions that differ under `math fast` or `math fused`: on edge values, 512 random bit patterns and 512 values within 2^-8..2^8; on
+    vectors, scalars and a narrow type."""
     some = FLOATS + WIDE + EDGES
     some += ["0.0"] * (-len(some) % 64)
     n, more = len(some), 1024

@@ -375,7 +375,7 @@ BAD = [  # name, exit code, part of the message, case that is changed, change
     ("scaling", 3, "scaling 'spiral' is not supported", "llama", put("llama.rope.scaling.type", TEXT, "spiral")),
     ("no-factor", 4, "linear scaling needs a factor", "llama_linear", no_key("llama.rope.scaling.factor")),
     ("factor-zero", 4, "rope.scaling.factor is 0", "llama_linear", put("llama.rope.scaling.factor", F32, 0.0)),
-    ("factors-few", 4, "3 factors for 4 pairs", "llama_llama3", resize("rope_freqs.weight", 3)),
+    ("factors-few", 4, "3 factors, expected one for each of 4 pairs", "llama_llama3", resize("rope_freqs.weight", 3)),
     ("factors-zero", 4, "a factor of 0", "llama_llama3", resize("rope_freqs.weight", 4)),
     ("architecture", 3, "architecture 'mamba'", "llama", put("general.architecture", TEXT, "mamba")),
     ("experts", 3, ".expert_count", "llama", put("llama.expert_count", U32, 4)),

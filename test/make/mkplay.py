@@ -3,7 +3,7 @@
 usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf; padded.gguf and short.gguf, with more and fewer rows than tokens;
 window.gguf, whose layers see 16 tokens; today.gguf, whose
 template tells the date, leap.gguf, which tells the same one always, plain.gguf without a template, user.gguf without messages of the system,
-deaf.gguf, which drops them, forgets.gguf, which drops all messages but the last, reason.gguf, which reasons
+deaf.gguf, which drops them, tools.gguf, which lists tools, forgets.gguf, which drops all messages but the last, reason.gguf, which reasons
 """
 import sys
 from pathlib import Path
@@ -90,6 +90,8 @@ main(Path(sys.argv[1]) / "leap.gguf", template="29 Feb 2024" + TEMPLATE)
 main(Path(sys.argv[1]) / "plain.gguf", template=None)
 main(Path(sys.argv[1]) / "user.gguf", template="{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}" + TEMPLATE)
 main(Path(sys.argv[1]) / "deaf.gguf", template=TEMPLATE.replace("in messages", "in messages if m.role != 'system'"))
+main(Path(sys.argv[1]) / "tools.gguf", template="{% if tools %}{% for t in tools %}{{ t.function.name }}{% endfor %}<tool_call>{% endif %}" + TEMPLATE.replace(
+    "m['content']", "(m['content'] or m.tool_calls[0].function.arguments.on|string)"))
 main(Path(sys.argv[1]) / "forgets.gguf", template=TEMPLATE.replace("in messages", "in messages[-1:]"))
 # as reasoning models: the answer begins in <think>, which later turns leave out; white space around messages goes
 main(Path(sys.argv[1]) / "reason.gguf", template=TEMPLATE.replace("m['content']", "(m['content'].split('</think>')[-1])|trim").replace("'<a>'", "'<a><think>'"))

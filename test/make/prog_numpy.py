@@ -168,6 +168,13 @@ def op_psign(a, b):
     return s if len(s) > 1 else s[0]
 
 
+def op_requant(a, b, c):
+    m = a.astype(np.int64) * b + 2**31 >> 32
+    n = (c & 31).astype(np.int64)
+    half = (1 << n) >> 1
+    return choose(m < 0, -((half - m) >> n), m + half >> n).astype(i32)
+
+
 def mix(x):
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93 % 2**64
     x = (x ^ x >> 29) * 0xa0761d6478bd642f % 2**64

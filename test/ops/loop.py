@@ -82,6 +82,31 @@ BAGS = """g (float[8,3] x, int64[N] offsets) => (float[n,3] y) { one = Constant 
     l2 = SequenceInsert(l, row)  i2 = Add(i, unit)  k2 = Less(i2, bags) }>
   y = ConcatFromSequence <axis = 0> (l9) }"""
 
+# a list to which only some iterations append
+SOME = """g (int64[8] x, int64 n) => (int64[m] y) { most = Constant <value = int64 {8}>()  go = Constant <value = bool {1}>()  none = Shape <start = 0, end = 0> (x)
+  flat = Constant <value_ints = [-1]>()  two = Constant <value = int64 {2}>()  m0 = Min(n, most)
+  y = Loop(m0, go, none) <body = b (int64 i, bool k, int64[p] c) => (bool k2, int64[q] d) { k2 = Identity(k)  v = Gather(x, i)  same = %s(v, two)
+    d = If(same) <then_branch = t () => (int64[p] r0) { r0 = Identity(c) },
+                  else_branch = e () => (int64[s] r1) { j = Reshape(i, flat)  r1 = Concat <axis = 0> (c, j) }> }> }"""
+
+# EmbeddingBag with padding_idx 2 as torch exports it: an inner loop lists the places of other indices
+PADDED = """g (float[10,3] w, int64[8] x, int64[3] offsets) => (float[n,3] y) { flat = Constant <value_ints = [-1]>()  pad = Constant <value = int64 {2}>()
+  i0 = Constant <value = int64 {0}>()  i1 = Constant <value = int64 {1}>()  ten = Constant <value = int64 {10}>()  most = Constant <value = int64 {9223372036854775807}>()  axis = Constant <value_ints = [0]>()
+  rows = Gather(w, x)  l0 = SequenceEmpty()  bags = Size(offsets)  size = Constant <value_ints = [8]>()  ends = Concat <axis = 0> (offsets, size)  go = Less(i0, bags)
+  i9, l9 = Loop(most, go, i0, l0) <body = b (int64 it, bool k, int64 i, seq(float[1,3]) l) => (bool k2, int64 i2, seq(float[1,3]) l2) {
+    start = Gather(ends, i)  i2 = Add(i, i1)  end = Gather(ends, i2)  none = Shape <start = 0, end = 0> (x)  more = Less(start, end)
+    j9, at = Loop(most, more, start, none) <body = c (int64 it2, bool m, int64 j, int64[p] a) => (bool m2, int64 j2, int64[q] a2) {
+      v = Gather(x, j)  low = Less(v, i0)
+      u = If(low) <then_branch = t () => (int64 u0) { u0 = Add(v, ten) }, else_branch = e () => (int64 u1) { u1 = Identity(v) }>
+      same = Equal(u, pad)  other = Not(same)
+      a2 = If(other) <then_branch = t2 () => (int64[s] a3) { jj = Reshape(j, flat)  a3 = Concat <axis = 0> (a, jj) }, else_branch = e2 () => (int64[p] a4) { a4 = Identity(a) }>
+      j2 = Add(j, i1)  m2 = Less(j2, end) }>
+    count = Size(at)  empty = Equal(count, i0)
+    row = If(empty) <then_branch = t3 () => (float[1,3] r0) { r0 = Constant <value = float[1,3] {0, 0, 0}>() },
+                     else_branch = e3 () => (float[1,3] r1) { some = Gather(rows, at)  r1 = %s(some, axis) }>
+    l2 = SequenceInsert(l, row)  k2 = Less(i2, bags) }>
+  y = ConcatFromSequence <axis = 0> (l9) }"""
+
 # limits of a slice that are slices again: one element each, or the run fails
 LIMITS = """g (int64[4] x, float[10,2] v, int64 n) => (float[1,2] y) { one = Constant <value_ints = [1]>()  two = Constant <value_ints = [2]>()  zero = Constant <value_ints = [0]>()
   go = Constant <value = bool {1}>()  i0 = Constant <value_ints = [0]>()  a0 = Constant <value = float[1,2] {0, 0}>()
@@ -150,6 +175,12 @@ def cases(M, rng):
     rows = rng.standard_normal((8, 3)).astype(np.float32)
     for how in ("ReduceSum", "ReduceMean", "ReduceMax"):
         yield M(f"bags_{how}", None, [], [], {"x": rows, "offsets": np.array([0, 2, 2, 5])}, text=BAGS % how, compiled=how == "ReduceSum", opset=18)
+        padded = {"w": np.concatenate([rows, rows[:2]]), "x": np.array([1, 2, 4, -8, 2, 3, 2, 9])}
+        yield M(f"padded_{how}", None, [], [], padded | {"offsets": np.array([0, 4, 5])}, text=PADDED % how, compiled=how == "ReduceSum", opset=18)
+    yield M("padded_too_far", None, [], [], padded | {"offsets": np.array([0, -20, 5])}, text=PADDED % how, refuse="Gather", opset=18)
+    for n in (0, 3, 8):
+        for how in ("Equal", "Less"):
+            yield M(f"some_{how}_{n}", None, [], [], {"x": np.array([1, 2, 3, 2, 5, 6, 2, 8]), "n": np.array(n)}, text=SOME % how, compiled=n == 8, opset=18)
     for a, c in (("N", "M"), ("5", "M"), ("N", "5")):
         yield M(f"scans_{a}_{c}", None, [], [], {"x": x, "v": rows[:5]}, text=SCANS % (a, c))
     data = {"x": np.array([0, 2, 3, 7]), "v": rng.standard_normal((10, 2)).astype(np.float32)}

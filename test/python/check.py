@@ -98,7 +98,7 @@ def overlap():
                             ([x, y], "outputs 'sum' and 'product' overlap")):
             raises(ingot.Usage, lambda: net(a, b, out=outs), words)
             raises(ingot.Usage, lambda: net.run({"a": a, "b": b}, out=dict(zip(("sum", "product"), outs))), words)
-        raises(ingot.Usage, lambda: net(a, b, out=[x, whole[6:12].reshape(2, 3), x]), "3 arrays are given for results, the model has 2")
+        raises(ingot.Usage, lambda: net(a, b, out=[x, whole[6:12].reshape(2, 3), x]), "3 arrays are given for results, expected 2")
         beside = [whole[:6].reshape(2, 3), whole[6:12].reshape(2, 3)]
         assert np.array_equal(net(a, b, out=beside)[0], a + b) and np.array_equal(beside[1], a * b)
         assert np.array_equal(net(a, a, out=beside)[1], a * a)  # inputs may be one array
@@ -201,6 +201,13 @@ def errors():
     again = pickle.loads(pickle.dumps(e))
     assert type(again) is ingot.Unsupported and again.messages == e.messages and again.code == 3
     raises(ingot.Usage, lambda: ingot.compile(DIGITS, march="no-such-cpu", dims={"batch": 1}), "unknown target")
+    for option, wrong, words in (("march", 5, "expected a str"), ("engine", 5, "expected a str"), ("dims", [1], "expected a dict"), ("shapes", "x", "expected a dict"),
+                                 ("max_shapes", 5, "expected a dict"), ("freeze", 1, "expected a dict"), ("state", 1, "expected a str or a dict"), ("cache", 5, "expected a bool or a path"),
+                                 ("threads", "two", "expected an integer")):
+        raises(ingot.Usage, lambda: ingot.compile(DIGITS, **{option: wrong}), f"compile: '{option}' is {type(wrong).__name__} {wrong!r}: {words}")
+    raises(ingot.Usage, lambda: ingot.compile(None), "the model is NoneType None: expected a path")
+    raises(ingot.Usage, lambda: ingot.LLM(5), "LLM: the model is int 5: expected a path")
+    raises(ingot.Usage, lambda: ingot.LLM(DIGITS, context="long"), "LLM: 'context' is str 'long': expected an integer")
     raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"bach": 1}))
     raises(ingot.Usage, lambda: ingot.compile(DIGITS, dims={"batch": 1}, engine="steam"), "steam")
     for call in (lambda: ingot.compile(DIGITS + "\0.txt"), lambda: ingot.compile(DIGITS, dims={"batch\0x": 1}), lambda: ingot.compile(DIGITS, dims={"batch": 1}, march="native\0x"),
@@ -713,7 +720,7 @@ def job():
     net = ingot.compile(path)
     net(x, x[:1])
     shutil.copy(model("mean"), path)
-    raises(ingot.Usage, lambda: net(x[:2], x[:1]), "job.onnx has changed since it was compiled first")
+    raises(ingot.Usage, lambda: net(x[:2], x[:1]), "job.onnx has changed since the first compilation")
     os.remove(path)
 
 

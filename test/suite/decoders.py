@@ -79,6 +79,13 @@ def chunks(env, folder, march):
         raise Fail("; ".join(got["wrong"][:4]) or "no models")
 
 
+def slots(env, folder, march):
+    """Several sequences in one run have the bits of each alone."""
+    got = session(env, "slots", folder, "vm", march)
+    if got["wrong"] or not got["models"]:
+        raise Fail("; ".join(got["wrong"][:4]) or "no models")
+
+
 def context(env, folder, engine):
     """A context of 24 takes 24 tokens and no more, in runs that fit and such that do not; an id beyond the vocabulary is no token."""
     model, ids = os.path.join(folder, "llama.gguf"), "ids=[" + ",".join("12345678") + "]"
@@ -198,6 +205,7 @@ def tests(env):
     return [*(Test(f"decoders/{n}/{e}", lambda n=n, e=e: check(env, folder, n, e), 0.3) for n in table["names"] for e in ("vm", "c")),
             Test("decoders/interp", lambda: check(env, folder, table["names"][0], "interp"), 1),
             *(Test(f"decoders/chunks/{m}", lambda m=m: chunks(env, folder, m), 3) for m in ("scalar", "avx2", "avx512")),
+            *(Test(f"decoders/slots/{m}", lambda m=m: slots(env, folder, m), 3) for m in ("scalar", "avx2", "avx512")),
             *(Test(f"decoders/context/{e}", lambda e=e: context(env, folder, e), 0.5) for e in ("ref", "vm", "c")),
             *(Test(f"decoders/bad/{b['name']}", lambda b=b: bad(env, folder, b), 0.05) for b in table["bad"]),
             Test("decoders/perplexity", lambda: perplexity(env, folder), 0.5),

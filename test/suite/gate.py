@@ -98,6 +98,26 @@ def programs(env):
                 raise Fail(f"{cc}, {march}, {args}: {explain(got)}: {got.text()}")
 
 
+def libraries(env):
+    """A library for a newer CPU returns a status, also from its self-test and its threads; features that only the flags add count."""
+    need("qemu-x86_64")
+    env.need_ingot()
+    work = env.scratch("gate", "libraries")
+    with open(os.path.join(work, "main.c"), "w") as f:
+        f.write(MAIN.replace("RUN", "net_run(arena, in, out)"))
+    for cc, march, end, options, machine in (("gcc", "avx512", "a", [], "Nehalem"), ("clang", "avx2", "o", ["--threads", "2", "--threads-grain", "1"], "Nehalem"),
+                                             ("gcc", "x86-64-v3,+avx512f", "a", ["-O", "3"], "Haswell"), ("clang", "x86-64-v3,+gfni", "o", ["-O", "2"], "Haswell"),
+                                             ("gcc", "x86-64-v3,+avxvnni", "so", [], "Haswell"), ("gcc", "sse2", "a", [], None)):
+        need(cc)
+        made = os.path.join(work, "net." + end)
+        must([env.ingot, "build", *multi.DIGITS, "--march", march, "--quiet", "--selftest", "--name", "net", "--cc", cc, *options, "-o", made], f"build for {march}")
+        must([cc, "-I", work, "-o", os.path.join(work, "main"), os.path.join(work, "main.c"), made, "-pthread", "-Wl,-rpath," + work], "linking")
+        target = march if "," not in march else "avx2"
+        if cpu.can_run(target) and "+" not in march:
+            result(work, target)
+        result(work, target, "qemu-x86_64", "-cpu", machine or "Nehalem", status=1 if machine else 0)
+
+
 def others(env):
     """Where there are no such vectors: said once, silent if meant, loops that pass the self-test and have the bits of their target."""
     work = env.scratch("gate", "others")
@@ -158,5 +178,5 @@ def messages(env):
 
 def tests(env):
     return [*[Test(f"gate/{t}", lambda t=t: flagless(env, t), cost=8) for t in ("avx2", "avx512")],
-            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
+            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/libraries", lambda: libraries(env), cost=6), Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
             Test("gate/messages", lambda: messages(env), cost=3)]

@@ -47,7 +47,8 @@ OTHERS = {
 }
 
 # programs of test/lib/programs.py: command: families, and how many there are in the smaller one
-PROGRAMS = {"check": (programs.FAMILIES, 2000), "build -o FILE": (("functions", "assignments", "choices", "loops", "structs", "circle"), 1000), "run": (("derivative",), 2000)}
+PROGRAMS = {"check": (programs.FAMILIES, 2000), "build -o FILE": (("functions", "assignments", "choices", "loops", "structs", "circle"), 1000), "run": (("derivative",), 2000),
+            "opt --stop=none -o FILE": (tuple(programs.TEXTS), 2000)}
 
 
 class Sizes:
@@ -55,7 +56,7 @@ class Sizes:
 
     def __init__(self, env, family, command):
         self.env, self.family, self.command = env, family, command.split()
-        self.make, self.end = (programs, "ch") if family in programs.FAMILIES and command in PROGRAMS else (families, "onnx")
+        self.make, self.end = (families, "onnx") if command not in PROGRAMS else (programs, "ing" if family in programs.TEXTS else "ch")
         self.best = {}
 
     def measure(self, n):

@@ -216,7 +216,7 @@ LACKED = [("f32", f"{op}({{a}})", "f32") for op in ("round", "floor", "ceil", "t
     ("f32", "cast.i8.sat({a})", "i8"), ("f32", "cast.u8.sat({a})", "u8"), ("f32", "cast.i16.sat({a})", "i16"),
     ("f32", "cast.u8.sat(round({a}) + {k}(3.0))", "u8"), ("f32", "cast.i8.sat(round({a}) + {k}(-7.0))", "i8"),
     ("i32", "cast.u8.sat({a})", "u8"), ("i32", "cast.i16.sat({a})", "i16"), ("i32", "cast.u32.sat({a})", "u32"),
-    ("i32", "dot_i8x4({a}, {b}, {b})", "i32"), ("i32", "dot_i16x2({a}, {b}, {b})", "i32"), ("i32", "maddubs({a}, {b}, {b})", "i32"), ("i32", "psign({a}, {b})", "i32"),
+    ("i32", "dot_i8x4({a}, {b}, {b})", "i32"), ("i32", "dot_i16x2({a}, {b}, {b})", "i32"), ("i32", "maddubs({a}, {b}, {b})", "i32"), ("i32", "psign({a}, {b})", "i32"), ("i32", "requant({a}, {b}, {b})", "i32"),
     ("f32", "cast.f32(cast.f16({a}))", "f32"), ("f32", "cast.f32(cast.bf16({a}))", "f32"), ("f32", "bitcast.u16(cast.f16({a}))", "u16"),
     ("f32", "bitcast.u16(max(cast.bf16({a}), cast.bf16({b}) * cast.bf16({a})))", "u16"),
     ("i32", "cast.f32(bitcast.f16(cast.u16(and({a}, {k}(48127:i32)))))", "f32"), ("i32", "cast.f32(bitcast.bf16(cast.u16({a})))", "f32")]

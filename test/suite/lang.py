@@ -25,7 +25,6 @@ class Program:
         self.errors = [line[3:] for line in errors.splitlines() if line.startswith("// ")]
         self.code = 0 if not self.errors else 3 if "is not supported" in self.errors[0] else 4
         self.tensors = re.search(r"tensor|nn_|forward", self.body) is not None
-        self.objects = self.tensors or re.search(r"grad|model |linear|layer|attention|onnx|Net|softmax|sgd|adam|random_|loss", self.body)
 
 
 def execute(env, p, path, engine):
@@ -49,7 +48,7 @@ def program(env, path):
     p = Program(path)
     if env.bless:
         return bless(env, p)
-    engines = ENGINES if p.tensors else ("vm",)
+    engines = ENGINES if p.tensors else ("vm", "ref")  # ref does not rely on inferred types
     for engine in engines:
         execute(env, p, p.path, engine)
     native(env, p)
@@ -100,52 +99,6 @@ def layout(env, p):
     if got.timed_out or got.rc != p.code:
         raise Fail(f"formatted: {explain(got)}: {tail(got.text())}")
     same_text(got.out.decode(), p.want, "formatted")
-
-
-def eager(env, engine, names):
-    """The same with every loop compiled before its first turn, where it can be."""
-    tool = os.path.join(ROOT, "build", "unit", "loops")
-    if not os.path.exists(tool):
-        raise Skip("build/unit is not built")
-    for name in names:
-        p = Program(os.path.join(TOP, name))
-        if engine == "vm" or not p.objects:
-            compare(p, run([tool, "--run", p.path, engine], LIMIT, cwd=ROOT), f"{engine} for all loops, {name}")
-
-
-def told(env, engine):
-    """Loops that run often are compiled: --verbose tells which, how they ran, and why others did not."""
-    want = {"scalar_loops": [r"test/lang/scalar_loops.ch:35: loop: 157165 iterations in 1 runs on vm$", r"ch:11: loop: \d+ iterations in \d runs on vm$"],
-            "scalar_half": [r"test/lang/scalar_half.ch:13: loop is interpreted: print, line 9$", r"ch:4: loop: \d+ iterations in 3 runs on vm$"],
-            "scalar_waits": [r"ch:2: function: \d{4} iterations in \d+ runs on vm, then interpreted: calls are short$", r"ch:8: function: \d{6} iterations in \d+ runs on vm$",
-                             r"ch:20: function: \d{4} iterations .* calls are short$", r"ch:21: function: \d{4} iterations .* calls are short$", r"ch:26: function: \d{6} iterations in \d+ runs on vm$"],
-            "scalar_circle": [r"ch:5: loop: 61100 iterations in 1 runs on vm$", r"ch:7: function: \d+ iterations in \d runs on vm$", r"ch:22: loop: \d{6} iterations in 1 runs on vm$", r"ch:34: loop is interpreted: .* changes a variable outside"],
-            "scalar_closures": [r"ch:5: loop: 2000 iterations in 1 runs on vm$", r"ch:16: loop: \d+ iterations in 1 runs on vm$", r"ch:20: loop: 2500 iterations in 1 runs on vm$", r"ch:39: loop: 1000 iterations in 1", r"ch:48: loop: \d{5} iterations in 1", r"ch:52: loop is interpreted"],
-            "scalar_nested": [r"ch:4: loop: \d+ iterations in \d+ runs on vm$", r"ch:17: loop: 1000 iterations in 1 runs on vm$", r"ch:29: loop: 10000 iterations", r"ch:31: loop: 3000 iterations", r"ch:39: loop is interpreted"]}
-    for name, lines in want.items():
-        got = run([env.need_ingot(), "run", os.path.join("test", "lang", name + ".ch"), "--engine", engine, "--verbose"], LIMIT, cwd=ROOT)
-        said = got.err.decode()
-        if got.rc not in (0, 4):
-            raise Fail(f"{name}: {explain(got)}: {tail(said)}")
-        for part in lines:
-            if bool(re.search(part, said, re.M)) != (engine == "vm"):
-                raise Fail(f"{name}, engine {engine}: {part!r} in {said}")
-        if engine == "vm" and not got.rc and "runs fail" in said:
-            raise Fail(f"{name}: {said}")
-        if engine != "vm" and ": loop" in said:
-            raise Fail(f"{name}: engine {engine} is the tree walk, and compiles: {said}")
-
-
-def promoted(env):
-    """A loop that runs very often is given to the engine that was asked for."""
-    path = os.path.join(env.scratch("lang", "promoted"), "long.ch")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write("let s = 0\nlet x = 1.0\nfor i in 0..3000000 {\n    s = s + i % 7\n    x = x * 0.5 + s\n}\nprint(s, x)\n")
-    want = run([env.need_ingot(), "run", path, "--engine", "ref"], LIMIT).out
-    for engine in ("vm", "jit") if run([env.ingot, "run", "models/digits.onnx", "--engine", "jit"], LIMIT, cwd=ROOT).rc == 0 else ("vm",):
-        got = run([env.ingot, "run", path, "--engine", engine, "--verbose"], LIMIT)
-        if got.rc or got.out != want or f"runs on {engine}\n" not in got.err.decode():
-            raise Fail(f"{engine}: {got.out!r}, expected {want!r}; {got.err.decode()}")
 
 
 def checks(env):
@@ -255,6 +208,31 @@ def interrupted(env):
             raise Fail("the session ends badly")
     finally:
         os.close(fd)
+
+
+CODE = """struct P { x: float64 }
+fn half(n: int64, p: P) -> float64 { n * 0.5 + p.x }
+let a = [1, 2]
+for i in 0..2 { a[i] = a[i] + i }
+print(half(3, P { x: 1 }), "end")
+"""
+PRINTED = ("store_n v1, v2, t", "index_i t", "add_i t", "for_next t", "record t", 'string t', '"end"', "builtin t1, 2, print",
+           "fn half: 2 variables", "promote t", "mul_fk t", "member t", "check t", ", float", "add_f t", "ret t0")
+
+
+def printed(env):
+    """The register code of a program: typed instructions, variables of the file and of functions; a program with an error has none."""
+    path = os.path.join(env.scratch("lang", "printed"), "code.ch")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(CODE)
+    got = run([env.need_ingot(), "opt", path, "--dump=bytecode"], LIMIT)
+    text = got.out.decode()
+    lacks = [part for part in PRINTED if part not in text]
+    if got.rc or lacks:
+        raise Fail(f"{explain(got)}: lacks {lacks}: {text}{tail(got.text())}")
+    got = run([env.ingot, "opt", os.path.join(TOP, "add_kinds.ch"), "--dump=bytecode"], LIMIT)
+    if got.rc != 4 or got.out:
+        raise Fail(f"a wrong program: {explain(got)}: {got.out!r}")
 
 
 def repl(env):
@@ -610,7 +588,5 @@ def optimized(env):
 def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
-    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
-                    Test("lang/weights", lambda: weights(env)), Test("lang/without-files", lambda: untouched(env), cost=2), Test("lang/save-spares", lambda: spared(env)), Test("lang/derivative", lambda: derivative(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=10), Test("lang/native-optimized", lambda: optimized(env), cost=5), Test("lang/open-sizes", lambda: open_sizes(env), cost=3), Test("lang/native-open", lambda: open_shapes(env)), Test("lang/native-others", lambda: others(env)), Test("lang/engine-c", lambda: compiled(env), cost=20),
-                    *(Test(f"lang/loops-{e}", lambda e=e: eager(env, e, names if e != "c" else [n for n in names if n.startswith("scalar_")]), cost=5) for e in ("ref", "vm", "jit", "c")),
-                    *(Test(f"lang/loops-told-{e}", lambda e=e: told(env, e)) for e in ("vm", "ref")), Test("lang/loops-promoted", lambda: promoted(env))]
+    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/printed", lambda: printed(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
+                    Test("lang/weights", lambda: weights(env)), Test("lang/without-files", lambda: untouched(env), cost=2), Test("lang/save-spares", lambda: spared(env)), Test("lang/derivative", lambda: derivative(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=10), Test("lang/native-optimized", lambda: optimized(env), cost=5), Test("lang/open-sizes", lambda: open_sizes(env), cost=3), Test("lang/native-open", lambda: open_shapes(env)), Test("lang/native-others", lambda: others(env)), Test("lang/engine-c", lambda: compiled(env), cost=20)]

@@ -43,7 +43,7 @@ def concepts(c):
                        (["bench", MODEL, "--iterations", "9"], "--seconds"),
                        (["compile", MODEL, "--opt"], "did you mean --optimize-for?"), (["build", MODEL, "--thr", "2"], "did you mean --threads, --threads-api, --threads-grain?"),
                        (["run", MODEL, "--seed"], "needs a value: --seed N"), (["run", MODEL, "--json=1"], "takes no value: --json"),
-                       (["convert", MODEL], "did you mean 'compile'?"), (["infer"], "did you mean 'run'?"), (["chat"], "did you mean 'play'?"), (["serve"], "no server"),
+                       (["convert", MODEL], "did you mean 'compile'?"), (["infer"], "did you mean 'run'?"), (["chat"], "did you mean 'play'?"), (["server"], "did you mean 'serve'?"),
                        (["generate"], "did you mean 'play'?"), (["comp"], "did you mean 'compile', 'completions'?"), (["run"], "MODEL: missing; usage: ingot run MODEL")):
         c.run(*args, code=2, text=text)
 

@@ -351,8 +351,9 @@ def trust(env):
         return got.out, got.text()
 
     want, text = said("cc")
-    (name,) = os.listdir(cache)
-    program = os.path.join(cache, name)
+    program, named = (os.path.join(cache, name) for name in sorted(os.listdir(cache), key=lambda name: "." in name))
+    if not os.path.samefile(program, named) or not named.endswith("." + os.path.basename(made(env))):
+        raise Fail(f"not one program with two names: {os.listdir(cache)}")
     if [os.stat(p).st_mode & 0o777 for p in (cache, program)] != [0o700, 0o700] or "is ignored" in text:
         raise Fail(f"a new cache is not private: {text}")
     aside = os.path.join(work, "planted")
@@ -362,8 +363,9 @@ def trust(env):
     for how, do in plant.items():
         if how == "owner" and os.geteuid():
             continue
-        if os.path.exists(program):
-            os.remove(program)
+        for path in (program, named):
+            if os.path.exists(path):
+                os.remove(path)
         if how != "link":
             shutil.copy(aside, program)
         os.chmod(program if how != "link" else aside, 0o755)
@@ -372,16 +374,59 @@ def trust(env):
         if out != want or f"{program} " not in text or text.count("is ignored") != 1 or os.path.lexists(program) != (how == "mode"):
             raise Fail(f"{how}: {out!r}: {text}")
     shutil.copy(aside, program)
-    for mode in (0o777, 0o770):
-        os.chmod(cache, mode)
+    for path, mode, why in ((cache, 0o777, " can be written by other users"), (cache, 0o770, " can be written by other users"),
+                            (os.path.dirname(cache), 0o777, " is in a folder that other users can write to")):
+        os.chmod(path, mode)
         out, text = said()
-        if out != want or text.count(cache + " can be written by other users") != 1 or "chmod" not in text:
-            raise Fail(f"a folder of mode {mode:o}: {out!r}: {text}")
+        if out != want or text.count(cache + why) != 1 or "chmod" not in text:
+            raise Fail(f"{path} of mode {mode:o}: {out!r}: {text}")
+        os.chmod(path, 0o700)
     safe = os.path.join(work, f"ingot-{os.geteuid()}")
     if os.listdir(safe) or os.stat(safe).st_mode & 0o777 != 0o700:
         raise Fail(f"there is no safe place instead: {os.listdir(work)}")
-    os.chmod(safe, 0o777)
+    for path in (cache, safe):
+        os.chmod(path, 0o777)
     said(rc=5)
+
+
+def copied(env):
+    """A copy of a model under another name is not compiled again; a model with other content is. A cache that cannot be made costs only time."""
+    work = env.scratch("play", "copied")
+    shutil.rmtree(work)
+    os.makedirs(work)
+    cache, count = os.path.join(work, "cache"), os.path.join(work, "count")
+    with open(os.path.join(work, "cc"), "w") as f:
+        f.write('#!/bin/sh\ncase "$*" in *--version*) ;; *) echo >> "$COUNT" ;; esac\nexec cc "$@"\n')
+    os.chmod(os.path.join(work, "cc"), 0o700)
+    with open(made(env), "rb") as f:
+        data = f.read()
+    for name, text in (("one.gguf", data), ("two.gguf", data), ("three.gguf", data[:-1] + bytes([data[-1] ^ 1]))):
+        with open(os.path.join(work, name), "wb") as f:
+            f.write(text)
+
+    def compiles(name, home=cache):
+        before = os.path.getsize(count) if os.path.exists(count) else 0
+        got = run([env.need_ingot(), "play", "-m", os.path.join(work, name), "--march", "scalar", "--context", "64", "-p", "ab", "--max-tokens", "1", "--cc", os.path.join(work, "cc")],
+                  LIMIT, env={"XDG_CACHE_HOME": home, "COUNT": count, "TMPDIR": work})
+        if got.rc:
+            raise Fail(f"{name}: {explain(got)}: {tail(got.text(), 4)}")
+        return os.path.getsize(count) > before, got.text()
+
+    seen = [compiles(name)[0] for name in ("one.gguf", "two.gguf", "one.gguf", "three.gguf")]
+    if seen != [True, False, False, True]:
+        raise Fail(f"compiled: {seen}")
+    listed = json.loads(run([env.ingot, "cache", "--list", "--json"], LIMIT, env={"XDG_CACHE_HOME": cache}).out)
+    if sorted(f["model"] for f in listed["files"]) != ["one.gguf", "three.gguf", "two.gguf"]:
+        raise Fail(f"listed: {listed}")
+    text = run([env.ingot, "cache"], LIMIT, env={"XDG_CACHE_HOME": cache}).out.decode()
+    if any(name not in text for name in ("one.gguf", "two.gguf", "three.gguf")) or "3 files" not in text:
+        raise Fail(f"listed: {text}")
+    got = run([env.ingot, "cache", "--clean"], LIMIT, env={"XDG_CACHE_HOME": cache})
+    if got.rc or "3 files removed" not in got.text() or os.listdir(os.path.join(cache, "ingot")):
+        raise Fail(f"left: {os.listdir(os.path.join(cache, 'ingot'))}: {got.text()}")
+    for home in ("/proc/nothing", "/dev/null/x"):
+        if "cannot be written" not in compiles("one.gguf", home)[1]:
+            raise Fail(f"{home}: the folder that is used instead is not named")
 
 
 def full(env):
@@ -410,9 +455,9 @@ def real(env):
         got = run([env.need_ingot(), "play", found[0], "-p", prompt, "--temperature", "0", "--max-tokens", "16", "--threads", "2", *more], LIMIT, env={"XDG_CACHE_HOME": cache})
         if got.rc or got.out.decode() != want + "\n":
             raise Fail(f"{prompt!r}: {explain(got)}: {got.out!r}")
-    if len(os.listdir(os.path.join(cache, "ingot"))) != 1:
+    if len([name for name in os.listdir(os.path.join(cache, "ingot")) if "." in name]) != 1:
         raise Fail(f"not one program for one model: {os.listdir(os.path.join(cache, 'ingot'))}")
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (templates, 4), (races, 8), (ends, 3), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (trust, 6), (full, 3), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (templates, 4), (races, 8), (ends, 3), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (trust, 6), (copied, 6), (full, 3), (real, 15))]

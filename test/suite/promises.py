@@ -54,7 +54,7 @@ def choose(env, ntexts=30, ncases=45):
     found = [("digits", [DIGITS, "-d", "batch=1"]), ("digits, weights as text", [DIGITS, "-d", "batch=1", "--weights", "text"]),
              ("digits, batch up to 3", [DIGITS, "--max-shapes", "image:3x1x8x8"])]
     texts = [(t.name, [t.write(env)]) for t in tfile.files("exec")
-             if t.form and "2000000000" not in t.body]
+             if t.form and "2000000000" not in t.body and "c" in t.one("engines", "c").split()]
     found += texts[::max(1, len(texts) // ntexts)]
     cases = pick.per_operator(env)
     found += [(c["name"], [c["model"], "--data", c["data"]]) for c in cases[::max(1, len(cases) // ncases)]]

@@ -80,7 +80,7 @@ def models_stay(c):
     shutil.copy(BYTES, c.path("keep.bin"))
     before = {name: os.path.getsize(c.path(name)) for name in ("keep.onnx", "keep.bin")}
     for args in (("inspect", "--html", "keep.onnx", MODEL), ("inspect", "--html", "keep.bin", MODEL), ("verify", "--html", "keep.onnx", MODEL, "-d", "batch=1"),
-                 ("opt", "-o", "keep.onnx", MODEL, "-d", "batch=1")):
+                 ("opt", "-o", "keep.bin", MODEL, "-d", "batch=1")):
         c.run(*args, code=2, text="refusing to overwrite a model")
     want(before == {name: os.path.getsize(c.path(name)) for name in before}, "a model was written over")
     for _ in range(2):  # a page may be written again

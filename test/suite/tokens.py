@@ -108,6 +108,9 @@ def long_texts(env):
     with open(os.path.join(folder, "long.json")) as f:
         table = json.load(f)
     want(set(table) == {*KINDS, *PIECES}, f"{sorted(table)}")
+    broken = os.path.join(env.scratch("tokens"), "broken.txt")
+    with open(broken, "wb") as f:
+        f.write(b"\xff" * 1_000_000)  # 3 MB of U+FFFD
     for kind, (file, count, digest) in table.items():
         words = [env.ingot, "tokenize", os.path.join(folder, file), "--text", "-"]
         ids = must(words, "tokenize", stdin=data).split()
@@ -116,6 +119,8 @@ def long_texts(env):
         want(used < 64, f"{kind}: 1 MB of text takes {used:.1f} MB")
         used, count = peak(words, longer)
         want(used < 64 + 8 * count / 2**20, f"{kind}: 1 MB of U+FDFA, which NFKC makes 11 MB, takes {used:.1f} MB for {count} ids")
+        used, count = peak(words, broken)
+        want(used < 64 + 8 * count / 2**20, f"{kind}: 1 MB of broken UTF-8 takes {used:.1f} MB for {count} ids")
         room = int(must([program(), os.path.join(folder, file)], "text"))
         want(room < 64e6, f"{kind}: vocab_encode_bytes says {room}")
 

@@ -79,7 +79,7 @@ def runtime(w):
     python = w.env.need_python()
     rows = json.loads(w.run("verify", MODEL, "--python", python, "--json"))
     want(any(r["engine"] == "onnxruntime" for r in rows["rows"]), "ONNX Runtime did not take part")
-    for other, text in (("no-such-python", "cannot be started"), ("/bin/true", "is not Python")):
+    for other, text in (("no-such-python", "cannot be started"), ("/bin/true", "does not run Python code")):
         got = w.run("verify", MODEL, "--python", other, code=5)
         want(not got, f"found out after work: {got}")
     for flags in (["-e", "c"], ["--data", "."]):

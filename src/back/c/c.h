@@ -353,7 +353,6 @@ void put_prelude(Emit *e, StrBuf *t);
 void put_warning_pragmas(StrBuf *t);  /* disable warnings */
 void put_support(Emit *e, StrBuf *t); /* functions that kernels call */
 void put_functions(Emit *e, StrBuf *t);
-bool any_state(const Emit *e); /* does any program of the variant have state? */
 
 /* cparam.c: the interface for callers */
 EmitParams list_params(Emit *e);           /* parameters of NAME_run after the arena, with names */
@@ -376,6 +375,11 @@ void put_split(Emit *e, StrBuf *t); /* definition of the macros */
 void put_part_begin(const Emit *e, StrBuf *t, u32 part);
 void put_part_end(const Emit *e, StrBuf *t);
 
+/* ccpu.c: statements that return 0 if the compiler's flags allow what the CPU lacks; the function
+ * that they call. */
+void put_flags_test(StrBuf *t);
+void put_flags_helper(StrBuf *t);
+
 /* cguard.c: choose between vectors and plain loops */
 bool has_fallback(const Emit *e); /* can it be compiled without vectors, with different rounding? */
 bool has_vector_guard(const Emit *e); /* does the text test for vectors? */
@@ -394,8 +398,9 @@ bool checks_cpu(const Emit *e);     /* is the CPU tested before target code runs
 u32 cpu_status(Emit *e); /* checks_cpu: status of NAME_run on a CPU without the features */
 void put_target_region(Emit *e, StrBuf *t);
 void put_target_region_end(Emit *e, StrBuf *t);
-const char *inner_linkage(const Emit *e); /* linkage of the inner function of an exported one */
-void put_target_name(Emit *e, StrBuf *t); /* NAME_target */
+void put_baseline_end(Emit *e, StrBuf *t); /* end of the functions that call the region */
+const char *inner_linkage(const Emit *e);  /* linkage of the inner function of an exported one */
+void put_target_name(Emit *e, StrBuf *t);  /* NAME_target */
 
 /* cprofile.c: does nothing without EmitOptions.profile */
 void put_profile_call(Emit *e, StmtId kernel);
@@ -423,8 +428,6 @@ void put_weights_head(Emit *e, StrBuf *t); /* declarations before the weights */
 void put_weight(Emit *e, StrBuf *t, const Tensor *d, u32 number, Str name);
 void put_table(Emit *e, StrBuf *t); /* of EmitExtra */
 u64 table_bytes(const EmitOptions *o);
-u64 stack_with_extra(const EmitOptions *o,
-                     u64 run); /* bytes: the larger of a run and the extra functions */
 void begin_blob(Blob *blob);
 void end_blob(Emit *e, Blob *blob);
 bool weight_is_string(const Emit *e,

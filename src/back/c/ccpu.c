@@ -1,47 +1,86 @@
-/* ccpu.c: programs that name missing CPU features instead of ending with SIGILL.
+/* ccpu.c: code that names missing CPU features, or returns a status, instead of ending with SIGILL.
  *
- * In: the name of a program. Out: two C texts. The first belongs in a file compiled with the flags
- * of the target: a constant with one bit per feature that the C compiler may use. The second is a
- * file compiled without these flags: a constructor that runs before main, compares the constant
- * with the CPU, names missing features, and ends with exit code 3. Both use one table, so the bits
- * agree. */
+ * In: the name of a program. Out: C texts. A program gets two. The first belongs in a file compiled
+ * with the flags of the target: a constant with one bit per feature that the C compiler may use.
+ * The second is a file compiled without these flags: a constructor that runs before main, compares
+ * the constant with the CPU, names missing features, and ends with exit code 3. Both use one table,
+ * so the bits agree. A library gets conditions for the test that its entries make. */
 #include "back/c/c.h"
 
 #include <string.h>
 
-/* Feature names of __builtin_cpu_supports; the macros have them in capitals. Names that older
- * compilers refuse are left out: f16c and lzcnt, which every CPU with avx2 has, and features that
- * only --march NAME of a newer CPU enables (avxvnni, gfni). */
-static const char *const features[] = {"sse3",       "ssse3",        "sse4.1",
-                                       "sse4.2",     "popcnt",       "avx",
-                                       "avx2",       "fma",          "bmi",
-                                       "bmi2",       "avx512f",      "avx512cd",
-                                       "avx512bw",   "avx512dq",     "avx512vl",
-                                       "avx512ifma", "avx512vbmi",   "avx512vbmi2",
-                                       "avx512vnni", "avx512bitalg", "avx512vpopcntdq"};
+/* Feature names of __builtin_cpu_supports; the macros have them in capitals. Older compilers refuse
+ * f16c, lzcnt and avxvnni: every CPU with avx2 has the first two, a function tests the third. */
+static const char *const features[] = {"sse3",         "ssse3",
+                                       "sse4.1",       "sse4.2",
+                                       "popcnt",       "avx",
+                                       "avx2",         "fma",
+                                       "bmi",          "bmi2",
+                                       "avx512f",      "avx512cd",
+                                       "avx512bw",     "avx512dq",
+                                       "avx512vl",     "avx512ifma",
+                                       "avx512vbmi",   "avx512vbmi2",
+                                       "gfni",         "avx512vnni",
+                                       "avx512bitalg", "avx512vpopcntdq",
+                                       "avxvnni"};
 enum { NFEATURES = sizeof features / sizeof *features };
+
+static void put_ifdef(StrBuf *t, const char *feature) {
+  sb_puts(t, "#ifdef __");
+  size_t from = t->n;
+  sb_upper(t, feature);
+  for (size_t k = from; k < t->n; k++)
+    if (t->at[k] == '.') t->at[k] = '_';
+  sb_puts(t, "__\n");
+}
+
+static void put_avxvnni(StrBuf *t) {
+  sb_puts(t, "#include <cpuid.h>\nstatic int ig_has_avxvnni(void) {\n  unsigned a, b, c, d;\n"
+             "  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1;\n}\n");
+}
+
+static void put_test(StrBuf *t, const char *feature) {
+  bool own = !strcmp(feature, "avxvnni");
+  sb_fmt(t, own ? "ig_has_%s()" : "__builtin_cpu_supports(\"%s\")", feature);
+}
+
+void put_flags_test(StrBuf *t) {
+  for (u32 i = 0; i < NFEATURES; i++) {
+    put_ifdef(t, features[i]);
+    sb_puts(t, "  if (!");
+    put_test(t, features[i]);
+    sb_puts(t, ") return 0;\n#endif\n");
+  }
+}
+
+void put_flags_helper(StrBuf *t) {
+  put_ifdef(t, "avxvnni");
+  put_avxvnni(t);
+  sb_puts(t, "#endif\n");
+}
 
 void emit_cpu_needs(StrBuf *t) {
   sb_puts(t, "\nextern const unsigned ingot_cpu_needs;\nconst unsigned ingot_cpu_needs = 0\n");
   for (u32 i = 0; i < NFEATURES; i++) {
-    StrBuf upper = sb_new(t->a);
-    sb_upper(&upper, features[i]);
-    for (size_t k = 0; k < upper.n; k++)
-      if (upper.at[k] == '.') upper.at[k] = '_';
-    sb_fmt(t, "#ifdef __%s__\n  | 1u << %u\n#endif\n", sb_cstr(&upper), i);
+    put_ifdef(t, features[i]);
+    sb_fmt(t, "  | 1u << %u\n#endif\n", i);
   }
   sb_puts(t, "  ;\n");
 }
 
 void emit_cpu_check(const char *program, StrBuf *t) {
   sb_puts(t, "#include <stdio.h>\n#include <stdlib.h>\n\nextern const unsigned ingot_cpu_needs;\n"
-             "#if defined(__GNUC__) && !defined(__TINYC__) && defined(__x86_64__)\n"
-             "static const char *const features[] = {");
+             "#if defined(__GNUC__) && !defined(__TINYC__) && defined(__x86_64__)\n");
+  put_avxvnni(t);
+  sb_puts(t, "static const char *const features[] = {");
   for (u32 i = 0; i < NFEATURES; i++) sb_fmt(t, "%s\"%s\"", i ? ", " : "", features[i]);
   sb_puts(t, "};\n\n__attribute__((constructor(101))) static void check(void) {\n"
              "  unsigned lacks = ingot_cpu_needs;\n  __builtin_cpu_init();\n");
-  for (u32 i = 0; i < NFEATURES; i++)
-    sb_fmt(t, "  if (__builtin_cpu_supports(\"%s\")) lacks &= ~(1u << %u);\n", features[i], i);
+  for (u32 i = 0; i < NFEATURES; i++) {
+    sb_puts(t, "  if (");
+    put_test(t, features[i]);
+    sb_fmt(t, ") lacks &= ~(1u << %u);\n", i);
+  }
   sb_fmt(
       t,
       "  if (!lacks) return;\n  fputs(\"%s: this CPU lacks\", stderr);\n"

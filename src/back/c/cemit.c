@@ -175,7 +175,8 @@ static void put_interface_macros(Emit *e, StrBuf *t) {
   put_named_macros(e, t);
 }
 
-bool any_state(const Emit *e) {
+/* Does any program of the variant have state? */
+static bool any_state(const Emit *e) {
   for (const Emit *x = e->variant->first; x; x = x->next)
     if (x->state_init.state) return true;
   return false;
@@ -558,7 +559,8 @@ static u64 code_bytes(const CpuVariant *variant) {
   return 1024 + text / 6;
 }
 
-u64 stack_with_extra(const EmitOptions *o, u64 run) {
+/* Bytes: the larger of a run and the extra functions. */
+static u64 stack_with_extra(const EmitOptions *o, u64 run) {
   if (!o->more) return run;
   run += o->more->stack_around;
   return run > o->more->stack_alone ? run : o->more->stack_alone;

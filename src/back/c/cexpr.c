@@ -243,6 +243,8 @@ static void put_int_to_int(Emit *e, DType from, DType to, ExprId a, bool sat) {
     sb_puts(e->t, end);
   } else if (from == DT_u64) {
     put_clamped(e, to, a, RT_clamp_u, "ig_clamp_u");
+  } else if (from == DT_i32 && dtype_info[to].bits <= 16) {
+    put_clamped(e, to, a, RT_clamp_n, "ig_clamp_n");
   } else {
     put_clamped(e, to, a, RT_clamp_i, "ig_clamp_i");
   }
@@ -380,6 +382,7 @@ static const struct IntCall {
     [OP_div] = {RT_sdiv, RT_udiv, "ig_sdiv", "ig_udiv"},
     [OP_maddubs] = {RT_maddubs, RT_maddubs, "ig_maddubs", "ig_maddubs"},
     [OP_psign] = {RT_psign, RT_psign, "ig_psign", "ig_psign"},
+    [OP_requant] = {RT_requant, RT_requant, "ig_requant", "ig_requant"},
     [OP_mod] = {RT_smod, RT_umod, "ig_smod", "ig_umod"},
     [OP_fmod] = {RT_sfmod, RT_umod, "ig_sfmod", "ig_umod"},
     [OP_pow] = {RT_spow, RT_upow, "ig_spow", "ig_upow"},
@@ -391,6 +394,13 @@ static const struct IntCall {
 
 static void put_shift(Emit *e, const Expr *x) {
   bool is_signed = dtype_is_signed(x->dt), left = x->op == OP_shl;
+  i64 n;
+  if (left && x->dt == DT_i32 && ex_is_int(e->p, x->arg[1], &n) && n >= 0 && n < 32) {
+    sb_puts(e->t, "(int32_t)((uint32_t)");
+    put_data(e, x->arg[0], PR_unary);
+    sb_fmt(e->t, " << %d)", (int)n);
+    return;
+  }
   const char *end = open_wrap(e, x->dt);
   c_need(e, left ? RT_shl : is_signed ? RT_sshr : RT_ushr);
   put_template(e, e->t,
@@ -401,6 +411,18 @@ static void put_shift(Emit *e, const Expr *x) {
   sb_puts(e->t, left ? ", (uint64_t)" : ", ");
   put_data(e, x->arg[1], PR_unary);
   sb_fmt(e->t, ", %u)%s", dtype_info[x->dt].bits, end);
+}
+
+/* Is the value at least 1 and at most 31? Only constants are examined. */
+static bool is_shift(const Prog *p, ExprId id) {
+  const Expr *x = prog_expr(p, id);
+  if (x->kind == EX_op && x->op == OP_cast) return is_shift(p, x->arg[0]);
+  if (x->kind == EX_const) return x->imm.i >= 1 && x->imm.i <= 31;
+  const Tensor *t = x->kind == EX_load ? prog_buf(p, prog_root(p, x->ref))->data : NULL;
+  if (!t || !t->data) return false;
+  for (u64 i = 0; i < t->n; i++)
+    if (tensor_get(t, i).i < 1 || tensor_get(t, i).i > 31) return false;
+  return true;
 }
 
 static void put_int_op(Emit *e, const Expr *x, Precedence at) {
@@ -450,6 +472,11 @@ static void put_int_op(Emit *e, const Expr *x, Precedence at) {
   }
   const struct IntCall *call = &int_calls[x->op];
   if (!call->sname) c_unsupported(e, op_info[x->op].name);
+  if (x->op == OP_requant && is_shift(e->p, x->arg[2])) {
+    c_need(e, RT_requant1);
+    put_call(e, x, "ig_requant1");
+    return;
+  }
   c_need(e, is_signed ? call->s : call->u);
   end = open_wrap(e, dt);
   put_call(e, x, is_signed ? call->sname : call->uname);

@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+/* Code outside of the region, if the compiler's flags allow more: what every x86-64 CPU has. */
+#define BASELINE "no-avx,no-bmi,no-bmi2,no-lzcnt,no-popcnt"
+
 #define GNU "defined(__GNUC__) && !defined(__TINYC__) && !defined(INGOT_PORTABLE)"
 
 bool has_fallback(const Emit *e) {
@@ -103,7 +106,9 @@ void put_vector_guard(Emit *e, StrBuf *t) {
     put_template(e, t, "#define IG_VECTORS${sfx} 1\n");
     return;
   }
-  sb_fmt(t, "#if " GNU " && \\\n    %s", e->variant->dispatched ? "(" : e->o->target->guard);
+  bool always = checks_cpu(e) && e->o->check_cpu;
+  sb_fmt(t, "#if " GNU " && \\\n    %s%s", always ? "!defined(__x86_64__) && " : "",
+         e->variant->dispatched ? "(" : e->o->target->guard);
   if (e->variant->dispatched) put_any_guard(e, t);
   put_template(e, t, "\n#define IG_VECTORS${sfx} 1\n");
   if (checks_cpu(e))
@@ -203,10 +208,16 @@ void put_target_region_end(Emit *e, StrBuf *t) {
   if (starts_threads(e))
     put_template(e, t, "#undef ${name}_threads_start\n#undef ${name}_threads_stop\n");
   put_part_begin(e, t, 0);
-  sb_puts(t, "\n/* Call before any code that the CPU may not support. */\n"
-             "static int ig_can_run(void) {\n  return ");
+  if (e->o->check_cpu) put_flags_helper(t);
+  sb_fmt(t,
+         "\n/* Call before any code that the CPU may not support. */\n%sstatic int "
+         "ig_can_run(void) {\n",
+         e->o->check_cpu ? "__attribute__((target(\"" BASELINE "\")))\n" : "");
+  if (e->o->check_cpu) put_flags_test(t);
+  sb_puts(t, "  return ");
   put_cpu_test(t, features, " &&\n         ");
   sb_puts(t, ";\n}\n");
+  if (e->o->check_cpu) put_target_push(t, BASELINE);
   for (Emit *x = e->variant->first; x; x = x->next)
     put_template(x, t,
                  "\nint ${entry}_run(void *arena%s) {\n  return ig_can_run() ? "
@@ -221,6 +232,13 @@ void put_target_region_end(Emit *e, StrBuf *t) {
                  "  if (ig_can_run()) ${name}_threads_stop_%s(arena);\n}\n",
                  target, target);
   put_part_end(e, t);
+  sb_puts(t, "#endif\n");
+}
+
+void put_baseline_end(Emit *e, StrBuf *t) {
+  if (!checks_cpu(e) || !e->o->check_cpu) return;
+  sb_puts(t, "\n#if IG_REGION\n");
+  put_target_pop(t);
   sb_puts(t, "#endif\n");
 }
 

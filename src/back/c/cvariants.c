@@ -343,6 +343,7 @@ EmitFacts emit_variants(const EmitVariant *variant, u32 n, const EmitOptions *o,
     if (o->more->ntable) put_table(first, c_text);
     sb_puts(c_text, o->more->code);
   }
+  put_baseline_end(first, c_text);
   put_part_end(first, c_text);
   /* a C++ compiler needs nothing after the declarations */
   sb_puts(c_text, "\n#endif\n");

@@ -128,6 +128,22 @@ static LVal psign(const IntKind *k, LVal *arg) {
   return whole(k, lv_select(k->g, lv_icmp(k->g, LLVMIntEQ, b, zero), zero, r));
 }
 
+/* See ops.def. */
+static LVal requant(const IntKind *k, LVal *arg) {
+  LlvmGen *g = k->g;
+  LVal w[2], half = lv_int(g, 64, k->lanes, (i64)1 << 31), by = lv_int(g, 64, k->lanes, 32);
+  for (u32 i = 0; i < 2; i++)
+    w[i] = lv_cast(g, LLVMSExt, arg[i], lt_lanes(g, lt_int(g, 64), k->lanes));
+  LVal p = lv_bin(g, LLVMAdd, lv_bin(g, LLVMMul, w[0], w[1]), half);
+  LVal m = lv_cast(g, LLVMTrunc, lv_bin(g, LLVMAShr, p, by), lt_lanes(g, lt_int(g, 32), k->lanes));
+  LVal zero = number(k, 0), one = number(k, 1), n = lv_bin(g, LLVMAnd, arg[2], number(k, 31));
+  LVal none = lv_icmp(g, LLVMIntEQ, n, zero);
+  LVal less = lv_bin(g, LLVMAdd, m, lv_bin(g, LLVMAShr, m, number(k, 31)));
+  n = lv_select(g, none, zero, lv_bin(g, LLVMSub, n, one));
+  LVal y = lv_bin(g, LLVMAdd, lv_bin(g, LLVMAShr, less, n), one);
+  return lv_select(g, none, m, lv_bin(g, LLVMAShr, y, one));
+}
+
 /* ---- all ---- */
 
 LVal gen_int_op(LlvmGen *g, const Expr *x, LVal *arg) {
@@ -160,6 +176,7 @@ LVal gen_int_op(LlvmGen *g, const Expr *x, LVal *arg) {
   case OP_dot_i16x2: return dot(&k, x->op, arg);
   case OP_maddubs: return maddubs(&k, arg);
   case OP_psign: return psign(&k, arg);
+  case OP_requant: return requant(&k, arg);
   default:
     return gen_call(g, (RuntimeCall){CK_op, x->op, x->dt, x->dt, false}, arg, x->narg, x->lanes);
   }

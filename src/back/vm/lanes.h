@@ -70,6 +70,14 @@ static inline i32 lane_quant(float x, float zero, float lo, float hi) {
   return (i32)r;
 }
 
+/* Quotient or floored remainder; 0 if y is 0. */
+static inline i64 lane_quotient(bool rest, i64 x, i64 y) {
+  if (y == 0 || y == -1) return rest || !y ? 0 : (i64)(0 - (u64)x);
+  const i64 r = x % y;
+  if (!rest) return x / y;
+  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+
 /* Sums of products of OP_dot_i8x4 and OP_dot_i16x2. */
 static inline i32 lane_dot_i8x4(u32 a, u32 b) {
   return (i32)(u8)a * (i8)(u8)b + (i32)(u8)(a >> 8) * (i8)(u8)(b >> 8) +

@@ -23,14 +23,6 @@
 #define VM_BASE 1
 #endif
 
-/* y = y + x * c, or y + x * z, lane by lane; operands may be equal but not partly overlap. */
-static void mac(vm_f *y, const vm_f *x, const vm_f *z, float c, u32 n) {
-  if (z)
-    VM_IVDEP for (u32 i = 0; i < n; i++) y[i] = y[i] + x[i] * z[i];
-  else
-    VM_IVDEP for (u32 i = 0; i < n; i++) y[i] = y[i] + x[i] * c;
-}
-
 /* Charges the iterations of a panel's nested loops as jumps. */
 static bool spend_fuel(const u64 *file, const u32 *trips, u64 *fuel) {
   u64 all = 1;
@@ -79,7 +71,7 @@ void vm_begin(Vm *m) {
 #define CASE(name) case SKIP_BINARY(VM_##name):
 #define NEXT(words) { pc += (words); continue; }
 #define BEGIN for (;;) { head = *pc; const u32 lanes = LANES_OF(head); \
-  if (is_binary(OPCODE)) NEXT(binary_op(file, pc, lanes)) switch (SKIP_BINARY(OPCODE)) {
+  if (is_binary(head & 0xffff)) NEXT(binary_op(file, pc, lanes)) switch (SKIP_BINARY(head & 0xffff)) {
 #define END default: goto bounds; } }
 #else
 #define CASE(name) case VM_##name:
@@ -108,11 +100,6 @@ u32 VM_NAME(Vm *m) {
   u32 vl = 0, head, end;
   /* clang-format off */
   BEGIN
-#ifdef VM_SMALL
-#include "back/vm/small.def"
-#else
-#include "back/vm/fast.def"
-#endif
 #include "back/vm/handlers.def"
   END
 bounds:

@@ -50,6 +50,23 @@
 #define EACH_FEW  EACH
 #define EACH_WIDE EACH
 #endif
+#ifdef VM_SMALL
+#define COPY_FEW(to, from, n)  copy_words(to, from, n)
+#define COPY_WIDE(to, from, n) copy_words(to, from, 2 * (n))
+static void copy_words(void *to, const void *from, u32 n) {
+  const vm_uw *f = from;
+  for (vm_uw *t = to; n; n--) *t++ = *f++;
+}
+#else
+#define COPY(T, each, to, from, n)                                                                 \
+  do {                                                                                             \
+    T *into = (to);                                                                                \
+    const T *out_of = (from);                                                                      \
+    each(n, into[i] = out_of[i]);                                                                  \
+  } while (0)
+#define COPY_FEW(to, from, n)  COPY(vm_uw, EACH_FEW, to, from, n)
+#define COPY_WIDE(to, from, n) COPY(vm_ul, EACH_WIDE, to, from, n)
+#endif
 
 /* ---- elements ---- */
 
@@ -95,9 +112,14 @@ static Scalar apply(MathMode math, u32 o, const Scalar *arg) {
 
 /* Rare cases are noinline: with them inline, gcc makes the dispatch loop a third slower. */
 #if defined(__GNUC__) && !defined(VM_SMALL)
-#define VM_COLD __attribute__((noinline))
+#define VM_COLD   __attribute__((noinline))
+#define VM_INLINE __attribute__((always_inline)) inline
 #else
 #define VM_COLD
+#define VM_INLINE
+#endif
+#ifndef VM_NOINLINE /* of the standalone machine */
+#define VM_NOINLINE
 #endif
 VM_COLD static void general(MathMode math, u32 o, u64 *to, const u64 *const *from, u32 narg,
                             u32 n) {
@@ -112,31 +134,14 @@ VM_COLD static void general(MathMode math, u32 o, u64 *to, const u64 *const *fro
 
 /* ---- memory and registers ---- */
 
-/* Lane by lane through eval.c, for types without their own loop. */
-static void fit_lanes(DType dt, u64 *to, const u64 *from, u32 n) {
-  for (u32 i = 0; i < n; i++) {
-    Scalar x = get(dt, from, i);
-    if (dtype_is_float(dt))
-      x.f = scalar_round(dt, x.f);
-    else
-      x.i = scalar_wrap(dt, x.i);
-    put(dt, to, i, x);
-  }
-}
-
-static void reduce_lanewise(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first,
-                            u32 n) {
-  DType dt = (DType)(o >> 8 & 0xff);
-  Scalar pair[3] = {get(dt, to, 0), {.i = 0}, {.i = 0}};
-  for (u32 i = first; i < n; i++) {
-    pair[1] = get(dt, from, i);
-    if (turned) pair[2] = pair[0], pair[0] = pair[1], pair[1] = pair[2];
-    pair[0] = apply(math, o, pair);
-  }
-  put(dt, to, 0, pair[0]);
-}
-
-#ifndef VM_SMALL /* small.h has compact versions */
+/* The small machine has loops for the types and casts of quantized models only, and one for all
+ * strides. */
+#ifdef VM_SMALL
+#define IS_UNIT(inc) false
+#define MORE(...)
+#else
+#define IS_UNIT(inc) ((inc) == 1)
+#define MORE(...)    __VA_ARGS__
 
 /* f16 to f32 as bits: the exponent bias differs by 112. */
 static inline u32 half_bits(u32 h) {
@@ -144,104 +149,72 @@ static inline u32 half_bits(u32 h) {
   u32 x = m >= 0x7c00 ? 0x7f800000 | (m & 0x3ff) << 13 : imk_u32(imk_f32(m << 13) * 0x1p112f);
   return x | (h & 0x8000) << 16;
 }
+#endif
 
-#define READ(T, R, expr)                                                                           \
+/* n elements of type F to type T, of which one side has a stride. */
+#define MOVE(F, T, expr, to_step, from_step)                                                       \
   {                                                                                                \
-    const T *p = (const T *)(const void *)from;                                                    \
-    R *o = (R *)to;                                                                                \
-    if (inc == 1)                                                                                  \
-      for (u32 i = 0; i < n; i++) {                                                                \
-        const T x = p[i];                                                                          \
-        o[i] = (R)(expr);                                                                          \
-      }                                                                                            \
-    else                                                                                           \
-      for (u32 i = 0; i < n; i++) {                                                                \
-        const T x = p[inc * (i64)i];                                                               \
-        o[i] = (R)(expr);                                                                          \
-      }                                                                                            \
-    return;                                                                                        \
-  }
-
-static void read_row(DType dt, u64 *to, const u8 *from, i64 inc, u32 n) {
-  switch (dt) {
-  case DT_f32:
-  case DT_i32: READ(vm_uw, vm_uw, x)
-  case DT_f64:
-  case DT_i64:
-  case DT_u64: READ(vm_ul, vm_ul, x)
-  case DT_u32:
-  case DT_str: READ(vm_uw, vm_l, x)
-  case DT_i16: READ(vm_i16, vm_w, x)
-  case DT_u16: READ(vm_u16, vm_w, x)
-  case DT_i8: READ(vm_i8, vm_w, x)
-  case DT_u8: READ(vm_u8, vm_w, x)
-  case DT_bool: READ(vm_u8, vm_w, x != 0)
-  case DT_f16: READ(vm_u16, vm_uw, half_bits(x))
-  case DT_bf16: READ(vm_u16, vm_uw, (u32)x << 16)
-  default: break;
-  }
-  for (u32 i = 0; i < n; i++)
-    put(dt, to, i, scalar_load(dt, from + inc * (i64)i * (i64)dtype_bytes(dt)));
-}
-#undef READ
-
-#define WRITE(T, R, expr)                                                                          \
-  {                                                                                                \
-    const R *p = (const R *)(const void *)from;                                                    \
+    const F *p = (const F *)(const void *)from;                                                    \
     T *o = (T *)(void *)to;                                                                        \
-    if (inc == 1)                                                                                  \
+    if (IS_UNIT(by))                                                                               \
       for (u32 i = 0; i < n; i++) {                                                                \
-        const R x = p[i];                                                                          \
+        const F x = p[i];                                                                          \
         o[i] = (T)(expr);                                                                          \
       }                                                                                            \
     else                                                                                           \
-      for (u32 i = 0; i < n; i++) {                                                                \
-        const R x = p[i];                                                                          \
-        o[inc * (i64)i] = (T)(expr);                                                               \
+      for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) {                                               \
+        const F x = p[i * (from_step)];                                                            \
+        o[i * (to_step)] = (T)(expr);                                                              \
       }                                                                                            \
     return;                                                                                        \
   }
 
-static void write_row(DType dt, u8 *to, const u64 *from, i64 inc, u32 n) {
+/* n elements of memory with stride inc. A single element may have a stride that overflows
+ * ptrdiff_t. */
+static void read_row(DType dt, u64 *to, const u8 *from, i64 inc, u32 n) {
+  const ptrdiff_t by = (ptrdiff_t)inc;
   switch (dt) {
   case DT_f32:
-  case DT_i32: WRITE(vm_uw, vm_uw, x)
+  case DT_i32: MOVE(vm_uw, vm_uw, x, 1, by)
   case DT_f64:
   case DT_i64:
-  case DT_u64: WRITE(vm_ul, vm_ul, x)
-  case DT_u32:
-  case DT_str: WRITE(vm_uw, vm_ul, x)
-  case DT_i16:
-  case DT_u16: WRITE(vm_u16, vm_uw, x)
-  case DT_i8:
-  case DT_u8: WRITE(vm_u8, vm_uw, x)
-  case DT_bool: WRITE(vm_u8, vm_uw, x != 0)
+  case DT_u64: MOVE(vm_ul, vm_ul, x, 1, by)
+  case DT_i16: MOVE(vm_i16, vm_w, x, 1, by)
+  case DT_u16: MOVE(vm_u16, vm_w, x, 1, by)
+  case DT_i8: MOVE(vm_i8, vm_w, x, 1, by)
+  case DT_u8:
+    MOVE(vm_u8, vm_w, x, 1, by)
+    MORE(case DT_u32 : case DT_str : MOVE(vm_uw, vm_l, x, 1, by))
+    MORE(case DT_bool : MOVE(vm_u8, vm_w, x != 0, 1, by))
+    MORE(case DT_f16 : MOVE(vm_u16, vm_uw, half_bits(x), 1, by))
+    MORE(case DT_bf16 : MOVE(vm_u16, vm_uw, (u32)x << 16, 1, by))
   default: break;
   }
   for (u32 i = 0; i < n; i++)
-    scalar_store(dt, to + inc * (i64)i * (i64)dtype_bytes(dt), get(dt, from, i));
+    put(dt, to, i, scalar_load(dt, from + by * (ptrdiff_t)(i * dtype_bytes(dt))));
 }
-#undef WRITE
 
-#define FIT(T, R)                                                                                  \
-  {                                                                                                \
-    const R *a = (const R *)(const void *)from;                                                    \
-    R *o = (R *)(void *)to;                                                                        \
-    VM_IVDEP for (u32 i = 0; i < n; i++) o[i] = (R)(T)a[i];                                        \
-    return;                                                                                        \
-  }
-
-static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
+static void write_row(DType dt, u8 *to, const u64 *from, i64 inc, u32 n) {
+  const ptrdiff_t by = (ptrdiff_t)inc;
   switch (dt) {
-  case DT_i8: FIT(i8, vm_w)
-  case DT_u8: FIT(u8, vm_w)
-  case DT_i16: FIT(i16, vm_w)
-  case DT_u16: FIT(u16, vm_w)
-  case DT_u32: FIT(u32, vm_l)
-  default: fit_lanes(dt, to, from, n);
+  case DT_f32:
+  case DT_i32: MOVE(vm_uw, vm_uw, x, by, 1)
+  case DT_f64:
+  case DT_i64:
+  case DT_u64: MOVE(vm_ul, vm_ul, x, by, 1)
+  case DT_i16:
+  case DT_u16: MOVE(vm_uw, vm_u16, x, by, 1)
+  case DT_i8:
+  case DT_u8:
+    MOVE(vm_uw, vm_u8, x, by, 1)
+    MORE(case DT_u32 : case DT_str : MOVE(vm_ul, vm_uw, x, by, 1))
+    MORE(case DT_bool : MOVE(vm_uw, vm_u8, x != 0, by, 1))
+  default: break;
   }
+  for (u32 i = 0; i < n; i++)
+    scalar_store(dt, to + by * (ptrdiff_t)(i * dtype_bytes(dt)), get(dt, from, i));
 }
-#undef FIT
+#undef MOVE
 
 #define CONVERT(A, O, expr)                                                                        \
   {                                                                                                \
@@ -254,32 +227,59 @@ static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
     return;                                                                                        \
   }
 
-/* Saturating casts of float, as quantization uses them. */
-#define CLAMP(lo, hi) CONVERT(vm_f, vm_w, x != x ? 0 : x <= (lo) ? (lo) : x >= (hi) ? (hi) : (i32)x)
+/* 8-bit and 16-bit integers: sign-extends from the highest kept bit. */
+static void fit(DType dt, u64 *to, const u64 *from, u32 n) {
+#ifndef VM_SMALL
+  switch (dt) {
+  case DT_i8: CONVERT(vm_w, vm_w, (i8)x)
+  case DT_u8: CONVERT(vm_w, vm_w, (u8)x)
+  case DT_i16: CONVERT(vm_w, vm_w, (i16)x)
+  case DT_u16: CONVERT(vm_w, vm_w, (u16)x)
+  case DT_u32: CONVERT(vm_l, vm_l, (u32)x)
+  default: break;
+  }
+#endif
+  if (held_as(dt) == DT_i32 && dt != DT_bool && dtype_bytes(dt) < 4) {
+    const u32 keep = ((u32)1 << dtype_info[dt].bits) - 1,
+              sign = dtype_is_signed(dt) ? keep / 2 + 1 : 0;
+    const vm_uw *p = (const vm_uw *)(const void *)from;
+    vm_uw *o = (vm_uw *)(void *)to;
+    EACH(n, o[i] = ((p[i] & keep) ^ sign) - sign);
+    return;
+  }
+  for (u32 i = 0; i < n; i++) {
+    Scalar x = get(dt, from, i);
+    if (dtype_is_float(dt))
+      x.f = scalar_round(dt, x.f);
+    else
+      x.i = scalar_wrap(dt, x.i);
+    put(dt, to, i, x);
+  }
+}
 
 static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
-  DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff), ha = held_as(a), hb = held_as(b);
-  bool sat = how >> 16 & 1;
-  if (b == DT_f32 && ha == DT_f32) CONVERT(vm_uw, vm_uw, x)
+  const DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff), ha = held_as(a);
+  const bool sat = how >> 16 & 1;
   if (b == DT_f32 && ha == DT_i32) CONVERT(vm_w, vm_f, x)
+  if (sat && a == DT_f32 && (b == DT_i8 || b == DT_u8)) {
+    const i32 lo = b == DT_i8 ? -128 : 0, hi = lo + 255;
+    CONVERT(vm_f, vm_w, x != x ? 0 : x <= (float)lo ? lo : x >= (float)hi ? hi : (i32)x)
+  }
+#ifndef VM_SMALL
+  if (b == DT_f32 && ha == DT_f32) CONVERT(vm_uw, vm_uw, x)
   if (b == DT_f32 && (a == DT_i64 || a == DT_u32)) CONVERT(vm_l, vm_f, x)
   if (b == DT_f64 && ha == DT_i32) CONVERT(vm_w, vm_d, x)
   if (b == DT_f64 && a == DT_i64) CONVERT(vm_l, vm_d, x)
   if (b == DT_i64 && ha == DT_i32) CONVERT(vm_w, vm_l, x)
   if (b == DT_i32 && ha == DT_i32) CONVERT(vm_w, vm_w, x)
-  if (b == DT_i32 && hb == ha && !sat) CONVERT(vm_w, vm_w, x)
   if (b == DT_bool && ha == DT_i32) CONVERT(vm_w, vm_w, x != 0)
   if (b == DT_bool && ha == DT_i64) CONVERT(vm_l, vm_w, x != 0)
   if (sat && a == DT_f64 && b == DT_i64)
     CONVERT(vm_d, vm_l, x != x ? 0 : x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (i64)x)
-  if (sat && a == DT_f32 && b == DT_i8) CLAMP(-128, 127)
-  if (sat && a == DT_f32 && b == DT_u8) CLAMP(0, 255)
+#endif
   for (u32 i = 0; i < n; i++) put(b, to, i, scalar_cast(a, b, get(a, from, i), sat));
 }
-#undef CLAMP
 #undef CONVERT
-
-#endif
 
 /* Conversions between element widths, which compilers do not vectorize. */
 #if defined(__AVX512F__) && !defined(VM_NO_TILES)
@@ -353,11 +353,13 @@ static void quant_range(u32 type, float *lo, float *hi) {
 
 static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
   DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff);
+#ifndef VM_SMALL
   bool words = (a == DT_f32 && b == DT_i32) || (a == DT_i32 && b == DT_f32);
   if (words || (a == DT_f64 && held_as(b) == DT_i64) || (held_as(a) == DT_i64 && b == DT_f64)) {
     memmove(to, from, n * (words ? 4 : 8));
     return;
   }
+#endif
   for (u32 i = 0; i < n; i++) {
     u8 raw[16] = {0};
     scalar_store(a, raw, get(a, from, i));
@@ -375,10 +377,20 @@ static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
     }                                                                                              \
     return true;
 
-#ifndef VM_SMALL
+#ifdef VM_SMALL
+static bool fun_f(MathMode math, u32 what, vm_f *o, const vm_f *a, u32 n) {
+  const Op op = (Op)(what & 0xff);
+  const MathMode part = scalar_math_mode(math, op, DT_f32);
+  for (u32 i = 0; i < n; i++)
+    o[i] = part < MM_q ? eval_f32(op, a[i], 0, 0) : eval_fast(part, op, a[i]);
+  return true;
+}
+#define fun_d(what, o, a, n) false
+#else
 #define REAL float
-static bool fun_f(u32 what, vm_f *o, const vm_f *a, u32 n) {
+static bool fun_f(MathMode math, u32 what, vm_f *o, const vm_f *a, u32 n) {
   MathMode part = (MathMode)(what >> 16 & 0xff);
+  (void)math;
   if (part == MM_q) switch (what & 0xff) {
       FUNCTION(exp, im_expq(x))
       FUNCTION(exp_p1, im_exp_p1q(x))
@@ -435,7 +447,6 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
 #endif
 #undef FUNCTION
 
-#ifndef VM_SMALL
 /* ---- reductions, in order ---- */
 
 #define FOLD(T, name, expr)                                                                        \
@@ -449,51 +460,87 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
     *(T *)(void *)to = a;                                                                          \
     return;                                                                                        \
   }
+#define FOLD_FLOAT(T, larger, smaller)                                                             \
+  switch (o & 0xff) {                                                                              \
+    FOLD(T, add, a + b)                                                                            \
+    FOLD(T, mul, a *b)                                                                             \
+    FOLD(T, max, larger(a, b))                                                                     \
+    FOLD(T, min, smaller(a, b))                                                                    \
+  default: break;                                                                                  \
+  }
+#define FOLD_INT(T, U)                                                                             \
+  switch (o & 0xff) {                                                                              \
+    FOLD(U, add, a + b)                                                                            \
+    FOLD(T, max, a > b ? a : b)                                                                    \
+    FOLD(T, min, a < b ? a : b)                                                                    \
+    FOLD(U, or, a | b)                                                                             \
+    FOLD(U, and, a &b)                                                                             \
+  default: break;                                                                                  \
+  }
 
+/* turned: op(lane, a) instead of op(a, lane). */
 static void fold(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
-  DType dt = (DType)(o >> 8 & 0xff);
-  if (!turned || (o & 0xff) <= OP_mul) switch (dt) {
-    case DT_f32:
-      switch (o & 0xff) {
-        FOLD(vm_f, add, a + b)
-        FOLD(vm_f, mul, a * b)
-        FOLD(vm_f, max, lane_larger_f(a, b))
-        FOLD(vm_f, min, lane_smaller_f(a, b))
-      default: break;
-      }
-      break;
-    case DT_i32:
-      switch (o & 0xff) {
-        FOLD(vm_uw, add, a + b)
-        FOLD(vm_w, max, a > b ? a : b)
-        FOLD(vm_w, min, a < b ? a : b)
-      default: break;
-      }
-      break;
-    case DT_f64:
-      switch (o & 0xff) {
-        FOLD(vm_d, add, a + b)
-        FOLD(vm_d, mul, a * b)
-        FOLD(vm_d, max, lane_larger_d(a, b))
-        FOLD(vm_d, min, lane_smaller_d(a, b))
-      default: break;
-      }
-      break;
-    case DT_i64:
-      switch (o & 0xff) {
-        FOLD(vm_ul, add, a + b)
-        FOLD(vm_l, max, a > b ? a : b)
-        FOLD(vm_l, min, a < b ? a : b)
-        FOLD(vm_ul, or, a | b)
-        FOLD(vm_ul, and, a & b)
-      default: break;
-      }
-      break;
-    default: break;
-    }
-  reduce_lanewise(math, o, turned, to, from, first, n);
+  const DType dt = (DType)(o >> 8 & 0xff);
+  if (!turned || (o & 0xff) <= OP_mul) {
+    if (dt == DT_f32) FOLD_FLOAT(vm_f, lane_larger_f, lane_smaller_f)
+#ifndef VM_SMALL
+    if (dt == DT_f64) FOLD_FLOAT(vm_d, lane_larger_d, lane_smaller_d)
+    if (dt == DT_i32) FOLD_INT(vm_w, vm_uw)
+    if (dt == DT_i64) FOLD_INT(vm_l, vm_ul)
+#endif
+  }
+  Scalar pair[3] = {get(dt, to, 0), {.i = 0}, {.i = 0}};
+  for (u32 i = first; i < n; i++) {
+    pair[1] = get(dt, from, i);
+    if (turned) pair[2] = pair[0], pair[0] = pair[1], pair[1] = pair[2];
+    pair[0] = apply(math, o, pair);
+  }
+  put(dt, to, 0, pair[0]);
 }
 #undef FOLD
-#endif
+
+/* ---- addresses ---- */
+
+/* Address of element `at` if n elements are in bounds; otherwise NULL. */
+VM_NOINLINE static VM_INLINE u8 *element(const VmMem *mem, i64 at, u32 size, u32 n) {
+  if (at < 0 || at >= (i64)1 << 40 || (u64)(at + n) * size > mem->bytes) return NULL;
+  return mem->at + (size_t)at * size;
+}
+
+/* Address of an operand triple: buffer, offset, immediate. */
+static VM_INLINE u8 *place(const Vm *m, const u32 *operand, u32 size, u32 n) {
+  const i64 at = (i64)(m->file[operand[1]] + (u64)(i64)(i32)operand[2]);
+  return element(&m->buf[operand[0]], at, size, n);
+}
+
+/* Address of an operand triple whose n elements have stride inc. */
+static VM_INLINE u8 *places(const Vm *m, const u32 *operand, i64 inc, u32 size, u32 n) {
+  const VmMem *mem = &m->buf[operand[0]];
+  const i64 at = (i64)(m->file[operand[1]] + (u64)(i64)(i32)operand[2]), most = (i64)1 << 40;
+  u8 *first = element(mem, at, size, 1);
+  if (!first || inc > most || inc < -most) return NULL;
+  return element(mem, at + inc * ((i64)n - 1), size, 1) ? first : NULL;
+}
+
+/* Lanes of a register and elements of a buffer at one offset per lane. operand: buffer, register of
+ * offsets, immediate. */
+static bool gather_scatter(const Vm *m, const u32 *operand, DType dt, u64 *reg, u32 n, bool write) {
+  const u32 step = held_bytes(dt);
+  u8 *lane = (u8 *)reg;
+  for (u32 i = 0; i < n; i++, lane += step) {
+    const i64 at = (i64)(m->file[operand[1] + i] + (u64)(i64)(i32)operand[2]);
+    u8 *p = element(&m->buf[operand[0]], at, dtype_bytes(dt), 1);
+    u64 one = 0;
+    if (!p) return false;
+    if (write) {
+      memcpy(&one, lane, step);
+      write_row(dt, p, &one, 1, 1);
+    } else {
+      read_row(dt, &one, p, 1, 1);
+      memcpy(lane, &one, step);
+    }
+  }
+  return true;
+}
 
 #endif

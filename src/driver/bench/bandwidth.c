@@ -55,9 +55,7 @@ MachinePeak api_peak(Ctx *c, const TempDir *f, const char *cc, u32 threads) {
   argv_compiler(c, &w, cc);
   argv_add(c, &w, target_native_flags());
   argv_add(c, &w, "-O3 -ffp-contract=fast -pthread -o");
-  *vec_push(&c->keep, &w) = program;
-  *vec_push(&c->keep, &w) = source;
-  *vec_push(&c->keep, &w) = NULL;
+  argv_put(c, &w, program, source);
   if (spawn_status(c, f, "C compiler", w.at)) return p; /* no such vectors: unknown */
   snprintf(many, sizeof many, "%u", threads);
   snprintf(ms, sizeof ms, "%d", MS);

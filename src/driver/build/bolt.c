@@ -16,49 +16,29 @@ bool bolt_has_branches(Ctx *c, const TempDir *f, const char *perf) {
   return !spawn_status(c, f, "perf", argv);
 }
 
-static void add(Ctx *c, ArgVec *w, const char *word) {
-  *vec_push(&c->keep, w) = word;
-}
-
 /* Appends the program and its arguments. */
 static void add_run(Ctx *c, const ProductBuild *b, ArgVec *w, const char *program) {
-  const ArgVec *run = &b->work.run.at[0];
-  add(c, w, program);
-  for (u32 i = 0; i < run->n; i++) add(c, w, run->at[i]);
+  argv_put(c, w, program);
+  argv_put_list(c, w, b->work.run.at[0].at);
   if (!b->chats) argv_add(c, w, "--bench 0.5");
-  add(c, w, NULL);
 }
 
 /* Records branch samples in the format of llvm-bolt. */
 static void sample(Ctx *c, const ProductBuild *b, const char *program, const char *data) {
   const char *raw = tempdir_file(c, &b->folder, "perf.data");
   ArgVec w = {0}, to = {0};
-  add(c, &w, b->chain.perf);
-  argv_add(c, &w, "record -q -e cycles:u -j any,u -o");
-  add(c, &w, raw);
-  add(c, &w, "--");
+  argv_put(c, &w, b->chain.perf, "record", "-q", "-e", "cycles:u", "-j", "any,u", "-o", raw, "--");
   add_run(c, b, &w, program);
   spawn_run(c, &b->folder, "perf", w.at);
-  add(c, &to, b->chain.perf2bolt);
-  add(c, &to, program);
-  add(c, &to, "-p");
-  add(c, &to, raw);
-  add(c, &to, "-o");
-  add(c, &to, data);
-  add(c, &to, NULL);
+  argv_put(c, &to, b->chain.perf2bolt, program, "-p", raw, "-o", data);
   spawn_run(c, &b->folder, "perf2bolt", to.at);
 }
 
 static void instrument(Ctx *c, const ProductBuild *b, const char *program, const char *data) {
   const char *made = tempdir_file(c, &b->folder, "bolt-instrumented");
   ArgVec w = {0}, run = {0};
-  add(c, &w, b->chain.bolt);
-  add(c, &w, program);
-  add(c, &w, "-instrument");
-  add(c, &w, str_text(c, str_fmt(c, "-instrumentation-file=%s", data)));
-  add(c, &w, "-o");
-  add(c, &w, made);
-  add(c, &w, NULL);
+  argv_put(c, &w, b->chain.bolt, program, "-instrument", "-o", made);
+  argv_fmt(c, &w, "-instrumentation-file=%s", data);
   spawn_run(c, &b->folder, "llvm-bolt", w.at);
   add_run(c, b, &run, made);
   spawn_run(c, &b->folder, "the instrumented program", run.at);
@@ -72,15 +52,11 @@ void bolt_apply(Ctx *c, ProductBuild *b, BuildConfig *v) {
     sample(c, b, v->product, data);
   else
     instrument(c, b, v->product, data);
-  add(c, &w, b->chain.bolt);
-  add(c, &w, v->product);
-  add(c, &w, "-o");
-  add(c, &w, made);
-  add(c, &w, str_text(c, str_fmt(c, "-data=%s", data)));
+  argv_put(c, &w, b->chain.bolt, v->product, "-o", made);
+  argv_fmt(c, &w, "-data=%s", data);
   argv_add(c, &w,
            "-reorder-blocks=ext-tsp -reorder-functions=hfsort -split-functions "
            "-split-all-cold -icf=1 -use-gnu-stack -dyno-stats");
-  add(c, &w, NULL);
   spawn_run(c, &b->folder, "llvm-bolt", w.at);
   v->product = v->program = made;
 }

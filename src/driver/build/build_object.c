@@ -72,19 +72,16 @@ void api_object(Ingot *m, const IngotBuild *o, const char *name, StrBuf *to) {
   llvm_object(m->p, &l, to);
 }
 
-static void print_llvm(Ingot *m, const char **text, size_t *n) {
-  StrBuf t = sb_new(&m->c->keep);
-  api_need(m->c, text && n ? text : NULL, "a pointer to the text");
+static void print_llvm(Ingot *m, bool json, StrBuf *out) {
+  (void)json;
   api_need_model(m, "code of LLVM");
   api_target_host(m);
   api_run_passes(m, NULL);
   LlvmOptions l = object_options(m, NULL, "model");
   l.object = false;
-  llvm_print(m->p, &l, &t);
-  api_return_text(&t, text, n);
+  llvm_print(m->p, &l, out);
 }
 
 IngotStatus ingot_print_llvm(Ingot *m, const char **text, size_t *n) {
-  api_return_text(NULL, text, n);
-  API_CALL(m, print_llvm(m, text, n));
+  return api_call_text(m, print_llvm, false, text, n);
 }

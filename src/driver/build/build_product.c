@@ -39,22 +39,6 @@ ProductKind product_kind(const char *path) {
                                     : PD_program;
 }
 
-static void add(Ctx *c, ArgVec *w, const char *word) {
-  *vec_push(&c->keep, w) = word;
-}
-
-/* Appends a + b as one word. */
-static void add_pair(Ctx *c, ArgVec *w, const char *a, const char *b) {
-  StrBuf t = sb_new(&c->keep);
-  sb_fmt(&t, "%s%s", a, b);
-  add(c, w, sb_cstr(&t));
-}
-
-static void run(Ctx *c, ProductBuild *b, const char *what, ArgVec *w) {
-  add(c, w, NULL);
-  spawn_run(c, &b->folder, what, w->at);
-}
-
 const char *build_default_level(const ProductBuild *b) {
   return b->m->codegen.aim == AIM_size ? "s" : "2";
 }
@@ -67,20 +51,20 @@ static bool links(const ProductBuild *b) {
 static void begin(Ctx *c, ProductBuild *b, const BuildConfig *v, ArgVec *w) {
   const IngotBuild *o = b->o;
   argv_compiler(c, w, o->cc);
-  add(c, w, "-std=c99");
-  add_pair(c, w, "-O", v->optimize);
-  add(c, w, "-ffp-contract=off");
+  argv_put(c, w, "-std=c99");
+  argv_fmt(c, w, "-O%s", v->optimize);
+  argv_put(c, w, "-ffp-contract=off");
   argv_target(c, w, b->m);
   argv_threads(c, w, b->m);
-  if (b->preset->debug) add(c, w, "-g");
+  if (b->preset->debug) argv_put(c, w, "-g");
   if (v->fast_math) argv_add(c, w, fast_math_flags);
   if (v->lto && links(b)) argv_add(c, w, b->chain.lto);
-  for (u32 i = 0; i < v->profile.n; i++) add(c, w, v->profile.at[i]);
+  argv_put_list(c, w, v->profile.at);
   /* llvm-bolt splits functions itself */
-  if (v->relocs && b->chain.kind == CK_gcc) add(c, w, "-fno-reorder-blocks-and-partition");
+  if (v->relocs && b->chain.kind == CK_gcc) argv_put(c, w, "-fno-reorder-blocks-and-partition");
   if (o->sanitize) {
-    add_pair(c, w, "-fsanitize=", o->sanitize);
-    add(c, w, "-fno-sanitize-recover=all");
+    argv_fmt(c, w, "-fsanitize=%s", o->sanitize);
+    argv_put(c, w, "-fno-sanitize-recover=all");
   }
 }
 
@@ -115,14 +99,14 @@ static ArgVec compile(Ctx *c, ProductBuild *b, const BuildConfig *v, const char 
   }
   build_file(c, source, (FileOut){.at = text->at, .n = text->n});
   begin(c, b, v, &w);
-  if (b->kind == PD_shared) add(c, &w, "-fPIC");
+  if (b->kind == PD_shared) argv_put(c, &w, "-fPIC");
   if (b->m->written.blob.n) { /* absolute path: the current folder may have a file of that name */
     StrBuf upper = sb_new(&c->keep);
     sb_upper(&upper, b->name);
     StrBuf define = sb_new(&c->keep);
     sb_fmt(&define, "-D%s_WEIGHTS_FILE=", sb_cstr(&upper));
     put_path(c, &define, str_text(c, str_fmt(c, "%s.bin", tempdir_file(c, &b->folder, b->name))));
-    add(c, &w, sb_cstr(&define));
+    argv_put(c, &w, sb_cstr(&define));
   }
   return parts_compile(c, &b->folder, &w, source, b->name, parts);
 }
@@ -134,12 +118,8 @@ static ArgVec assemble(Ctx *c, ProductBuild *b) {
   ArgVec w = {0};
   api_object(b->m, b->o, b->name, &object);
   build_file(c, path, (FileOut){.at = object.at, .n = object.n});
-  add(c, &w, path);
+  argv_put(c, &w, path);
   return w;
-}
-
-static void add_all(Ctx *c, ArgVec *w, const ArgVec *more) {
-  for (u32 i = 0; i < more->n; i++) add(c, w, more->at[i]);
 }
 
 /* Joins several object files into one. */
@@ -148,10 +128,9 @@ static const char *join(Ctx *c, ProductBuild *b, const char *path, const ArgVec 
   if (object->n == 1) return object->at[0];
   argv_compiler(c, &w, b->o->cc);
   argv_target(c, &w, b->m);
-  argv_add(c, &w, "-nostdlib -r -o");
-  add(c, &w, path);
-  add_all(c, &w, object);
-  run(c, b, "C compiler", &w);
+  argv_put(c, &w, "-nostdlib", "-r", "-o", path);
+  argv_put_list(c, &w, object->at);
+  spawn_run(c, &b->folder, "C compiler", w.at);
   return path;
 }
 
@@ -159,10 +138,9 @@ static const char *archive(Ctx *c, ProductBuild *b, const char *path, const ArgV
   const char *ar = getenv("AR");
   ArgVec w = {0};
   argv_add(c, &w, ar && *ar ? ar : "ar");
-  add(c, &w, "rcsD");
-  add(c, &w, path);
-  add_all(c, &w, object);
-  run(c, b, "archiver", &w);
+  argv_put(c, &w, "rcsD", path);
+  argv_put_list(c, &w, object->at);
+  spawn_run(c, &b->folder, "archiver", w.at);
   return path;
 }
 
@@ -171,14 +149,13 @@ static const char *link(Ctx *c, ProductBuild *b, const BuildConfig *v, ProductKi
                         const char *path, const ArgVec *object) {
   ArgVec w = {0};
   begin(c, b, v, &w);
-  if (kind == PD_shared) add(c, &w, "-shared");
-  if (b->preset->strip && !v->relocs) add(c, &w, "-s");
-  if (v->relocs) add(c, &w, "-Wl,--emit-relocs");
-  add(c, &w, "-o");
-  add(c, &w, path);
-  add_all(c, &w, object);
-  add(c, &w, "-lm");
-  run(c, b, "C compiler", &w);
+  if (kind == PD_shared) argv_put(c, &w, "-shared");
+  if (b->preset->strip && !v->relocs) argv_put(c, &w, "-s");
+  if (v->relocs) argv_put(c, &w, "-Wl,--emit-relocs");
+  argv_put(c, &w, "-o", path);
+  argv_put_list(c, &w, object->at);
+  argv_put(c, &w, "-lm");
+  spawn_run(c, &b->folder, "C compiler", w.at);
   return path;
 }
 
@@ -288,9 +265,9 @@ static ArgVec compile_guard(Ctx *c, ProductBuild *b) {
 static const char *make_program(Ctx *c, ProductBuild *b, const BuildConfig *v, const ArgVec *object,
                                 bool chats, const char *what) {
   ArgVec main = compile_main(c, b, v, chats), guard = compile_guard(c, b), all = {0};
-  add_all(c, &all, object);
-  add_all(c, &all, &main);
-  add_all(c, &all, &guard);
+  argv_put_list(c, &all, object->at);
+  argv_put_list(c, &all, main.at);
+  argv_put_list(c, &all, guard.at);
   const char *path = tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "%s-%s", v->step, what)));
   return link(c, b, v, PD_program, path, &all);
 }
@@ -339,6 +316,7 @@ void build_text(Ctx *c, ProductBuild *b) {
     fail(c, ERR_usage, LOC_NONE,
          "--weights pointer: expected .o, .a or .so; a program contains its weights");
   b->m->compiled.linked = true;
+  b->m->compiled.check_cpu = b->kind != PD_program;
   b->source = sb_new(&c->keep);
   b->header = sb_new(&c->keep);
   b->facts = api_emit(b->m, ic, b->kind != PD_program, &b->source, &b->header);

@@ -108,9 +108,8 @@ static double number_after(const char *text, const char *key) {
 static const char *run_program(Ctx *c, ProductBuild *b, const char *program, const ArgVec *with) {
   ArgVec w = {0};
   int status;
-  *vec_push(&c->keep, &w) = program;
-  for (u32 i = 0; i < with->n; i++) *vec_push(&c->keep, &w) = with->at[i];
-  *vec_push(&c->keep, &w) = NULL;
+  argv_put(c, &w, program);
+  argv_put_list(c, &w, with->at);
   const char *text = spawn_text(c, &b->folder, "the compiled model", w.at, &status);
   if (status > SPAWN_KILLED)
     fail(c, ERR_system, LOC_NONE,
@@ -131,16 +130,14 @@ static const char question[] =
 static ArgVec measured_run(Ctx *c, ProductBuild *b) {
   ArgVec w = {0};
   if (!b->chats) {
-    const ArgVec *first = b->work.run.n ? &b->work.run.at[0] : NULL;
-    for (u32 i = 0; first && i < first->n; i++) *vec_push(&c->keep, &w) = first->at[i];
-    double seconds = b->o->seconds > 0 ? b->o->seconds : 1;
-    *vec_push(&c->keep, &w) = "--bench";
-    *vec_push(&c->keep, &w) = str_text(c, str_fmt(c, "%.4f", seconds / PGO_ROUNDS));
+    if (b->work.run.n) argv_put_list(c, &w, b->work.run.at[0].at);
+    argv_put(c, &w, "--bench");
+    argv_fmt(c, &w, "%.4f", (b->o->seconds > 0 ? b->o->seconds : 1) / PGO_ROUNDS);
     return w;
   }
-  *vec_push(&c->keep, &w) = "--prompt";
   /* a token may be a byte */
-  *vec_push(&c->keep, &w) = (u64)api_context_length(b->m) < 2 * sizeof question ? "hi" : question;
+  bool fits = (u64)api_context_length(b->m) >= 2 * sizeof question;
+  argv_put(c, &w, "--prompt", fits ? question : "hi");
   argv_add(c, &w, "--max-tokens 32 --temperature 0");
   if (!api_chat_assets(b->m)->chat.open) argv_add(c, &w, "--raw");
   return w;
@@ -177,10 +174,8 @@ static void measure_steps(Ctx *c, ProductBuild *b) {
 static NamedTensors outputs_of(Ctx *c, ProductBuild *b, const char *program, const char *file) {
   const char *path = tempdir_file(c, &b->folder, file);
   ArgVec w = {0};
-  const ArgVec *first = b->work.run.n && !b->chats ? &b->work.run.at[0] : NULL;
-  for (u32 i = 0; first && i < first->n; i++) *vec_push(&c->keep, &w) = first->at[i];
-  *vec_push(&c->keep, &w) = "--output";
-  *vec_push(&c->keep, &w) = path;
+  if (b->work.run.n && !b->chats) argv_put_list(c, &w, b->work.run.at[0].at);
+  argv_put(c, &w, "--output", path);
   run_program(c, b, program, &w);
   File f = file_read_own(c, path);
   return data_read_npz(c, f.at, f.n, LOC_NONE, &c->keep);

@@ -1,8 +1,10 @@
 /* player_build.c: builds language models as chat programs.
  *
  * In: an open language model. Out: the program that `ingot build` makes from it, cached in
- * ~/.cache/ingot. Its name is a hash of everything it depends on: files of the model (paths, sizes
- * and times), options, compiler, machine, version. A cached model starts without being read.
+ * ~/.cache/ingot. Its name is a hash of everything it depends on: content of the model's files,
+ * options, compiler, machine, version. A second name of the same file (a hard link) has a hash of
+ * paths, sizes and times instead, and the model's name for `ingot cache`: with it, a cached model
+ * starts without being read. A copied or renamed model is read once, and not compiled again.
  */
 #include "driver/build/build_product.h"
 #include "chat/chat.h"
@@ -25,29 +27,31 @@ static int by_name(const void *a, const void *b) {
 
 /* Hashes the model and other files of its folder that matter: parts, shards, JSON files,
  * tokenizers, templates. */
-static void hash_folder(Ctx *c, StrBuf *t, const char *path) {
+typedef void KeyFn(Ctx *c, StrBuf *t, const char *path);
+
+static void hash_folder(Ctx *c, StrBuf *t, const char *path, KeyFn *add) {
   static const char *const ends[] = {".gguf", ".safetensors", ".json", ".model", ".jinja"};
   const char *slash = strrchr(path, '/');
   const char *folder = slash ? str_text(c, str_intern(c, path, (size_t)(slash - path) + 1)) : "./";
   VEC(const char *) name = {0};
   bool alone = ends_with(path, ".gguf") && !strstr(path, "-of-");
   DIR *d = alone ? NULL : opendir(folder);
-  cache_key_add_file(c, t, path);
+  add(c, t, path);
   for (struct dirent *e; d && (e = readdir(d));)
     for (u32 i = 0; i < sizeof ends / sizeof *ends; i++)
       if (ends_with(e->d_name, ends[i]))
         *vec_push(&c->keep, &name) = str_text(c, str_fmt(c, "%s%s", folder, e->d_name));
   if (d) closedir(d);
   if (name.n) qsort(name.at, name.n, sizeof *name.at, by_name);
-  for (u32 i = 0; i < name.n; i++) cache_key_add_file(c, t, name.at[i]);
+  for (u32 i = 0; i < name.n; i++) add(c, t, name.at[i]);
 }
 
-static const char *program_path(Ingot *m, const IngotBuild *o, bool is_library) {
+static const char *program_path(Ingot *m, const IngotBuild *o, bool is_library, KeyFn *add) {
   Ctx *c = m->c;
   StrBuf t = sb_new(&c->keep);
   const char *env = getenv("CC");
   cache_key_add_self(c, &t);
-  hash_folder(c, &t, m->opened.source.path);
+  hash_folder(c, &t, m->opened.source.path, add);
   for (u32 i = 0; i < m->options.dim.n; i++) {
     const BindDim *d = &m->options.dim.at[i];
     sb_fmt(&t, "dim %s %s %lld %lld %d\n", d->symbol ? str_text(c, d->symbol) : "",
@@ -66,8 +70,9 @@ static const char *program_path(Ingot *m, const IngotBuild *o, bool is_library) 
          m->codegen.openmp);
   u64 a = hash_bytes(t.at, t.n);
   hash_text(&t, "cc", o->cc ? o->cc : env);
-  Str name = str_fmt(c, "%s-%016llx%016llx%s", is_library ? "lm" : "play", (unsigned long long)a,
-                     (unsigned long long)hash_bytes(t.at, t.n), is_library ? ".so" : "");
+  const char *label = add == cache_key_add_file ? cache_label(m) : "";
+  Str name = str_fmt(c, "%s-%016llx%016llx%s%s", is_library ? "lm" : "play", (unsigned long long)a,
+                     (unsigned long long)hash_bytes(t.at, t.n), label, is_library ? ".so" : "");
   return cache_file(c, str_text(c, name), "play");
 }
 
@@ -160,7 +165,7 @@ static IngotBuild build_options(Ingot *m, const IngotBuild *o, const char **path
          "expected a language model with a tokenizer, as a GGUF file or a folder of safetensors");
   IngotBuild b = *o;
   if (!m->options.language.chunk) m->options.language.chunk = LM_CHAT_CHUNK;
-  *path = b.output = program_path(m, o, is_library);
+  *path = b.output = program_path(m, o, is_library, cache_key_add_file);
   b.c.name = "lm";
   b.c.selftest = -1;
   return b;
@@ -187,10 +192,20 @@ static void build_private(Ctx *c, void *arg) {
     fail(c, ERR_system, LOC_NONE, "%s: cannot restrict its permissions", b->o->output);
 }
 
+/* Gives the program its second name. */
+static void name_program(const char *program, const char **name) {
+  if (link(program, *name) && errno != EEXIST) *name = program;
+}
+
 static void player(Ingot *m, const IngotBuild *o, const char **program) {
   Ctx *c = m->c;
   IngotBuild b = build_options(m, o, program, false);
   if (is_program(c, b.output)) return;
+  b.output = program_path(m, o, false, cache_key_add_content);
+  if (is_program(c, b.output)) {
+    name_program(b.output, program);
+    return;
+  }
   bool compiles = compiler_exists(c, o->cc);
   const char *other = compiles ? NULL : find_other_build(c, b.output);
   if (other) {
@@ -211,7 +226,10 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   DiagMark before = diag_mark(c);
   Err e = ctx_protect(c, build_private, &(PlayerBuild){m, &b});
   if (e && (e != ERR_system || !is_full_disk(c, before))) longjmp(*c->door, (int)e);
-  if (e) *program = NULL;
+  if (e)
+    *program = NULL;
+  else
+    name_program(b.output, program);
 }
 
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {

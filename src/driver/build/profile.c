@@ -35,14 +35,13 @@ static void name_files(Ctx *c, RunProfile *p, const BuildConfig *v) {
   u32 parts = v->lto && b->kind < PD_shared ? 1 : b->parts;
   if (b->chain.kind == CK_clang) {
     p->merged = tempdir_file(c, &b->folder, "merged.profdata");
-    *vec_push(&c->keep, &p->file) = p->merged;
+    argv_put(c, &p->file, p->merged);
     return;
   }
   for (u32 i = 0; i < parts; i++)
-    *vec_push(&c->keep, &p->file) =
-        tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "%s.c.%u.gcda", b->name, i)));
+    argv_fmt(c, &p->file, "%s/%s.c.%u.gcda", b->folder.path, b->name, i);
   p->model = p->file.n;
-  if (b->chats) *vec_push(&c->keep, &p->file) = tempdir_file(c, &b->folder, "player-main.c.0.gcda");
+  if (b->chats) argv_put(c, &p->file, tempdir_file(c, &b->folder, "player-main.c.0.gcda"));
 }
 
 static void name_key(Ctx *c, RunProfile *p, const BuildConfig *v) {
@@ -96,9 +95,8 @@ static void ask_gcov(Ctx *c, RunProfile *p) {
   ProductBuild *b = p->b;
   int status;
   ArgVec w = {0};
-  for (u32 i = 0; i < b->chain.cc.n; i++) *vec_push(&c->keep, &w) = b->chain.cc.at[i];
-  argv_add(c, &w, "-print-prog-name=gcov");
-  *vec_push(&c->keep, &w) = NULL;
+  argv_put_list(c, &w, b->chain.cc.at);
+  argv_put(c, &w, "-print-prog-name=gcov");
   const char *text = spawn_text(c, &b->folder, "C compiler", w.at, &status);
   const char *gcov = str_text(c, str_intern(c, text, strcspn(text, "\n")));
   if (status || !spawn_exists(c, gcov)) return; /* optional */
@@ -161,17 +159,13 @@ static void merge(Ctx *c, RunProfile *p) {
   const char *plain = tempdir_file(c, &b->folder, "merged.txt");
   ArgVec w = {0};
   DIR *d = opendir(b->folder.path);
-  *vec_push(&c->keep, &w) = b->chain.profdata;
-  argv_add(c, &w, "merge --text -o");
-  *vec_push(&c->keep, &w) = plain;
+  argv_put(c, &w, b->chain.profdata, "merge", "--text", "-o", plain);
   u32 before = w.n;
   for (struct dirent *e; d && (e = readdir(d));)
-    if (ends_with(e->d_name, ".profraw"))
-      *vec_push(&c->keep, &w) = tempdir_file(c, &b->folder, e->d_name);
+    if (ends_with(e->d_name, ".profraw")) argv_put(c, &w, tempdir_file(c, &b->folder, e->d_name));
   if (d) closedir(d);
   if (w.n == before)
     fail(c, ERR_system, LOC_NONE, "--pgo: the instrumented program wrote no profile");
-  *vec_push(&c->keep, &w) = NULL;
   spawn_run(c, &b->folder, "llvm-profdata", w.at);
   File f = file_read_own(c, plain);
   StrBuf text = sb_new(&c->keep);
@@ -187,9 +181,8 @@ static void run_workload(Ctx *c, ProductBuild *b, const char *program) {
   for (u32 i = 0; i < b->work.run.n; i++) {
     const ArgVec *with = &b->work.run.at[i];
     ArgVec w = {0};
-    *vec_push(&c->keep, &w) = program;
-    for (u32 k = 0; k < with->n; k++) *vec_push(&c->keep, &w) = with->at[k];
-    *vec_push(&c->keep, &w) = NULL;
+    argv_put(c, &w, program);
+    argv_put_list(c, &w, with->at);
     int status;
     const char *text = spawn_text(c, &b->folder, "the instrumented program", w.at, &status);
     if ((status == 2 || status == 4) &&
@@ -210,8 +203,7 @@ static void make(Ctx *c, RunProfile *p, const BuildConfig *like) {
   v.arrays = NULL;
   v.profile = (ArgVec){0};
   if (clang) {
-    *vec_push(&c->keep, &v.profile) =
-        str_text(c, str_fmt(c, "-fprofile-generate=%s", b->folder.path));
+    argv_fmt(c, &v.profile, "-fprofile-generate=%s", b->folder.path);
     argv_add(c, &v.profile, plain_names);
   } else {
     argv_add(c, &v.profile, "-fprofile-generate -ftest-coverage");
@@ -299,7 +291,7 @@ ArgVec profile_make(Ctx *c, ProductBuild *b, const BuildConfig *like) {
     store_cached(c, &p);
   }
   if (b->chain.kind == CK_clang) {
-    *vec_push(&c->keep, &use) = str_text(c, str_fmt(c, "-fprofile-use=%s", p.merged));
+    argv_fmt(c, &use, "-fprofile-use=%s", p.merged);
     argv_add(c, &use, plain_names);
     argv_add(c, &use, "-Werror=profile-instr-out-of-date -Wno-profile-instr-unprofiled");
     return use;

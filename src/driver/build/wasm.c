@@ -23,10 +23,6 @@ typedef struct WasmBuild {
 
 static const char *const ends[NFILES] = {".d.mts", ".mjs", ".wasm"};
 
-static void add(Ctx *c, ArgVec *w, const char *word) {
-  *vec_push(&c->keep, w) = word;
-}
-
 /* ---- early checks ---- */
 
 static void need_plain_options(Ctx *c, const IngotBuild *o) {
@@ -79,9 +75,8 @@ static void begin(Ctx *c, WasmBuild *b, ArgVec *w) {
   argv_add(c, w, WASM_FLAGS " -std=c99 -ffp-contract=off -fvisibility=hidden");
   argv_target(c, w, b->m);
   const char *usual = b->m->codegen.aim == AIM_size ? "s" : "2";
-  add(c, w, str_text(c, str_fmt(c, "-O%s", o->optimize ? o->optimize : usual)));
-  add(c, w, "-isystem");
-  add(c, w, b->folder.path);
+  argv_fmt(c, w, "-O%s", o->optimize ? o->optimize : usual);
+  argv_put(c, w, "-isystem", b->folder.path);
 }
 
 /* Writes headers without a C library: no function is called, see -mbulk-memory. */
@@ -111,16 +106,9 @@ static const char *assemble_weights(Ctx *c, WasmBuild *b) {
   sb_fmt(&t, "\n\t.size %s, %llu\n", name, (unsigned long long)blob->n);
   build_file(c, source, (FileOut){.at = t.at, .n = t.n});
   argv_add(c, &w, compiler(c, b->o));
-  argv_add(c, &w, "--target=wasm32 -c -o");
-  add(c, &w, object);
-  add(c, &w, source);
-  add(c, &w, NULL);
+  argv_put(c, &w, "--target=wasm32", "-c", "-o", object, source);
   spawn_run(c, &b->folder, "C compiler", w.at);
   return object;
-}
-
-static void add_export(Ctx *c, ArgVec *w, const WasmBuild *b, const char *what) {
-  add(c, w, str_text(c, str_fmt(c, "--export=%s_%s", b->name, what)));
 }
 
 /* The stack is at address 0: an overflow traps instead of changing data. */
@@ -128,19 +116,22 @@ static const char *link(Ctx *c, WasmBuild *b, const EmitFacts *facts, const ArgV
   const char *path = tempdir_file(c, &b->folder, "module.wasm");
   u64 stack = (facts->stack_bytes + STACK_SPARE + 63) / 64 * 64;
   ArgVec w = {0};
-  add(c, &w, tool_find(c, "wasm-ld"));
+  const struct {
+    const char *name;
+    bool is_there;
+  } function[] = {{"call", true},
+                  {"why", true},
+                  {"target", true},
+                  {"reset", prog_has_state(b->m->p)},
+                  {"selftest", facts->selftest_bytes},
+                  {"weight_file", b->m->written.blob.n}};
+  argv_put(c, &w, tool_find(c, "wasm-ld"));
   argv_add(c, &w, "--no-entry --gc-sections --strip-all --stack-first --export=__heap_base -z");
-  add(c, &w, str_text(c, str_fmt(c, "stack-size=%llu", (unsigned long long)stack)));
-  add_export(c, &w, b, "call");
-  add_export(c, &w, b, "why");
-  add_export(c, &w, b, "target");
-  if (prog_has_state(b->m->p)) add_export(c, &w, b, "reset");
-  if (facts->selftest_bytes) add_export(c, &w, b, "selftest");
-  if (b->m->written.blob.n) add_export(c, &w, b, "weight_file");
-  add(c, &w, "-o");
-  add(c, &w, path);
-  for (u32 i = 0; i < object->n; i++) add(c, &w, object->at[i]);
-  add(c, &w, NULL);
+  argv_fmt(c, &w, "stack-size=%llu", (unsigned long long)stack);
+  for (u32 i = 0; i < sizeof function / sizeof *function; i++)
+    if (function[i].is_there) argv_fmt(c, &w, "--export=%s_%s", b->name, function[i].name);
+  argv_put(c, &w, "-o", path);
+  argv_put_list(c, &w, object->at);
   spawn_run(c, &b->folder, "linker", w.at);
   return path;
 }
@@ -181,7 +172,7 @@ static void build(Ctx *c, void *arg) {
   put_headers(c, b);
   begin(c, b, &w);
   ArgVec object = parts_compile(c, &b->folder, &w, path, b->name, parts_wanted(facts.code_bytes));
-  if (b->m->written.blob.n) add(c, &object, assemble_weights(c, b));
+  if (b->m->written.blob.n) argv_put(c, &object, assemble_weights(c, b));
   File f = file_read_own(c, link(c, b, &facts, &object));
   FileOut out[NFILES] = {
       {.at = types.at, .n = types.n}, {.at = module.at, .n = module.n}, {.at = f.at, .n = f.n}};

@@ -29,14 +29,9 @@ static ArgVec *add_run(Ctx *c, Workload *w) {
   return vec_push(&c->keep, &w->run);
 }
 
-static void add_pair(Ctx *c, ArgVec *w, const char *a, const char *b) {
-  *vec_push(&c->keep, w) = a;
-  *vec_push(&c->keep, w) = b;
-}
-
 static void add_file(Ctx *c, ProductBuild *b, const char *path, StrBuf *key) {
   cache_key_add_file(c, key, path);
-  add_pair(c, add_run(c, &b->work), "--inputs", path);
+  argv_put(c, add_run(c, &b->work), "--inputs", path);
 }
 
 /* ---- an archive of many examples ---- */
@@ -72,7 +67,7 @@ static void add_examples(Ctx *c, ProductBuild *b, const char *path, StrBuf *key)
     const char *to = tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "example-%u.npz", i)));
     data_write_npz(c, &out, e.name, e.at[i], e.ninput);
     build_file(c, to, (FileOut){.at = out.at, .n = out.n});
-    add_pair(c, add_run(c, &b->work), "--inputs", to);
+    argv_put(c, add_run(c, &b->work), "--inputs", to);
   }
 }
 
@@ -82,7 +77,7 @@ static void add_examples(Ctx *c, ProductBuild *b, const char *path, StrBuf *key)
 static void add_prompt(Ctx *c, ProductBuild *b, const char *text, size_t n, StrBuf *key) {
   if (b->work.run.n == MAX_PROMPTS) return;
   ArgVec *w = add_run(c, &b->work);
-  add_pair(c, w, "--prompt", str_text(c, str_intern(c, text, n)));
+  argv_put(c, w, "--prompt", str_text(c, str_intern(c, text, n)));
   argv_add(c, w, "--max-tokens 32 --seed 1 --quiet");
   if (!api_chat_assets(b->m)->chat.open) argv_add(c, w, "--raw");
   sb_put(key, text, n);
@@ -123,7 +118,7 @@ void workload_read(Ctx *c, ProductBuild *b) {
       add_prompt(c, b, usual_prompts[i], strlen(usual_prompts[i]), &key);
   } else if (!*path) {
     for (u32 i = 0; i < RANDOM_RUNS; i++)
-      add_pair(c, add_run(c, &b->work), "--seed", str_text(c, str_fmt(c, "%u", i)));
+      argv_put(c, add_run(c, &b->work), "--seed", str_text(c, str_fmt(c, "%u", i)));
   } else if (b->chats) {
     add_prompts(c, b, path, &key);
   } else if (api_list_archives(c, path, &file)) {

@@ -34,7 +34,8 @@ static void quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out) {
   api_need(c, out, "a pointer to the result");
   api_need(c, o->output, "the path of the quantized model");
   *out = (IngotQuantized){0};
-  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->opened.source.at)
+    fail(c, ERR_usage, LOC_NONE, "no model is open: expected ingot_open before this call");
   for (u32 i = 0; m->opened.reader && i < sizeof makers / sizeof *makers; i++)
     if (!strcmp(makers[i].reader, m->opened.reader->name)) {
       if (o->type && !makers[i].types)

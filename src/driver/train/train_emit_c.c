@@ -195,7 +195,8 @@ static void emit_training(Ingot *m, const IngotTrain *o, const IngotCodegen *ic,
   Ctx *c = m->c;
   api_need(c, o, "the training options");
   api_need(c, ram, "a pointer to the RAM");
-  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->opened.source.at)
+    fail(c, ERR_usage, LOC_NONE, "no model is open: expected ingot_open before this call");
   if (!m->opened.model)
     fail(c, ERR_unsupported, LOC_NONE, "is %s, which has no weights by name: expected ONNX",
          m->opened.reader ? m->opened.reader->name : "a graph in text form");

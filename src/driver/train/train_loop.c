@@ -440,7 +440,8 @@ static void train(Ingot *m, const IngotTrain *o, IngotTrained *out) {
   api_need(c, o->output, "the path of the trained model");
   api_need(c, o->data, "the path of the examples");
   *out = (IngotTrained){0};
-  if (!m->opened.source.at) fail(c, ERR_usage, LOC_NONE, "no model is open");
+  if (!m->opened.source.at)
+    fail(c, ERR_usage, LOC_NONE, "no model is open: expected ingot_open before this call");
   if (!m->opened.reader || !m->opened.reader->rewrite)
     fail(c, ERR_unsupported, LOC_NONE, "is %s, whose weights are not written: expected ONNX",
          m->opened.reader ? m->opened.reader->name : "a program");

@@ -147,12 +147,11 @@ static double lower_quarter(const Tensor *t) {
   return ldexp(1, at + LEAST);
 }
 
-/* Magnitudes up to this are never outliers: next to tiny probabilities, ordinary numbers look huge.
- */
+/* Magnitudes up to this are not outliers, even if most elements are tiny probabilities. */
 #define ORDINARY 4096
 
-/* Largest finite magnitude without outliers: masks near the limit of the type, and elements so
- * large that the others are not rounding errors of sums of their size. */
+/* Largest finite magnitude without outliers. Outliers are masks near the limit of the type, and
+ * elements so large that all others are below their rounding error. */
 static double largest_magnitude(const Tensor *t) {
   double max = 0, end = t->dt == DT_f64 ? DBL_MAX : t->dt == DT_f16 ? 65504 : FLT_MAX;
   double rtol = rtol_of(t->dt), far = rtol > 0 ? lower_quarter(t) / (rtol * rtol) : INFINITY;
@@ -320,7 +319,8 @@ static void do_compare(Ctx *c, void *arg) {
   api_need(c, a->dir, "the folder with expected outputs");
   api_need(c, a->n, "a pointer to their number");
   if (a->max) api_need(c, a->diff, "a pointer to the differences");
-  if (!m->run.out) fail(c, ERR_usage, LOC_NONE, "the model has not been run");
+  if (!m->run.out)
+    fail(c, ERR_usage, LOC_NONE, "the model has not been run: expected ingot_run before this call");
   Strs files = data_list(c, data_folder(c, a->dir), "output", &c->keep);
   const Model *g = m->opened.ports ? m->opened.model : NULL;
   u32 n = g ? g->noutput : m->run.nout;

@@ -4,10 +4,11 @@
  * state. Method: one function per part of a layer. Architectures differ only in numbers and flags
  * of LmHparams. Attention uses compose.h over all positions so far. Query heads that share a key
  * head are a group. Positions follow from the length of the cache. Causality and sliding windows
- * are masks computed from positions.
+ * are masks computed from positions. Several sequences are rows of one run: each has its own KV
+ * cache, positions and attention; everything else is computed for all rows together.
  *
- * Every token is computed by the same sums in every batch of tokens, so results do not depend on
- * how a text is split into runs.
+ * Every token is computed by the same sums in every batch of tokens, so results depend neither on
+ * how a text is split into runs, nor on other sequences.
  */
 #include "front/compose/compose.h"
 #include "front/llm/lm_hparams.h"
@@ -20,12 +21,12 @@ typedef struct Decoder {
   LmFile *f;
   const LmHparams *s;
   const LmOptions *opts;
-  Dim tokens, past, all; /* tokens of this run, of earlier runs, of both */
-  Val before;            /* past as a scalar */
-  Val cos[2], sin[2];    /* by LmRope: [1, tokens, pairs] */
-  Val slope;             /* ALiBi; 0: none */
-  Val far;               /* factor of queries by position [tokens, 1]; 0: none */
-  Map used;              /* names of the tensors read -> 1 + LmTensorRole */
+  const LmInput *in;
+  Val at;             /* positions of the tokens of this run, i64[tokens] */
+  Val cos[2], sin[2]; /* by LmRope: [1, tokens, pairs] */
+  Val slope;          /* ALiBi; 0: none */
+  Val far;            /* factor of queries by position [tokens, 1]; 0: none */
+  Map used;           /* names of the tensors read -> 1 + LmTensorRole */
 } Decoder;
 
 static const char *const weight = ".weight", *const bias = ".bias";
@@ -125,9 +126,8 @@ static void make_rope_tables(Decoder *d, u32 i) {
   Graph *g = d->g;
   const LmRope *r = &d->s->rope[i];
   i64 stretches = (d->s->context + FINE - 1) / FINE;
-  Val at = mk_add(g, mk_iota(g, DT_i64, &d->tokens, 1, 0), d->before);
-  Val stretch = mk_div(g, at, mk_scalar(g, DT_i64, FINE));
-  Val place = mk_sub(g, at, mk_mulk(g, stretch, FINE));
+  Val stretch = mk_div(g, d->at, mk_scalar(g, DT_i64, FINE));
+  Val place = mk_sub(g, d->at, mk_mulk(g, stretch, FINE));
   stretch = mk_min(g, stretch, mk_scalar(g, DT_i64, (double)(stretches - 1)));
   Val c1 = mk_gather(g, rope_table(g, r, stretches, FINE, 1, cos), stretch, 0);
   Val s1 = mk_gather(g, rope_table(g, r, stretches, FINE, 1, sin), stretch, 0);
@@ -149,12 +149,14 @@ static Val heads_of(Decoder *d, Val x, i64 heads) {
   return attn_split_heads(d->g, mk_unsqueeze(d->g, x, 0), heads);
 }
 
-/* Appends x [1, heads, tokens, n] to the KV cache. */
-static Val append(Decoder *d, const char *what, u32 layer, Val x) {
+/* Appends x [1, heads, tokens, n] to the KV cache of a sequence. */
+static Val append(Decoder *d, const char *what, u32 layer, u32 slot, Val x) {
   Graph *g = d->g;
   Type of = *graph_type(g, x);
-  Dim dim[4] = {1, of.dim[1], d->past, of.dim[3]};
-  Str in = str_fmt(g->c, "past_%s.%u", what, layer), out = str_fmt(g->c, "%s.%u", what, layer);
+  Dim dim[4] = {1, of.dim[1], d->in->slot[slot].past, of.dim[3]};
+  Str out = d->opts->slots ? str_fmt(g->c, "%s.%u.%u", what, layer, slot)
+                           : str_fmt(g->c, "%s.%u", what, layer);
+  Str in = str_fmt(g->c, "past_%s", str_text(g->c, out));
   Val old = graph_param(g, 1, type_tensor(&g->c->work, of.dt, dim, 4), in);
   Val now = mk_concat(g, (const Val[]){old, x}, 2, 2);
   StatePair *s = vec_push(&g->c->work, &g->state);
@@ -167,7 +169,7 @@ static Val append(Decoder *d, const char *what, u32 layer, Val x) {
 }
 
 /* Quantizes to -127..127, with one scale per head and token. */
-static Val cache_kv_i8(Decoder *d, const char *what, u32 layer, Val x) {
+static Val cache_kv_i8(Decoder *d, const char *what, u32 layer, u32 slot, Val x) {
   Graph *g = d->g;
   Val most = mk_reduce(g, OP_reduce_max, mk_abs(g, x), &(i64){3}, 1, true);
   Val some = mk_map2(g, OP_gt, most, mk_like(g, most, 0));
@@ -175,15 +177,15 @@ static Val cache_kv_i8(Decoder *d, const char *what, u32 layer, Val x) {
   Val inverse = mk_select(g, some, mk_div(g, mk_like(g, most, 127), most), zero);
   Val q = mk_cast_sat(g, mk_map1(g, OP_round, mk_mul(g, x, inverse)), DT_i8);
   Val by = mk_div(g, most, mk_like(g, most, 127));
-  q = append(d, what, layer, q);
-  by = append(d, str_text(g->c, str_fmt(g->c, "%s_scale", what)), layer, by);
+  q = append(d, what, layer, slot, q);
+  by = append(d, str_text(g->c, str_fmt(g->c, "%s_scale", what)), layer, slot, by);
   return mk_mul(g, mk_cast(g, q, DT_f32), by);
 }
 
-static Val cache_kv(Decoder *d, const char *what, u32 layer, Val x) {
+static Val cache_kv(Decoder *d, const char *what, u32 layer, u32 slot, Val x) {
   Graph *g = d->g;
-  if (d->opts->kept == DT_i8) return cache_kv_i8(d, what, layer, x);
-  return mk_cast(g, append(d, what, layer, mk_cast(g, x, d->opts->kept)), DT_f32);
+  if (d->opts->kept == DT_i8) return cache_kv_i8(d, what, layer, slot, x);
+  return mk_cast(g, append(d, what, layer, slot, mk_cast(g, x, d->opts->kept)), DT_f32);
 }
 
 /* Splits the columns of x into parts of these sizes. */
@@ -196,7 +198,7 @@ static void split(Decoder *d, Val x, const i64 *size, u32 n, Val *part) {
 static Val of_group(Decoder *d, Val x, i64 first, i64 n) {
   const LmHparams *s = d->s;
   x = mk_slice_axis(d->g, x, 2, first * s->head, n * s->head);
-  return mk_reshape(d->g, x, (Dim[]){d->tokens, s->kv_heads * n * s->head}, 2);
+  return mk_reshape(d->g, x, (Dim[]){d->in->tokens, s->kv_heads * n * s->head}, 2);
 }
 
 /* Queries, keys and values [tokens, heads * size]. */
@@ -210,7 +212,7 @@ static void project(Decoder *d, u32 layer, Val x, Val *y) {
     if (d->f->gguf || s->arch->qkv == QK_fused) {
       split(d, all, size, 3, y);
     } else {
-      all = mk_reshape(g, all, (Dim[]){d->tokens, s->kv_heads, (group + 2) * s->head}, 3);
+      all = mk_reshape(g, all, (Dim[]){d->in->tokens, s->kv_heads, (group + 2) * s->head}, 3);
       y[0] = of_group(d, all, 0, group);
       y[1] = of_group(d, all, group, 1);
       y[2] = of_group(d, all, group + 1, 1);
@@ -268,6 +270,23 @@ static bool has_head_norm(Decoder *d, u32 layer) {
          has_norm_list(d, layer);
 }
 
+/* Attention of the tokens of one sequence over its own keys: [tokens of the sequence, heads *
+ * size]. y: queries, keys and values [1, heads, tokens, size]. */
+static Val attend(Decoder *d, u32 layer, u32 slot, const Val *y) {
+  Graph *g = d->g;
+  const LmSlot *own = &d->in->slot[slot];
+  Val z[3];
+  for (u32 i = 0; i < 3; i++)
+    z[i] = d->in->nslot > 1 ? mk_slice_axis(g, y[i], 2, own->first, own->tokens) : y[i];
+  Val k = cache_kv(d, "key", layer, slot, z[1]), v = cache_kv(d, "value", layer, slot, z[2]);
+  CausalAttn c = {.scale = d->s->scale,
+                  .cap = d->s->attn_cap,
+                  .past = own->before,
+                  .window = d->s->layer[layer].window,
+                  .slope = d->slope};
+  return mk_squeeze(g, attn_merge_heads(g, attn_causal(g, &c, z[0], k, v)), 0);
+}
+
 static Val attention(Decoder *d, u32 layer, Val x) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
@@ -285,13 +304,9 @@ static Val attention(Decoder *d, u32 layer, Val x) {
     if (normed && !whole && late) y[i] = head_norm(d, LP_q_norm + i, layer, y[i]);
   }
   if (d->far) y[0] = mk_mul(g, y[0], d->far);
-  Val k = cache_kv(d, "key", layer, y[1]), v = cache_kv(d, "value", layer, y[2]);
-  CausalAttn c = {.scale = s->scale,
-                  .cap = s->attn_cap,
-                  .past = d->before,
-                  .window = l->window,
-                  .slope = d->slope};
-  Val out = mk_squeeze(g, attn_merge_heads(g, attn_causal(g, &c, y[0], k, v)), 0);
+  Val part[LM_SLOTS];
+  for (u32 i = 0; i < d->in->nslot; i++) part[i] = attend(d, layer, i, y);
+  Val out = d->in->nslot > 1 ? mk_concat(g, part, d->in->nslot, 0) : part[0];
   if (s->arch->flags & LA_sub_norm) out = norm(d, LP_attn_sub_norm, layer, out);
   return linear(d, LP_attn_out, layer, out, s->embed);
 }
@@ -386,8 +401,10 @@ static Val decoder_layer(Decoder *d, u32 layer, Val x) {
 static Val logits(Decoder *d, Val x, Val embedding) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
-  if (!d->opts->every)
-    x = mk_slice_axis(g, x, 0, dim_sub(g->dims, d->tokens, 1), 1); /* last token only */
+  if (d->in->rows)
+    x = mk_gather(g, x, mk_check_index(g, d->in->rows, &d->in->tokens, 1), 0);
+  else if (!d->opts->every)
+    x = mk_slice_axis(g, x, 0, dim_sub(g->dims, d->in->tokens, 1), 1); /* last token only */
   x = norm(d, LP_out_norm, 0, x);
   x = s->tied ? mk_contract(g, x, embedding, "tk,nk->tn") : linear(d, LP_output, 0, x, s->vocab);
   if (s->logit_scale != 0) x = mk_mulk(g, x, s->logit_scale);
@@ -469,7 +486,12 @@ static Val alibi_slopes(Decoder *d) {
 
 /* Positions of the tokens of this run. */
 static Val positions(Decoder *d) {
-  return mk_add(d->g, mk_iota(d->g, DT_i64, &d->tokens, 1, 0), d->before);
+  Graph *g = d->g;
+  const LmInput *in = d->in;
+  Val part[LM_SLOTS];
+  for (u32 i = 0; i < in->nslot; i++)
+    part[i] = mk_add(g, mk_iota(g, DT_i64, &in->slot[i].tokens, 1, 0), in->slot[i].before);
+  return in->nslot > 1 ? mk_concat(g, part, in->nslot, 0) : part[0];
 }
 
 static void make_position_values(Decoder *d) {
@@ -479,15 +501,15 @@ static void make_position_values(Decoder *d) {
     if (s->rope[i].n) make_rope_tables(d, i);
   if (s->positions == PO_alibi) d->slope = alibi_slopes(d);
   if (s->far_scale == 0 || !(s->far_from > 0)) return;
-  Val from = mk_scalar(g, DT_i64, s->far_from), step = mk_div(g, positions(d), from);
+  Val from = mk_scalar(g, DT_i64, s->far_from), step = mk_div(g, d->at, from);
   Val by = mk_log(g, mk_addk(g, mk_cast(g, step, DT_f32), 1));
   d->far = mk_unsqueeze(g, mk_addk(g, mk_mulk(g, by, s->far_scale), 1), 1);
 }
 
-static Val embed(Decoder *d, Val ids, Val embedding) {
+static Val embed(Decoder *d, Val embedding) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
-  Val x = mk_gather(g, embedding, mk_check_index(g, ids, &(Dim){s->vocab}, 1), 0);
+  Val x = mk_gather(g, embedding, mk_check_index(g, d->in->ids, &(Dim){s->vocab}, 1), 0);
   if (s->embed_scale != 0) x = mk_mulk(g, x, s->embed_scale);
   if (s->positions == PO_learned) {
     const char *name = name_of(d, LP_positions, 0, weight);
@@ -495,7 +517,7 @@ static Val embed(Decoder *d, Val ids, Val embedding) {
     if (rows - first < s->context)
       fail(g->c, ERR_usage, d->f->loc, "the model has %lld positions, fewer than a context of %lld",
            (long long)(rows - first), (long long)s->context);
-    Val at = positions(d);
+    Val at = d->at;
     if (first) at = mk_addk(g, at, (double)first);
     x = mk_add(g, x, mk_gather(g, tensor(d, name, rows, s->embed), at, 0));
   }
@@ -513,13 +535,11 @@ Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   g->eager = true;
   g->loc = f->loc;
   d.used = map_new(&c->scratch);
-  Val ids = lm_input_ids(g, o, o->language.chunk ? o->language.chunk : LM_CHUNK, s->context);
-  d.tokens = val_dim(g, ids, 0);
-  d.past = dim_of_sym(g->dims, dim_sym(g->dims, SY_input, str_of(c, "past"), 0, s->context - 1));
-  d.before = mk_extent(g, d.past, DT_i64);
+  d.in = lm_input(g, o, s->context);
+  d.at = positions(&d);
   make_position_values(&d);
   Val embedding = tensor(&d, name_of(&d, LP_embed, 0, weight), s->vocab, s->embed);
-  Val x = embed(&d, ids, embedding);
+  Val x = embed(&d, embedding);
   graph_result(g, x, str_of(c, "logits")); /* reserves output 0; the value is set below */
   for (u32 i = 0; i < s->layers; i++) x = decoder_layer(&d, i, x);
   g->region.at[1].ret.at[0] = logits(&d, x, embedding);

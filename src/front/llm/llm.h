@@ -15,6 +15,8 @@
 typedef struct LmFile LmFile;
 typedef struct LmList LmList;         /* iterator over the elements of a list */
 typedef struct LmJsonFile LmJsonFile; /* a JSON file of the folder */
+typedef struct LmSlot LmSlot;         /* one sequence of a run */
+typedef struct LmInput LmInput;       /* inputs of a decoder, and what follows from them */
 
 struct LmJsonFile {
   Str name;
@@ -44,6 +46,20 @@ struct LmList {
   const u8 *at;       /* GGUF: next element */
   const JsonDoc *doc; /* safetensors: the file */
   const Json *json;   /* safetensors: next element */
+};
+
+struct LmSlot {
+  Dim tokens, first; /* of this run: number, and the row of the first one */
+  Dim past;          /* tokens of earlier runs */
+  Val before;        /* past as a scalar */
+};
+
+struct LmInput {
+  LmSlot slot[LM_SLOTS];
+  u32 nslot;
+  Dim tokens; /* of all sequences */
+  Val ids;    /* i32[tokens] */
+  Val rows;   /* i32[logits]: rows whose logits are results; 0: see LmOptions.every */
 };
 
 /* lm_file.c */
@@ -90,6 +106,7 @@ void lm_check_quantized(LmFile *f);
  * that the user may request. */
 void lm_declare_io(Ctx *c, Model *m, const char *result);
 Val lm_input_ids(Graph *g, const ImportOptions *o, i64 most, i64 limit);
+const LmInput *lm_input(Graph *g, const ImportOptions *o, i64 context);
 
 /* encoder.c: ids i32[tokens] to a sentence vector, or to token vectors. */
 bool lm_is_encoder(const LmFile *f);

@@ -26,7 +26,8 @@ static const char *const part_names[LP_COUNT][2] = {
 #undef PART
 };
 
-const LmArch *lm_arch(const LmFile *f) {
+/* NULL: not in archs.def. */
+static const LmArch *lm_arch(const LmFile *f) {
   for (u32 i = 0; i < sizeof archs / sizeof *archs; i++)
     if (str_is(f->c, f->arch, f->gguf ? archs[i].name : archs[i].model_type)) return &archs[i];
   return NULL;
@@ -252,7 +253,9 @@ static void read_scales(LmFile *f, LmHparams *s) {
       positive(f, NULL, flags & LA_gemma ? "query_pre_attn_scalar" : NULL, (double)size);
   s->scale = positive(f, ".attention.scale", "attention_multiplier", 0);
   if (s->scale == 0) s->scale = 1 / sqrt(scalar);
-  if (!isfinite(s->scale)) fail(f->c, ERR_input, f->loc, "the scale of scores is %g", s->scale);
+  if (!isfinite(s->scale))
+    fail(f->c, ERR_input, f->loc, "the scale of attention scores is %g, expected a finite number",
+         s->scale);
 }
 
 static bool is_tied(LmFile *f, const LmArch *arch) {
@@ -313,7 +316,8 @@ static bool listed_windows(LmFile *f, const LmHparams *s, LmLayer *layer, i64 wi
   if (!lm_list(f, key, &l)) return false;
   for (; n < s->layers && is_local(f, &l, &local); n++) layer[n].window = local ? window : 0;
   if (n < s->layers)
-    fail(f->c, ERR_input, f->loc, "'%s' has %u elements for %u layers", key, n, s->layers);
+    fail(f->c, ERR_input, f->loc, "'%s' has %u elements, expected one for each of %u layers", key,
+         n, s->layers);
   return true;
 }
 

@@ -119,7 +119,6 @@ enum { LM_LAYERS = 1024, LM_VOCAB = 1 << 22 };
 #define LM_SIZE (1 << 20) /* bound for embedding, head and feed-forward sizes */
 
 /* lm_hparams.c */
-const LmArch *lm_arch(const LmFile *f); /* NULL: not in archs.def */
 /* Fails with a list of the supported architectures. */
 const LmArch *lm_require_arch(const LmFile *f);
 /* context: context length in tokens, which selects the RoPE scaling of some models; 0: the trained

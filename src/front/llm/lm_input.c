@@ -1,8 +1,11 @@
 /* lm_input.c: the input of language models: token ids i32[tokens].
  *
- * In: import options. Out: the declaration of input and result, and the parameter of the graph. The
- * number of tokens is symbolic with a bound, unless the user fixes it (-d tokens=16).
+ * In: import options. Out: the declaration of input and result, and the parameters of the graph.
+ * The number of tokens is symbolic with a bound, unless the user fixes it (-d tokens=16). With
+ * several sequences, each has its own ids and number of tokens, and `rows` selects the tokens whose
+ * logits are computed.
  */
+#include "front/compose/compose.h"
 #include "front/llm/llm.h"
 
 static DeclValue *declared(Ctx *c, const char *name, DType dt) {
@@ -58,4 +61,50 @@ Val lm_input_ids(Graph *g, const ImportOptions *o, i64 most, i64 limit) {
            show(c, o->input[i].name));
   Dim tokens = tokens_of(g, o, most, limit);
   return graph_param(g, 1, type_tensor(&c->work, DT_i32, &tokens, 1), str_of(c, "ids"));
+}
+
+static void refuse_dims(Graph *g, const ImportOptions *o) {
+  for (u32 i = 0; i < o->ndim; i++)
+    fail(g->c, ERR_usage, g->loc, "-d is not supported with several sequences: use --chunk");
+}
+
+static Dim new_size(Graph *g, Str name, i64 lo, i64 hi) {
+  return dim_of_sym(g->dims, dim_sym(g->dims, SY_input, name, lo, hi));
+}
+
+static Val i32_input(Graph *g, Dim n, Str name) {
+  return graph_param(g, 1, type_tensor(&g->c->work, DT_i32, &n, 1), name);
+}
+
+const LmInput *lm_input(Graph *g, const ImportOptions *o, i64 context) {
+  Ctx *c = g->c;
+  const LmOptions *w = &o->language;
+  LmInput *in = NEW(&c->work, LmInput);
+  i64 chunk = w->chunk ? w->chunk : LM_CHUNK;
+  if (!w->slots) {
+    in->nslot = 1;
+    in->ids = lm_input_ids(g, o, chunk, context);
+    in->tokens = in->slot[0].tokens = val_dim(g, in->ids, 0);
+  } else {
+    Val ids[LM_SLOTS];
+    refuse_dims(g, o);
+    in->nslot = w->slots;
+    if (chunk > context) chunk = context;
+    for (u32 i = 0; i < in->nslot; i++) {
+      LmSlot *s = &in->slot[i];
+      s->tokens = new_size(g, str_fmt(c, "tokens.%u", i), 0, chunk);
+      s->first = in->tokens;
+      in->tokens = dim_add(g->dims, in->tokens, s->tokens);
+      ids[i] = i32_input(g, s->tokens, str_fmt(c, "ids.%u", i));
+    }
+    in->ids = in->nslot > 1 ? mk_concat(g, ids, in->nslot, 0) : ids[0];
+    Dim rows = new_size(g, str_of(c, "logits"), 1, (i64)in->nslot * LM_SLOT_ROWS);
+    in->rows = i32_input(g, rows, str_of(c, "rows"));
+  }
+  for (u32 i = 0; i < in->nslot; i++) {
+    LmSlot *s = &in->slot[i];
+    s->past = new_size(g, w->slots ? str_fmt(c, "past.%u", i) : str_of(c, "past"), 0, context - 1);
+    s->before = mk_extent(g, s->past, DT_i64);
+  }
+  return in;
 }

@@ -114,7 +114,9 @@ static void scale_yarn(Scaling *r) {
 
 static void divide(Scaling *r, const double *by, u32 n, const char *what) {
   LmFile *f = r->f;
-  if (n != r->n) fail(f->c, ERR_input, f->loc, "'%s' has %u factors for %u pairs", what, n, r->n);
+  if (n != r->n)
+    fail(f->c, ERR_input, f->loc, "'%s' has %u factors, expected one for each of %u pairs", what, n,
+         r->n);
   for (u32 i = 0; i < n; i++) {
     if (!(by[i] > 0) || !isfinite(by[i]))
       fail(f->c, ERR_input, f->loc, "'%s' has a factor of %g, expected a positive number", what,
@@ -129,7 +131,7 @@ static bool divide_by_tensor(Scaling *r, const char *name) {
   const StoredTensor *t = lm_tensor(f, name);
   if (!t) return false;
   if (t->rank != 1 || t->kind != BK_F32)
-    fail(f->c, ERR_input, f->loc, "'%s' is not a vector of f32", name);
+    fail(f->c, ERR_input, f->loc, "'%s' has another type or rank, expected a vector of f32", name);
   float *x = NEWS(&f->c->scratch, float, (size_t)t->dim[0]);
   double *by = NEWS(&f->c->scratch, double, (size_t)t->dim[0]);
   memcpy(x, t->at, (size_t)t->bytes);

@@ -111,8 +111,8 @@ static void put_factors(ToGguf *g, const char *list, const char *name) {
   double v;
   if (!lm_list(g->f, from, &l)) fail(g->f->c, ERR_input, g->f->loc, "key '%s' is missing", from);
   if (l.n != r->n)
-    fail(g->f->c, ERR_input, g->f->loc, "'%s' has %llu factors for %u pairs", from,
-         (unsigned long long)l.n, r->n);
+    fail(g->f->c, ERR_input, g->f->loc, "'%s' has %llu factors, expected one for each of %u pairs",
+         from, (unsigned long long)l.n, r->n);
   for (u32 i = 0; lm_next_float(&l, &v); i++) x[i] = (float)v;
   put_floats(g, name, x, r->n);
 }

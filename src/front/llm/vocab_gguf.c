@@ -72,13 +72,17 @@ static _Noreturn void bad(const GgufVocab *v, const char *key, const char *what)
 static const GgufKey *key_of(const GgufVocab *v, const char *key, bool array, GgufType type) {
   const GgufKey *k = gguf_key(v->c, v->g, key);
   if (!k) return NULL;
-  if (k->array != array || (type != GT_COUNT && k->type != type)) bad(v, key, "unexpected type");
+  if (k->array != array || (type != GT_COUNT && k->type != type))
+    fail(v->c, ERR_input, v->loc, "key '%s' has type %s%s, expected %s%s", key,
+         k->array ? "array of " : "", gguf_type_name[k->type], array ? "array of " : "",
+         type == GT_COUNT ? "any type" : gguf_type_name[type]);
   return k;
 }
 
 static const GgufKey *list_of(const GgufVocab *v, const char *key, GgufType type) {
   const GgufKey *k = key_of(v, key, true, type);
-  if (k && k->n > VOCAB_MAX_TOKENS) bad(v, key, "the list has too many elements");
+  if (k && k->n > VOCAB_MAX_TOKENS)
+    bad(v, key, "the list has more elements than a vocabulary may have tokens");
   return k;
 }
 

@@ -4,15 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-_Noreturn void on_bad(Build *b, const char *fmt, ...) {
-  char text[512];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
-  fail(b->c, ERR_input, b->g->loc, "%s", text);
-}
-
 _Noreturn void on_unsupported(Build *b, const char *fmt, ...) {
   char text[512];
   va_list ap;

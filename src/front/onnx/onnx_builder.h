@@ -29,7 +29,7 @@ struct Build {
 };
 typedef void BuildFn(Build *b);
 
-_Noreturn void on_bad(Build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define on_bad(b, ...) fail((b)->c, ERR_input, (b)->g->loc, __VA_ARGS__)
 _Noreturn void on_unsupported(Build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* operands */

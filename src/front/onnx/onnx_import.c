@@ -20,7 +20,7 @@ Loc import_here(const Import *im) {
   return (Loc){.file = im->file, .index = -1};
 }
 
-Loc import_loc(Import *im, const OnnxNode *n, i32 index) {
+static Loc import_loc(Import *im, const OnnxNode *n, i32 index) {
   return (Loc){.file = im->file, .node = n->name, .op = n->op, .index = index};
 }
 

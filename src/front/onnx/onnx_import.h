@@ -98,7 +98,6 @@ Scope *scope_new(Import *im, Scope *up);
 Val scope_find(Import *im, Str name); /* 0 when unknown */
 void scope_define(Import *im, Str name, Val v, Loc loc);
 Loc import_here(const Import *im); /* the file */
-Loc import_loc(Import *im, const OnnxNode *n, i32 index);
 
 #define BODY_FAILS "its body cannot be built: " /* prefix of the cause */
 

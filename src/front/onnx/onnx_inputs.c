@@ -94,7 +94,7 @@ static Val sequence_input(Import *im, Str name, const DeclType *type) {
   if (n < 0)
     n = extents_note_missing(&im->extents, name, text_of(im, "the length of sequence '%s'", name));
   if (n > MOST_ELEMENTS)
-    fail(im->c, ERR_usage, import_here(im), "input '%s' has too many elements", base);
+    fail(im->c, ERR_usage, import_here(im), "input '%s' has more than 2^40 elements", base);
   if (type->elem->kind != OT_tensor)
     fail(im->c, ERR_unsupported, import_here(im), "input '%s' is not a sequence of tensors",
          show(im->c, name));

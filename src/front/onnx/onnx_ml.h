@@ -16,7 +16,6 @@ Val ml_const(Build *b, DType dt, const double *x, const i64 *dim, u32 rank);
 /* The operand as floats [rows, features]: f64 when it is f64, else f32. */
 Val ml_rows(Build *b, Val x);
 Val ml_post(Build *b, Val scores); /* post_transform on [rows, scores] */
-bool ml_post_is(Build *b, const char *name);
 u32 ml_label_count(Build *b, const char *ints);
 /* Labels for class indices (i64), from attribute `ints` or from classlabels_strings. */
 Val ml_labels(Build *b, Val index, const char *ints);

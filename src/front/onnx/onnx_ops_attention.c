@@ -84,7 +84,9 @@ void build_attention(Build *b) {
                attn_split_heads(g, on_in(b, 2), kv_heads)};
   for (u32 i = 0; i < 2; i++) {
     if (!on_has(b, 4 + i)) continue;
-    if (on_rank(b, b->in[4 + i]) != 4) on_bad(b, "past keys and values must have rank 4");
+    if (on_rank(b, b->in[4 + i]) != 4)
+      on_bad(b, "input %u, past keys or values, has rank %u, expected 4", 4 + i,
+             on_rank(b, b->in[4 + i]));
     kv[i] = mk_concat(g, (Val[]){b->in[4 + i], kv[i]}, 2, 2);
   }
   if (mode < 0 || mode > 3)
@@ -122,7 +124,8 @@ void build_flexattention(Build *b) {
   DType dt = on_dtype(b, on_in(b, 0)), type = compute_type(b, b->in[0]);
   DType sub = precision_attr(b, dtype_acc(dt)); /* type in the sub-graphs */
   for (u32 i = 0; i < 3; i++)
-    if (on_rank(b, on_in(b, i)) != 4) on_bad(b, "operands must have rank 4");
+    if (on_rank(b, on_in(b, i)) != 4)
+      on_bad(b, "input %u has rank %u, expected 4", i, on_rank(b, on_in(b, i)));
   Val key = mk_cast(g, b->in[1], type);
   Val s = attn_scores(g, mk_cast(g, b->in[0], type), key, on_float(b, "scale", 0));
   s = modified(b, "score_mod", mk_cast(g, s, sub));
@@ -211,7 +214,8 @@ void build_rotary(Build *b) {
   bool packed = on_rank(b, x) == 3;
   i64 dim = on_int(b, "rotary_embedding_dim", 0);
   if (on_has(b, 3)) {
-    if (on_rank(b, b->in[3]) != 2) on_bad(b, "position_ids must have rank 2");
+    if (on_rank(b, b->in[3]) != 2)
+      on_bad(b, "position_ids has rank %u, expected 2", on_rank(b, b->in[3]));
     cos = mk_gather(g, cos, on_index(b, b->in[3], on_dim(b, cos, 0)), 0);
     sin = mk_gather(g, sin, on_index(b, b->in[3], on_dim(b, sin, 0)), 0);
   }

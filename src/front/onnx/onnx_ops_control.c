@@ -124,7 +124,8 @@ static void scan_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val 
     in[s->nstate + k] = mk_gather(g, s->seq[k], at, s->axis[k]);
   }
   u32 n = on_subgraph(b, s->g, in, s->nstate + s->nin, ret, s->nstate + s->nout);
-  if (n != s->nstate + s->nout) on_bad(b, "the body must have %u outputs", s->nstate + s->nout);
+  if (n != s->nstate + s->nout)
+    on_bad(b, "the body has %u outputs, expected %u", n, s->nstate + s->nout);
   for (u32 k = 0; k < s->nstate; k++) carried[k] = ret[k];
   for (u32 k = 0; k < s->nout; k++) scan[k] = ret[s->nstate + k];
 }

@@ -15,13 +15,14 @@ void build_gradient(Build *b) {
   const OnnxAttr *xs = on_attr(b, "xs"), *zs = on_attr(b, "zs");
   u32 nx = xs && xs->type == OA_strings ? xs->strings.n : 0,
       nz = zs && zs->type == OA_strings ? zs->strings.n : 0, nval = b->g->val.n;
-  if (!nx || b->nin != nx + nz) on_bad(b, "there are %u inputs for %u names", b->nin, nx + nz);
+  if (!nx || b->nin != nx + nz)
+    on_bad(b, "found %u inputs, expected %u: one for each name of xs and zs", b->nin, nx + nz);
   for (u32 i = 0; i < nx + nz; i++) {
     Val v = named(b, i < nx ? xs->strings.at[i] : zs->strings.at[i - nx]);
     if (v != on_in(b, i)) on_unsupported(b, "inputs other than the values named by xs and zs");
   }
   Val y = named(b, on_str(b, "y", "")), *out = NEWS(&b->c->work, Val, nx);
-  if (y >= nval) on_unsupported(b, "'y' is a constant");
+  if (y >= nval) on_unsupported(b, "y is a constant, expected a result of nodes");
   grad(b->g, y, b->in, nx, b->in + nx, nz, out);
   for (u32 i = 0; i < nx && i < b->nout; i++) b->out[i] = out[i];
 }

@@ -253,7 +253,8 @@ typedef struct Deform {
 static Deform deform_read(Build *b, Val x, Val w) {
   Deform d = {.n = on_rank(b, x) - 2, .taps = 1};
   if (on_rank(b, x) < 3 || on_rank(b, w) != on_rank(b, x))
-    on_bad(b, "X and W must have the same rank, at least 3");
+    on_bad(b, "X has rank %u and W %u, expected equal ranks of at least 3", on_rank(b, x),
+           on_rank(b, w));
   d.group = on_int(b, "group", 1);
   d.offset_group = on_int(b, "offset_group", 1);
   for (u32 i = 0; i < d.n; i++) {

@@ -8,7 +8,9 @@
 
 void build_image_decoder(Build *b) {
   const Tensor *t = on_known(b, 0);
-  if (t->dt != DT_u8 || t->rank != 1) on_bad(b, "the operand must be uint8 of rank 1");
+  if (t->dt != DT_u8 || t->rank != 1)
+    on_bad(b, "the operand is %s of rank %u, expected u8 of rank 1", dtype_info[t->dt].name,
+           t->rank);
   u32 format = on_choice(b, "pixel_format", "RGB BGR Grayscale");
   bool bgr = format == 1, grey = format == 2;
   Image m = image_decode(b->c, &b->c->work, t->data, t->n, b->g->loc);

@@ -259,7 +259,8 @@ void build_slice(Build *b) {
     if (!on_try_ints(b, 1, old[0], MAX_RANK, &k) && slice_running(b)) return;
     late = is_late(b, &n);
     if (!late) n = read_limits(b, 1, start);
-    if (!late && read_limits(b, 2, end) != n) on_bad(b, "starts and ends differ in length");
+    if (!late && read_limits(b, 2, end) != n)
+      on_bad(b, "starts and ends differ in length, expected as many ends as starts");
     if (n > rank) on_bad(b, "there are %u starts, expected at most %u, the rank", n, rank);
     if (on_has(b, 3)) na = (i32)on_known_ints(b, 3, axes, MAX_RANK);
     if (on_has(b, 4)) ns = (i32)on_known_ints(b, 4, step, MAX_RANK);
@@ -333,7 +334,9 @@ static Val pad_constant(Build *b, Val x, const i64 *lo, const i64 *hi, Val value
   for (u32 i = 0; i < t->rank; i++) { /* negative amounts crop */
     start[i] = lo[i] < 0 ? -lo[i] : 0;
     i64 cut = start[i] - (hi[i] < 0 ? hi[i] : 0);
-    if (dim_is_const(t->dim[i]) && cut > t->dim[i]) on_bad(b, "pads remove more than the axis has");
+    if (dim_is_const(t->dim[i]) && cut > t->dim[i])
+      on_bad(b, "pads remove %lld elements of axis %u, which has %lld", (long long)cut, i,
+             (long long)t->dim[i]);
     size[i] = cut ? dim_addk(b->ds, t->dim[i], -cut) : t->dim[i];
     plo[i] = lo[i] < 0 ? 0 : lo[i];
     phi[i] = hi[i] < 0 ? 0 : hi[i];
@@ -421,7 +424,7 @@ Val on_index(Build *b, Val idx, Dim d) {
 /* Coordinates along the last axis of idx, into the axes of x from `from` on. */
 static Val on_coords(Build *b, Val x, Val idx, i64 from) {
   const Type *xt = on_type(b, x), *t = on_type(b, idx);
-  if (!t->rank) on_bad(b, "indices must have at least one axis");
+  if (!t->rank) on_bad(b, "indices is a scalar, expected rank 1 or more");
   i64 depth = on_static_dim(b, idx, t->rank - 1);
   if (from < 0 || depth < 1 || depth > (i64)xt->rank - from)
     on_bad(b, "coordinates of length %lld exceed rank %u after %lld batch axes", (long long)depth,
@@ -487,7 +490,7 @@ void build_onehot(Build *b) {
     on_unsupported(b, "the result has rank %u, expected at most %d", rank, MAX_RANK);
   u32 axis = on_axis(b, on_int(b, "axis", -1), rank);
   if (on_rank(b, values) != 1 || (dim_is_const(on_dim(b, values, 0)) && on_dim(b, values, 0) != 2))
-    on_bad(b, "values must hold two elements");
+    on_bad(b, "expected two values, off and on, in a vector of 2 elements");
   Graph *g = b->g;
   Val at = mk_cast(g, idx, DT_i64), k = mk_scalar(g, DT_i64, (double)depth);
   Val below = mk_lt(g, at, k);

@@ -45,7 +45,7 @@ static Val numbers(Build *b, Dim capacity) {
 }
 
 void build_sequence_construct(Build *b) {
-  if (!b->nin) on_bad(b, "at least one input is needed");
+  if (!b->nin) on_bad(b, "found 0 inputs, expected at least 1");
   for (u32 i = 0; i < b->nin; i++) {
     Val v = on_in(b, i);
     if (on_dtype(b, v) != on_dtype(b, b->in[0]))

@@ -46,7 +46,7 @@ static void build_iteration(const LoopBody *l, Val i, Val cond, const Val *carri
   b->im->counter = &here;
   u32 made = on_subgraph(b, l->g, in, nin, ret, nout);
   b->im->counter = here.outer;
-  if (made != nout) on_bad(b, "the body must have %u outputs", nout);
+  if (made != nout) on_bad(b, "the body has %u outputs, expected %u", made, nout);
   for (u32 k = 0; k < nout; k++) {
     bool list = k >= 1 && k <= l->ncarried;
     if (val_is_list(ret[k]) && !list) on_unsupported(b, "a sequence among the results of a body");
@@ -316,7 +316,8 @@ void build_loop(Build *b) {
     on_bad(b, "the body has %u outputs, expected at least %u", want, 1 + l.ncarried);
   l.nscan = want - 1 - l.ncarried;
   if (on_has(b, 0) && !dtype_is_int(on_dtype(b, on_in(b, 0))))
-    on_bad(b, "the trip count must be an integer");
+    on_bad(b, "the trip count has type %s, expected an integer",
+           dtype_info[on_dtype(b, on_in(b, 0))].name);
   l.trip = on_has(b, 0) ? mk_cast(b->g, on_scalar(b, on_in(b, 0)), DT_i64) : unbounded_trip(b);
   l.cond = on_has(b, 1) ? on_scalar(b, on_in(b, 1)) : mk_scalar(b->g, DT_bool, 1);
   if (!on_has(b, 0) && l.nscan && !on_has(b, 1))

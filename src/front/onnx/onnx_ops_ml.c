@@ -52,7 +52,7 @@ Val ml_rows(Build *b, Val x) {
   return mk_cast(b->g, x, t.dt == DT_f64 ? DT_f64 : DT_f32);
 }
 
-bool ml_post_is(Build *b, const char *name) {
+static bool ml_post_is(Build *b, const char *name) {
   return on_str_is(b, "post_transform", "NONE", name);
 }
 
@@ -324,7 +324,9 @@ static Tensor *table_of(Build *b, const char *what) {
 static Val default_value(Build *b, DType dt) {
   Tensor *t = on_tensor(b, "default_tensor");
   if (t) {
-    if (t->n != 1 || t->dt != dt) on_bad(b, "default_tensor must hold one %s", dtype_info[dt].name);
+    if (t->n != 1 || t->dt != dt)
+      on_bad(b, "default_tensor has %llu elements of type %s, expected one %s",
+             (unsigned long long)t->n, dtype_info[t->dt].name, dtype_info[dt].name);
     return mk_reshape(b->g, mk_const(b->g, t), NULL, 0);
   }
   if (dt == DT_str)

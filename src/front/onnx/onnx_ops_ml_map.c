@@ -18,7 +18,9 @@ static Val look_up(Build *b, const List *l, Val want) {
   Graph *g = b->g;
   Dim out[2] = {1, on_dim(b, want, 0)};
   Type t = {.dt = on_dtype(b, l->stack), .rank = 2, .dim = out};
-  if (on_dtype(b, want) != on_dtype(b, l->keys)) on_bad(b, "the keys have an unexpected type");
+  if (on_dtype(b, want) != on_dtype(b, l->keys))
+    on_bad(b, "the keys of the map have type %s, expected %s",
+           dtype_info[on_dtype(b, l->keys)].name, dtype_info[on_dtype(b, want)].name);
   if (on_dim(b, l->keys, 0) == 0) return zeros_of(b, &t);
   Val hit = mk_eq(g, mk_unsqueeze(g, want, 1), l->keys);
   Val at = mk_arg(g, OP_argmax, mk_cast(g, hit, DT_i64), 1, false, false);
@@ -40,7 +42,9 @@ void build_dictvectorizer(Build *b) {
 void build_castmap(Build *b) {
   Graph *g = b->g;
   const List *l = map_in(b);
-  if (on_dtype(b, l->keys) != DT_i64) on_bad(b, "the keys must be integers");
+  if (on_dtype(b, l->keys) != DT_i64)
+    on_bad(b, "the keys of the map have type %s, expected i64",
+           dtype_info[on_dtype(b, l->keys)].name);
   static const DType to[] = {DT_f32, DT_i64, DT_str};
   DType dt = to[on_choice(b, "cast_to", "TO_FLOAT TO_INT64 TO_STRING")],
         have = on_dtype(b, l->stack);

@@ -169,7 +169,7 @@ static Val pair_probability(Pairs *s, Val score) {
   MlNumbers a = ml_nums(b, "prob_a"), c = ml_nums(b, "prob_b");
   i64 n = s->pairs;
   if (a.n != s->pairs || c.n != s->pairs)
-    on_bad(b, "prob_a and prob_b must have %u elements", s->pairs);
+    on_bad(b, "prob_a has %u elements and prob_b %u, expected %u", a.n, c.n, s->pairs);
   Val v = mk_mul(b->g, score, ml_const(b, on_dtype(b, score), a.at, &n, 1));
   v = mk_add(b->g, v, ml_const(b, on_dtype(b, score), c.at, &n, 1));
   Val p = compose_sigmoid(b->g, v);

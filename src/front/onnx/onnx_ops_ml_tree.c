@@ -399,7 +399,8 @@ static Val columns(Forest *f, Val x) {
     const TreeNode *t = &f->node.at[i];
     if (t->mode == TM_leaf) continue;
     if (t->feature < 0 || t->feature >= features)
-      on_bad(b, "a node tests feature %lld of %lld", (long long)t->feature, (long long)features);
+      on_bad(b, "a node tests feature %lld, expected 0 to %lld", (long long)t->feature,
+             (long long)features - 1);
     any[t->missing] = true;
     to[t->feature] = 1;
   }
@@ -545,8 +546,8 @@ static Val aggregate(Forest *f, Val at, Agg agg) {
   u64 cells;
   for (u32 i = 0; i < f->leaf_weight.n; i++)
     if (f->leaf_weight.at[i].target < 0 || f->leaf_weight.at[i].target >= (i64)f->targets)
-      on_bad(b, "a leaf names target %lld of %u", (long long)f->leaf_weight.at[i].target,
-             f->targets);
+      on_bad(b, "a leaf names target %lld, expected 0 to %u",
+             (long long)f->leaf_weight.at[i].target, f->targets - 1);
   i64 *single = agg <= AG_sum ? single_targets(f) : NULL;
   Val y;
   if (single) {
@@ -667,11 +668,11 @@ void build_treeclassifier(Build *b) {
   Forest f = forest_new(b, x);
   u32 labels = ml_label_count(b, "classlabels_int64s");
   bool is_signed = false, same = true;
-  if (!labels) on_bad(b, "no class labels are given");
+  if (!labels) on_bad(b, "expected classlabels_int64s or classlabels_strings, found neither");
   if (ml_nums(b, "nodes_values").wide) f.dt = DT_f64;
   Map nodes = read_nodes(&f);
   read_weights(&f, &nodes, "class");
-  if (!f.leaf_weight.n) on_bad(b, "no weights are given");
+  if (!f.leaf_weight.n) on_bad(b, "class_weights is empty, expected a weight for each leaf");
   i64 id = f.leaf_weight.at[0].target;
   for (u32 i = 0; i < f.leaf_weight.n; i++) {
     same = same && f.leaf_weight.at[i].target == id;

@@ -117,7 +117,8 @@ void build_embednorm(Build *b) {
   Graph *g = b->g;
   Val ids = on_in(b, 0), place = on_in(b, 3), position;
   if (on_rank(b, ids) != 2 || on_rank(b, place) != 2)
-    on_bad(b, "input_ids and position_embedding must have rank 2");
+    on_bad(b, "input_ids has rank %u and position_embedding %u, expected 2", on_rank(b, ids),
+           on_rank(b, place));
   DType dt = on_dtype(b, on_in(b, 2)), id = on_dtype(b, ids);
   Dim batch = on_dim(b, ids, 0);
   Val x = mk_widen(g, looked_up(b, 2, ids));
@@ -175,7 +176,8 @@ void build_cdist(Build *b) {
     on_unsupported(b, "metric is '%s', expected euclidean or sqeuclidean",
                    show(b->c, on_str(b, "metric", "")));
   if (on_rank(b, on_in(b, 0)) != 2 || on_rank(b, on_in(b, 1)) != 2)
-    on_bad(b, "operands must have rank 2");
+    on_bad(b, "the operands have rank %u and %u, expected 2", on_rank(b, on_in(b, 0)),
+           on_rank(b, on_in(b, 1)));
   Val other = mk_unsqueeze(g, mk_widen(g, b->in[1]), 0);
   Val d = mk_sub(g, mk_unsqueeze(g, mk_widen(g, b->in[0]), 1), other);
   Val s = mk_reduce(g, OP_reduce_sum, mk_mul(g, d, d), &(i64){2}, 1, false);

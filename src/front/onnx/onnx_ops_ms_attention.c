@@ -153,13 +153,15 @@ static Heads multihead_read(Build *b) {
   Val q = on_wide(b, 0), k = on_opt(b, 1), v = on_opt(b, 2);
   Heads h;
   if (!k) {
-    if (on_rank(b, q) != 5) on_bad(b, "without keys the query must have rank 5");
+    if (on_rank(b, q) != 5)
+      on_bad(b, "the query has rank %u, expected 5 because keys are absent", on_rank(b, q));
     h = (Heads){packed_part(b, q, 0), packed_part(b, q, 1), packed_part(b, q, 2)};
   } else {
     k = mk_widen(b->g, k);
     h.q = attn_split_heads(b->g, q, n);
     if (!v) {
-      if (on_rank(b, k) != 5) on_bad(b, "without values the keys must have rank 5");
+      if (on_rank(b, k) != 5)
+        on_bad(b, "the keys have rank %u, expected 5 because values are absent", on_rank(b, k));
       h.k = packed_part(b, k, 0);
       h.v = packed_part(b, k, 1);
     } else {
@@ -188,7 +190,9 @@ void build_multihead(Build *b) {
   Dim past = 0;
   for (u32 i = 0; i < 2; i++) {
     if (on_has(b, 6 + i)) {
-      if (on_rank(b, b->in[6 + i]) != 4) on_bad(b, "past keys and values must have rank 4");
+      if (on_rank(b, b->in[6 + i]) != 4)
+        on_bad(b, "input %u, past keys or values, has rank %u, expected 4", 6 + i,
+               on_rank(b, b->in[6 + i]));
       past = on_dim(b, b->in[6 + i], 2);
       *kv[i] = mk_concat(g, (Val[]){mk_widen(g, b->in[6 + i]), *kv[i]}, 2, 2);
     }
@@ -215,7 +219,8 @@ void build_ms_rotary(Build *b) {
   if (on_int(b, "is_packed_batching", 0)) on_unsupported(b, "is_packed_batching is not 0");
   if (on_float(b, "scale", 1) != 1)
     on_unsupported(b, "scale is %g, expected 1", on_float(b, "scale", 1));
-  if (on_rank(b, cos) != 2 || on_rank(b, sin) != 2) on_bad(b, "cosines and sines must have rank 2");
+  if (on_rank(b, cos) != 2 || on_rank(b, sin) != 2)
+    on_bad(b, "cosines have rank %u and sines %u, expected 2", on_rank(b, cos), on_rank(b, sin));
   if (packed && heads < 1) {
     if (dim) on_bad(b, "rotary_embedding_dim needs num_heads");
     i64 size = 2 * on_static_dim(b, cos, 1), width = on_static_dim(b, x, 2);

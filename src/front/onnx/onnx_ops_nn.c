@@ -135,7 +135,8 @@ void build_conv(Build *b) {
 void build_causalconv(Build *b) {
   Val x = on_in(b, 0), w = on_in(b, 1), past;
   DType dt = on_dtype(b, x);
-  if (on_rank(b, x) != 3 || on_rank(b, w) != 3) on_bad(b, "input and weight must have rank 3");
+  if (on_rank(b, x) != 3 || on_rank(b, w) != 3)
+    on_bad(b, "the input has rank %u and the weight %u, expected 3", on_rank(b, x), on_rank(b, w));
   i64 channels = on_static_dim(b, w, 0), k = on_static_dim(b, w, 2);
   if (k < 1) on_bad(b, "the kernel has extent %lld, expected 1 or more", (long long)k);
   Dim shape[3] = {on_dim(b, x, 0), on_dim(b, x, 1), k - 1};
@@ -205,7 +206,7 @@ void build_averagepool(Build *b) {
 static double norm_order(Build *b) {
   const OnnxAttr *a = on_attr(b, "p");
   double p = a && a->type == OA_float ? on_float(b, "p", 2) : (double)on_int(b, "p", 2);
-  if (!(p > 0)) on_bad(b, "p must be positive");
+  if (!(p > 0)) on_bad(b, "p is %g, expected a positive number", (double)p);
   return p;
 }
 

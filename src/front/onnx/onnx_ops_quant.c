@@ -583,7 +583,8 @@ void build_matmulbnb4(Build *b) {
   Val x = on_wide(b, 0);
   i64 n = on_int(b, "N", 0), k = on_int(b, "K", 0), block = on_int(b, "block_size", 0),
       kind = on_int(b, "quant_type", -1);
-  if (n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX) on_bad(b, "N and K must be positive");
+  if (n < 1 || k < 1 || n > INT32_MAX || k > INT32_MAX)
+    on_bad(b, "N is %lld and K is %lld, expected 1 to 2^31-1", (long long)n, (long long)k);
   if (block < 16 || block > INT32_MAX || (block & (block - 1)))
     on_bad(b, "block_size is %lld, expected a power of 2 from 16 on", (long long)block);
   if (kind != 0 && kind != 1)

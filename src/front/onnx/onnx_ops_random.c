@@ -45,12 +45,17 @@ static Val uniform(Build *b, DType dt, const Dim *dim, u32 rank, i64 salt) {
   return mk_random(b->g, dtype_acc(dt), dim, rank, seed_of(b) + salt);
 }
 
+static DType float_target(Build *b, Dim *dim, u32 *rank) {
+  DType dt = target(b, b->arg != 0, dim, rank);
+  if (!dtype_is_float(dt))
+    on_unsupported(b, "the element type is %s, expected a float type", dtype_info[dt].name);
+  return dt;
+}
+
 void build_random_uniform(Build *b) {
   Dim dim[MAX_RANK];
   u32 rank;
-  DType dt = target(b, b->arg != 0, dim, &rank);
-  if (!dtype_is_float(dt))
-    on_unsupported(b, "the element type is %s, expected a float type", dtype_info[dt].name);
+  DType dt = float_target(b, dim, &rank);
   double low = on_float(b, "low", 0), high = on_float(b, "high", 1);
   Val u = uniform(b, dt, dim, rank, 0);
   b->out[0] = mk_cast(b->g, mk_addk(b->g, mk_mulk(b->g, u, high - low), low), dt);
@@ -60,9 +65,7 @@ void build_random_uniform(Build *b) {
 void build_random_normal(Build *b) {
   Dim dim[MAX_RANK];
   u32 rank;
-  DType dt = target(b, b->arg != 0, dim, &rank);
-  if (!dtype_is_float(dt))
-    on_unsupported(b, "the element type is %s, expected a float type", dtype_info[dt].name);
+  DType dt = float_target(b, dim, &rank);
   Graph *g = b->g;
   Val u = uniform(b, dt, dim, rank, 0), v = uniform(b, dt, dim, rank, 0x5bd1e995);
   Val r = mk_sqrt(g, mk_mulk(g, mk_log(g, mk_sub(g, mk_like(g, u, 1), u)), -2));
@@ -83,7 +86,7 @@ void build_bernoulli(Build *b) {
 void build_multinomial(Build *b) {
   Graph *g = b->g;
   Val x = on_wide(b, 0);
-  if (on_rank(b, x) != 2) on_bad(b, "the operand must have rank 2");
+  if (on_rank(b, x) != 2) on_bad(b, "the operand has rank %u, expected 2", on_rank(b, x));
   i64 samples = on_int(b, "sample_size", 1), axis = 1, last = 2;
   DType dt = dtype_from_onnx(on_int(b, "dtype", 6));
   if (samples < 1 || samples > INT32_MAX || (dt != DT_i32 && dt != DT_i64))

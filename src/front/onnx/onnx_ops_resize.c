@@ -167,7 +167,7 @@ void build_upsample(Build *b) {
     if (on_floats(b, "scales", scale, MAX_RANK) != (i32)n)
       on_bad(b, "scales must have %u elements", n);
   } else {
-    if (n != 4) on_bad(b, "the operand must have rank 4");
+    if (n != 4) on_bad(b, "the operand has rank %u, expected 4", n);
     scale[2] = on_float(b, "height_scale", 1);
     scale[3] = on_float(b, "width_scale", 1);
   }

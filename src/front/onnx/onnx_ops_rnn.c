@@ -251,7 +251,8 @@ void build_rnn(Build *b) {
   Val x = on_wide(b, 0), w = on_in(b, 1);
   DType dt = on_dtype(b, b->in[0]);
   if (on_rank(b, x) != 3 || on_rank(b, w) != 3 || on_rank(b, on_in(b, 2)) != 3)
-    on_bad(b, "X, W and R must have rank 3");
+    on_bad(b, "X, W and R have rank %u, %u and %u, expected 3", on_rank(b, x), on_rank(b, w),
+           on_rank(b, on_in(b, 2)));
   bool batch_first = on_int(b, "layout", 0) != 0;
   if (batch_first) x = mk_transpose(g, x, (const i64[]){1, 0, 2});
   k.quantized = b->arg == CELL_lstm && b->nin > 8;

@@ -134,7 +134,8 @@ void build_roialign(Build *b) {
   Graph *g = b->g;
   Val image = on_wide(b, 0), rois = mk_cast(g, on_in(b, 1), on_dtype(b, image));
   Type t = *on_type(b, image);
-  if (t.rank != 4 || on_rank(b, rois) != 2) on_bad(b, "X must have rank 4, rois rank 2");
+  if (t.rank != 4 || on_rank(b, rois) != 2)
+    on_bad(b, "X has rank %u and rois rank %u, expected 4 and 2", t.rank, on_rank(b, rois));
   const char *usual = b->opset < 16 ? "output_half_pixel" : "half_pixel";
   bool half = on_str_is(b, "coordinate_transformation_mode", usual, "half_pixel");
   Align a = {.b = b, .max = on_choice(b, "mode", "avg max") == 1};
@@ -192,7 +193,8 @@ void build_maxroipool(Build *b) {
   Val image = on_wide(b, 0), rois = mk_cast(g, on_in(b, 1), on_dtype(b, image));
   Type t = *on_type(b, image);
   i64 pooled[2];
-  if (t.rank != 4 || on_rank(b, rois) != 2) on_bad(b, "X must have rank 4, rois rank 2");
+  if (t.rank != 4 || on_rank(b, rois) != 2)
+    on_bad(b, "X has rank %u and rois rank %u, expected 4 and 2", t.rank, on_rank(b, rois));
   if (on_ints(b, "pooled_shape", pooled, 2) != 2 || pooled[0] < 1 || pooled[1] < 1)
     on_bad(b, "pooled_shape must have two positive elements");
   Val in_y = bin_members(b, rois, 2, t.dim[2], pooled[0]),

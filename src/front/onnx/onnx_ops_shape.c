@@ -129,12 +129,18 @@ void build_transpose(Build *b) {
   b->out[0] = mk_transpose(b->g, x, perm);
 }
 
+static i64 blocksize(Build *b, Val x) {
+  i64 r = on_int(b, "blocksize", 0);
+  if (on_rank(b, x) != 4 || r < 1)
+    on_bad(b, "the operand has rank %u, expected 4; blocksize is %lld, expected 1 or more",
+           on_rank(b, x), (long long)r);
+  return r;
+}
+
 /* Moves blocks of size r between channels and space of [N, C, spatial]. */
 void build_depth_to_space(Build *b) {
   Val x = on_in(b, 0);
-  i64 r = on_int(b, "blocksize", 0);
-  if (on_rank(b, x) != 4 || r < 1)
-    on_bad(b, "the operand must have rank 4, and blocksize must be positive");
+  i64 r = blocksize(b, x);
   Dim n = on_dim(b, x, 0), c = on_dim(b, x, 1), h = on_dim(b, x, 2), w = on_dim(b, x, 3);
   if (dim_is_const(c) && c % (r * r))
     on_bad(b, "%lld channels are not divisible by %lld", (long long)c, (long long)(r * r));
@@ -149,9 +155,7 @@ void build_depth_to_space(Build *b) {
 
 void build_space_to_depth(Build *b) {
   Val x = on_in(b, 0);
-  i64 r = on_int(b, "blocksize", 0);
-  if (on_rank(b, x) != 4 || r < 1)
-    on_bad(b, "the operand must have rank 4, and blocksize must be positive");
+  i64 r = blocksize(b, x);
   Dim n = on_dim(b, x, 0), c = on_dim(b, x, 1), h = on_dim(b, x, 2), w = on_dim(b, x, 3);
   if ((dim_is_const(h) && h % r) || (dim_is_const(w) && w % r))
     on_bad(b, "the extents are not divisible by blocksize");
@@ -215,7 +219,7 @@ void build_constant_of_shape(Build *b) {
   Dim dim[MAX_RANK];
   u32 n = on_known_dims(b, 0, dim, MAX_RANK);
   Tensor *t = on_tensor(b, "value");
-  if (t && t->n != 1) on_bad(b, "value must have one element, has %llu", (unsigned long long)t->n);
+  if (t && t->n != 1) on_bad(b, "value has %llu elements, expected one", (unsigned long long)t->n);
   Val v = t ? mk_const(b->g, t) : mk_scalar(b->g, DT_f32, 0);
   b->out[0] = mk_full(b->g, v, dim, n);
 }

@@ -162,7 +162,8 @@ void build_dft(Build *b) {
   i64 where = b->opset < 20 ? on_int(b, "axis", 1) : -2, n = 0;
   if (b->opset >= 20 && on_has(b, 2)) on_known_ints(b, 2, &where, 1);
   u32 axis = on_axis(b, where, t.rank);
-  if (axis == t.rank - 1) on_bad(b, "axis %u holds real and imaginary parts", axis);
+  if (axis == t.rank - 1)
+    on_bad(b, "axis %u holds real and imaginary parts, expected another axis", axis);
   if (on_has(b, 1)) {
     if (on_known_ints(b, 1, &n, 1) != 1) on_bad(b, "dft_length must have one element");
   } else {
@@ -243,7 +244,7 @@ void build_window(Build *b) {
 
 static double known_number(Build *b, u32 i) {
   const Tensor *t = on_known(b, i);
-  if (t->n != 1) on_bad(b, "input %u must have one element", i);
+  if (t->n != 1) on_bad(b, "input %u has %llu elements, expected one", i, (unsigned long long)t->n);
   Scalar s = tensor_get(t, 0);
   return dtype_is_float(t->dt) ? s.f : (double)s.i;
 }

@@ -10,7 +10,8 @@
 
 static Val text_in(Build *b, u32 i) {
   Val x = on_in(b, i);
-  if (on_dtype(b, x) != DT_str) on_bad(b, "input %u must be strings", i);
+  if (on_dtype(b, x) != DT_str)
+    on_bad(b, "input %u has type %s, expected strings", i, dtype_info[on_dtype(b, x)].name);
   return x;
 }
 

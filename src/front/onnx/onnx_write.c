@@ -1,9 +1,9 @@
 /* onnx_write.c: a decoded model -> bytes of ModelProto.
  *
- * In: an OnnxModel, possibly edited by onnx_edit.c. Out: its bytes, and a file of external weights
- * if it has many. Method: copies the messages of model, graph and nodes field by field. For a
- * field that a struct holds, the value of the struct replaces the first occurrence in the file.
- * Unchanged messages are copied whole.
+ * In: an OnnxModel, possibly edited by onnx_edit.c or made by onnx_export.c. Out: its bytes, and a
+ * file of external weights if it has many. Method: copies the messages of model, graph and nodes
+ * field by field. For a field that a struct holds, the value of the struct replaces the first
+ * occurrence in the file. Unchanged messages are copied whole.
  *
  * Functions, sub-graphs and sparse tensors are copied unchanged, because edits only affect the main
  * graph. External data in them are refused, because their path would change.
@@ -120,7 +120,9 @@ static void put_tensor(Write *w, StrBuf *to, u32 field, const OnnxTensor *t) {
 
 /* ---- nodes ---- */
 
-/* An attribute made by onnx_edit.c, which creates no other types. */
+static void put_graph(Write *w, StrBuf *to, u32 field, const OnnxGraph *g);
+
+/* An attribute without bytes has one of the types that onnx_edit.c and onnx_export.c make. */
 static void put_attr(Write *w, StrBuf *to, const OnnxAttr *a) {
   StrBuf t = sb_new(&w->c->scratch);
   if (a->body.at) {
@@ -131,6 +133,7 @@ static void put_attr(Write *w, StrBuf *to, const OnnxAttr *a) {
   if (a->type == OA_float) put_float(&t, 2, a->f);
   if (a->type == OA_int) wire_put_int(&t, 3, a->i);
   if (a->type == OA_string) put_str(w, &t, 4, a->s);
+  if (a->type == OA_graph) put_graph(w, &t, 6, a->g);
   for (u32 i = 0; a->type == OA_ints && i < a->ints.n; i++) wire_put_int(&t, 8, a->ints.at[i]);
   wire_put_int(&t, 20, a->type);
   wire_put_bytes(to, 5, t.at, t.n);
@@ -192,7 +195,28 @@ static void put_list(Write *w, StrBuf *t, const OnnxGraph *g, u32 field) {
   for (u32 i = 0; field == G_init && i < g->inits.n; i++) put_tensor(w, t, G_init, &g->inits.at[i]);
 }
 
-static void put_graph(Write *w, StrBuf *to, const OnnxGraph *g) {
+/* A ValueInfoProto. Outputs added by edits have no type. */
+static void put_value(Write *w, StrBuf *to, u32 field, const DeclValue *v) {
+  Arena *a = &w->c->scratch;
+  StrBuf t = sb_new(a), shape = sb_new(a), tensor = sb_new(a), type = sb_new(a);
+  put_str(w, &t, 1, v->name);
+  for (u32 i = 0; i < v->type.dims.n; i++) {
+    const DeclDim *d = &v->type.dims.at[i];
+    StrBuf dim = sb_new(a);
+    if (d->kind == OD_value) wire_put_int(&dim, 1, d->value);
+    if (d->kind == OD_param) put_str(w, &dim, 2, d->param);
+    wire_put_bytes(&shape, 1, dim.at, dim.n);
+  }
+  if (v->type.kind == OT_tensor) {
+    wire_put_int(&tensor, 1, v->type.elem_code);
+    wire_put_bytes(&tensor, 2, shape.at, shape.n);
+    wire_put_bytes(&type, 1, tensor.at, tensor.n);
+    wire_put_bytes(&t, 2, type.at, type.n);
+  }
+  wire_put_bytes(to, field, t.at, t.n);
+}
+
+static void put_graph(Write *w, StrBuf *to, u32 to_field, const OnnxGraph *g) {
   StrBuf t = sb_new(&w->c->work);
   bool done[16] = {false};
   u32 outputs = 0;
@@ -214,12 +238,10 @@ static void put_graph(Write *w, StrBuf *to, const OnnxGraph *g) {
   }
   if (!done[G_node]) put_list(w, &t, g, G_node);
   if (!done[G_init]) put_list(w, &t, g, G_init);
-  for (; outputs < g->outputs.n; outputs++) { /* outputs added by edits only need a name */
-    StrBuf v = sb_new(&w->c->scratch);
-    put_str(w, &v, 1, g->outputs.at[outputs].name);
-    wire_put_bytes(&t, G_output, v.at, v.n);
-  }
-  wire_put_bytes(to, 7, t.at, t.n);
+  if (!g->body.at) put_str(w, &t, 2, g->name);
+  for (u32 i = 0; !g->body.at && i < g->inputs.n; i++) put_value(w, &t, G_input, &g->inputs.at[i]);
+  for (; outputs < g->outputs.n; outputs++) put_value(w, &t, G_output, &g->outputs.at[outputs]);
+  wire_put_bytes(to, to_field, t.at, t.n);
 }
 
 /* ---- model ---- */
@@ -259,7 +281,7 @@ void onnx_write(Ctx *c, const OnnxModel *m, OnnxOut *out) {
       wire_put_int(t, 1, m->ir_version);
     } else if (k.field == 7) {
       wire_skip(&k);
-      if (!graph) put_graph(&w, t, m->graph);
+      if (!graph) put_graph(&w, t, 7, m->graph);
       graph = true;
     } else if (k.field == 8) {
       FileSpan body = wire_bytes(&k);
@@ -271,6 +293,11 @@ void onnx_write(Ctx *c, const OnnxModel *m, OnnxOut *out) {
     } else {
       copy_field(t, &k, start);
     }
+  }
+  if (!m->body.at) {
+    wire_put_int(t, 1, m->ir_version);
+    put_str(&w, t, 2, m->producer);
+    put_graph(&w, t, 7, m->graph);
   }
   for (; opsets < m->opsets.n; opsets++) put_opset(&w, t, &m->opsets.at[opsets]);
   if (t->n > WIRE_MAX_BYTES)

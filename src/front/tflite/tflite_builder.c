@@ -2,40 +2,14 @@
  *
  * A quantized tensor stands for (q - zero) * scale. Operators that are linear in q - zero are
  * computed on these integers, times a factor of scales (lite_mul_quantized), to match TensorFlow
- * Lite. It multiplies by 31-bit fixed-point numbers, shifts, and rounds both times. Here that is
- * one float product and one rounding, whose boundary is shifted by the effect of the first
- * rounding. f32 has 24 bits, so a result differs by one step if the real value lies within about
- * 2^-16 steps of a boundary (2^-8 for 16-bit results). Other operators compute in f32 and round to
- * nearest, halves away from zero.
+ * Lite to the bit. It multiplies by 31-bit fixed-point numbers, shifts, and rounds both times: the
+ * operator requant, or the same steps in i64 where a sum may have more than 30 bits. Only 64-bit
+ * sums are scaled in f32. Other operators compute in f32 and round to nearest, halves away from
+ * zero.
  */
 #include "front/tflite/tflite_import.h"
 
 #include <math.h>
-#include <stdarg.h>
-
-/* ---- refusals ---- */
-
-static const char *message(Ctx *c, const char *fmt, va_list args) {
-  StrBuf t = sb_new(&c->scratch);
-  sb_vfmt(&t, fmt, args);
-  return sb_cstr(&t);
-}
-
-void lite_bad(LiteNode *b, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  const char *text = message(b->c, fmt, args);
-  va_end(args);
-  fail(b->c, ERR_input, b->g->loc, "%s", text);
-}
-
-void lite_unsupported(LiteNode *b, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
-  const char *text = message(b->c, fmt, args);
-  va_end(args);
-  fail(b->c, ERR_unsupported, b->g->loc, "%s", text);
-}
 
 /* ---- operands ---- */
 
@@ -43,7 +17,8 @@ bool lite_has(LiteNode *b, u32 i) {
   return i < b->op->nin && b->op->in[i] >= 0;
 }
 
-Val lite_opt(LiteNode *b, u32 i) {
+/* 0: absent. */
+static Val lite_opt(LiteNode *b, u32 i) {
   return lite_has(b, i) ? lite_value(b->im, (u32)b->op->in[i]) : 0;
 }
 
@@ -121,7 +96,7 @@ Val lite_scale(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
   return broadcast_param(b, s, axis, rank);
 }
 
-Val lite_zero_point(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
+static Val lite_zero_point(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank) {
   Tensor *z = tensor_new(&b->c->work, DT_i32, (const i64[]){t->q.n}, t->q.n > 1);
   for (u32 i = 0; i < z->n; i++) tensor_set(z, i, (Scalar){.i = t->q.zero[i]});
   return broadcast_param(b, z, axis, rank);
@@ -205,16 +180,12 @@ static Val div_scale(LiteNode *b, Val x, const LiteTensor *t) {
 
 static Val add_zero_point(LiteNode *b, Val x, const LiteTensor *t) {
   if (lite_is_symmetric(t)) return x;
-  Val zero = mk_cast(b->g, lite_zero_point(b, t, t->q.axis, lite_rank(b, x)), DT_f32);
+  Val zero = mk_cast(b->g, lite_zero_point(b, t, t->q.axis, lite_rank(b, x)), lite_dt(b, x));
   return mk_add(b->g, x, zero);
 }
 
 Val lite_rounded(LiteNode *b, Val x) {
   return mk_round(b->g, mk_mulk(b->g, x, LITE_NUDGE));
-}
-
-static Val round_half_up(LiteNode *b, Val x) {
-  return mk_floor(b->g, mk_addk(b->g, x, 0.5));
 }
 
 Val lite_quantized(LiteNode *b, Val x, const LiteTensor *t) {
@@ -232,37 +203,73 @@ static Val factors(LiteNode *b, const double *k, u32 n, u32 axis, u32 rank) {
   return broadcast_param(b, t, axis, rank);
 }
 
-/* TensorFlow Lite rounds a = x * m, m in [1/2, 1), to an integer, halves up, and shifts it right by
- * s = -e, halves away from zero. That equals floor(a / 2^s + 1/2 + d) for a >= 0 and floor(a / 2^s
- * + 1/2 - d) for a < 0 with d = 2^-(s + 1), or d = 0 if s = 0. */
-Val lite_mul_quantized(LiteNode *b, Val x, Val below, const double *k, u32 n, u32 axis) {
-  u32 rank = lite_rank(b, x);
-  double *up = NEWS(&b->c->scratch, double, n), *down = NEWS(&b->c->scratch, double, n);
-  bool shifts = false;
-  for (u32 i = 0; i < n; i++) {
-    int e;
-    frexp(k[i], &e);
-    double d = e < 0 && e > -30 ? ldexp(1, e - 1) : 0;
-    shifts = shifts || d != 0;
-    up[i] = 0.5 + d;
-    down[i] = 0.5 - d;
+/* Fixed-point factor of TensorFlow Lite: m / 2^31 * 2^e. */
+typedef struct Fixed {
+  i64 m; /* 0, or in [2^30, 2^31) */
+  int e;
+} Fixed;
+
+static Fixed fixed_of(double k) {
+  Fixed f;
+  f.m = llround(ldexp(frexp(k, &f.e), 31));
+  if (f.m == (i64)1 << 31) {
+    f.m >>= 1;
+    f.e++;
   }
-  Val v = factors(b, k, n, axis, rank);
-  v = mk_mul(b->g, mk_cast(b->g, x, DT_f32), v);
-  if (!shifts) return round_half_up(b, v);
-  if (!below) below = mk_lt(b->g, x, mk_like(b->g, x, 0));
-  Val by = factors(b, up, n, axis, rank);
-  by = mk_select(b->g, below, factors(b, down, n, axis, rank), by);
-  return mk_floor(b->g, mk_add(b->g, v, by));
+  return f.e < -31 ? (Fixed){0, 0} : f;
+}
+
+/* x[i] in type dt along an axis. */
+static Val along(LiteNode *b, DType dt, const i64 *x, u32 n, u32 axis, u32 rank) {
+  bool same = true;
+  for (u32 i = 1; i < n; i++) same = same && x[i] == x[0];
+  Tensor *t = tensor_new(&b->c->work, dt, (const i64[]){n}, n > 1 && !same);
+  for (u32 i = 0; i < t->n; i++) tensor_set(t, i, (Scalar){.i = x[i]});
+  return broadcast_param(b, t, axis, rank);
+}
+
+/* requant for sums that may have more than 30 bits after the shift to the left, in i64. */
+static Val requant_wide(LiteNode *b, Val x, Val m, Val right) {
+  Graph *g = b->g;
+  Val p = mk_cast(g, x, DT_i64), factor = mk_cast(g, m, DT_i64), n = mk_cast(g, right, DT_i64);
+  p = mk_addk(g, mk_mul(g, p, factor), 0x1p30);
+  Val none = mk_like(g, p, 0), one = mk_like(g, p, 1);
+  Val y = mk_map2(g, OP_shr, p, mk_like(g, p, 31)), sign = mk_map2(g, OP_shr, y, mk_like(g, p, 63));
+  Val by = mk_map2(g, OP_max, n, one), z = mk_add(g, y, sign);
+  by = mk_sub(g, by, one);
+  z = mk_map2(g, OP_shr, z, by);
+  z = mk_map2(g, OP_shr, mk_addk(g, z, 1), one);
+  n = mk_map2(g, OP_gt, n, none);
+  return mk_cast(g, mk_select(g, n, z, y), DT_i32);
+}
+
+Val lite_mul_quantized(LiteNode *b, Val x, const double *k, u32 n, u32 axis) {
+  u32 rank = lite_rank(b, x);
+  i64 *m = NEWS(&b->c->scratch, i64, n), *right = NEWS(&b->c->scratch, i64, n), lo, hi;
+  i64 *left = NEWS(&b->c->scratch, i64, n), most = 0;
+  for (u32 i = 0; i < n; i++) {
+    Fixed f = fixed_of(k[i]);
+    m[i] = f.m;
+    right[i] = f.e < 0 ? -f.e : 0;
+    left[i] = f.e > 0 ? f.e : 0;
+    most = left[i] > most ? left[i] : most;
+  }
+  Val by = along(b, DT_i32, m, n, axis, rank), down = along(b, DT_i32, right, n, axis, rank);
+  value_int_range(b->g, x, &lo, &hi);
+  bool fits = most < 30 && lo >= -((i64)1 << (30 - most)) && hi < (i64)1 << (30 - most);
+  for (u32 i = 0; i < n; i++) left[i] += fits;
+  if (most || fits) x = mk_map2(b->g, OP_shl, x, along(b, DT_i32, left, n, axis, rank));
+  if (!fits) return requant_wide(b, x, by, down);
+  return mk_requant(b->g, x, by, down);
 }
 
 Val lite_mul_quantized_i64(LiteNode *b, Val x, const double *k, u32 n, u32 axis) {
   Val by = factors(b, k, n, axis, lite_rank(b, x));
-  return round_half_up(b, mk_mul(b->g, mk_cast(b->g, x, DT_f32), by));
+  return mk_floor(b->g, mk_addk(b->g, mk_mul(b->g, mk_cast(b->g, x, DT_f32), by), 0.5));
 }
 
 Val lite_mul_quantized1(LiteNode *b, Val x, double k) {
-  return lite_mul_quantized(b, x, 0, &k, 1, 0);
+  return lite_mul_quantized(b, x, &k, 1, 0);
 }
 
 /* Bounds of an activation as real numbers; false: it is not a clamp. */

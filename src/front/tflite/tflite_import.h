@@ -82,14 +82,12 @@ DType lite_dtype(i64 code); /* tflite_model.c; DT_none: not supported */
 /* Refuses operands and results that no builder supports; called before each builder. */
 void lite_check(LiteNode *b);
 
-_Noreturn void lite_bad(LiteNode *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-_Noreturn void lite_unsupported(LiteNode *b, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+#define lite_bad(b, ...)         fail((b)->c, ERR_input, (b)->g->loc, __VA_ARGS__)
+#define lite_unsupported(b, ...) fail((b)->c, ERR_unsupported, (b)->g->loc, __VA_ARGS__)
 
 /* Operands, as stored: a quantized tensor gives its integers. */
 bool lite_has(LiteNode *b, u32 i);
-Val lite_in(LiteNode *b, u32 i);  /* fails when it is absent */
-Val lite_opt(LiteNode *b, u32 i); /* 0: absent */
+Val lite_in(LiteNode *b, u32 i); /* fails when it is absent */
 const LiteTensor *lite_operand(LiteNode *b, u32 i);
 const LiteTensor *lite_result(LiteNode *b, u32 k);
 DType lite_dt(LiteNode *b, Val v);
@@ -105,7 +103,6 @@ Val lite_sub_zero_point(LiteNode *b, Val v, const LiteTensor *t); /* q - zero, i
 /* Scale (f32) and zero point (i32), shaped to broadcast against a value of that rank whose axis
  * `axis` is q.axis of the tensor. Scalars if there is only one. */
 Val lite_scale(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank);
-Val lite_zero_point(LiteNode *b, const LiteTensor *t, u32 axis, u32 rank);
 bool lite_is_symmetric(const LiteTensor *t); /* all zero points are 0 */
 /* Contents that must be known at compile time: at most max integers of any type. */
 u32 lite_ints(LiteNode *b, u32 i, i64 *out, u32 max);
@@ -118,11 +115,11 @@ void lite_set_real(LiteNode *b, u32 k, Val x);
 void lite_set_stored(LiteNode *b, u32 k, Val x); /* as stored; checks the type */
 /* Rounds x / scale to nearest, halves away from zero, adds the zero point and saturates. */
 Val lite_quantized(LiteNode *b, Val x, const LiteTensor *t);
-/* Integers times k (one factor, or n along an axis) as integers in f32, like
- * MultiplyByQuantizedMultiplier of TensorFlow Lite. below: tells if x is negative, if that is
- * cheaper than using x twice; else 0. */
-Val lite_mul_quantized(LiteNode *b, Val x, Val below, const double *k, u32 n, u32 axis);
-Val lite_mul_quantized_i64(LiteNode *b, Val x, const double *k, u32 n, u32 axis); /* i64 sums */
+/* Integers times k (one factor, or n along an axis) as i32, to the bit like
+ * MultiplyByQuantizedMultiplier of TensorFlow Lite. */
+Val lite_mul_quantized(LiteNode *b, Val x, const double *k, u32 n, u32 axis);
+Val lite_mul_quantized_i64(LiteNode *b, Val x, const double *k, u32 n,
+                           u32 axis); /* i64 sums; f32 */
 Val lite_mul_quantized1(LiteNode *b, Val x, double k);
 /* Are the result and the first n inputs quantized with one scale each? lite_ratio: scale of input i
  * over scale of the result. */

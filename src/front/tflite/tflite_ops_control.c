@@ -27,7 +27,7 @@ static Type type_like(LiteNode *b, const LiteTensor *t) {
   u64 n;
   if (!t->dt || t->dt == DT_str)
     lite_unsupported(b, "variables of type %d are not supported", t->code);
-  if (!shape_count(t->dim, t->rank, &n)) lite_bad(b, "a variable is too large");
+  if (!shape_count(t->dim, t->rank, &n)) lite_bad(b, "a variable has more than 2^40 elements");
   return type_tensor(&b->c->work, t->dt, t->dim, t->rank);
 }
 
@@ -39,7 +39,7 @@ static Tensor *zeros_like(LiteNode *b, const LiteTensor *t) {
   u64 n;
   if (!lite_is_quant(t) || lite_is_symmetric(t)) return NULL;
   if (!shape_count(t->dim, t->rank, &n) || n > START_MOST)
-    lite_unsupported(b, "a variable is too large");
+    lite_unsupported(b, "a variable has more than 2^26 elements");
   Tensor *z = tensor_new(&b->c->work, t->dt, t->dim, t->rank);
   for (u64 i = 0; i < n; i++) tensor_set(z, i, (Scalar){.i = t->q.zero[0]});
   return z;
@@ -192,7 +192,8 @@ static void while_body(Graph *g, void *user, Val i, Val *cond, Val *carried, Val
 
 void lite_while(LiteNode *b) {
   u32 n = b->op->nin;
-  if (b->op->nout != n) lite_bad(b, "there are %u inputs, but %u outputs", n, b->op->nout);
+  if (b->op->nout != n)
+    lite_bad(b, "found %u inputs and %u outputs, expected equal numbers", n, b->op->nout);
   Val *carried = NEWS(&b->c->work, Val, n + 1), first, scan;
   Tensor *most = tensor_new(&b->c->work, DT_i64, NULL, 0);
   tensor_set(most, 0, (Scalar){.i = INT64_MAX});

@@ -50,7 +50,7 @@ static Val to_steps(LiteNode *b, const LiteProduct *p, Val y, const LiteTensor *
     if (wide) k[i] = reduced(k[i]);
   }
   if (wide) return lite_mul_quantized_i64(b, y, k, w->q.n, p->axis);
-  return lite_mul_quantized(b, y, 0, k, w->q.n, p->axis);
+  return lite_mul_quantized(b, y, k, w->q.n, p->axis);
 }
 
 /* Does i32 hold every sum of these weights with int16 activations, plus the bias? Output channels
@@ -90,7 +90,7 @@ static void check_scales(LiteNode *b, const LiteProduct *p, const LiteTensor *ou
     lite_unsupported(b, "activations with one scale per channel are not supported");
   for (u32 i = 0; i < w->q.n; i++)
     if (!(w->q.scale[i] > 0) || !(x->q.scale[0] > 0) || !(out->q.scale[0] > 0))
-      lite_bad(b, "a scale is 0");
+      lite_bad(b, "a scale is 0, expected a positive number");
 }
 
 static Val integer_product(LiteNode *b, const LiteProduct *p, SumFn *sum, const void *how) {
@@ -246,7 +246,8 @@ void lite_depthwise_conv_2d(LiteNode *b) {
   Val x = lite_in(b, 0), w = lite_in(b, 1);
   s.group = known_dim(b, x, 3);
   if (known_dim(b, w, 0) != 1 || s.group < 1 || known_dim(b, w, 3) % s.group)
-    lite_bad(b, "the weights do not fit %lld channels", (long long)s.group);
+    lite_bad(b, "the weights have %lld channels, expected a multiple of %lld",
+             (long long)known_dim(b, w, 3), (long long)s.group);
   LiteProduct p = {.x = 0, .w = 1, .bias = 2, .axis = 1, .is_window = true};
   p.act = flat_i8(o, 4, LA_none);
   p.hybrid = HY_centred;
@@ -269,7 +270,9 @@ void lite_conv_3d(LiteNode *b) {
     v.dilation[axis] = flat_i32(o, 5 + i, 1);
     v.size[axis] = window_dim(b, w, axis);
     in[axis] = val_dim(b->g, x, 1 + axis);
-    if (v.stride[axis] < 1 || v.dilation[axis] < 1) lite_bad(b, "a stride or dilation is below 1");
+    if (v.stride[axis] < 1 || v.dilation[axis] < 1)
+      lite_bad(b, "found stride %lld and dilation %lld, expected at least 1",
+               (long long)v.stride[axis], (long long)v.dilation[axis]);
   }
   if (flat_i8(o, 0, 0) == 0) window_same(b->g, &v, in, true);
   w = mk_transpose(b->g, w, turn_w);
@@ -294,7 +297,9 @@ static Val sum_transpose(LiteNode *b, Val x, Val w, const void *how) {
     i64 total = (n - 1) * step + k - out;
     lo[i] = total > 0 ? total / 2 : 0;
     i64 in = known_dim(b, x, 2 + i);
-    if (in > INT32_MAX) lite_unsupported(b, "an extent of %lld is not supported", (long long)in);
+    if (in > INT32_MAX)
+      lite_unsupported(b, "the extent %lld is not supported; expected less than 2^31",
+                       (long long)in);
     hi[i] = (in - 1) * step + k - lo[i] - out;
   }
   return window_conv_transpose(b->g, x, mk_transpose(b->g, w, turn), 1, &t->s.w, lo, hi);

@@ -47,7 +47,8 @@ static void read_options(Detect *d) {
     if (!(d->scale[i] != 0)) lite_bad(b, "option %s is 0, expected another number", scale[i]);
   }
   if (d->most < 1 || d->per_box < 1 || d->classes < 1 || d->each < 1)
-    lite_bad(b, "the options leave no detections");
+    lite_bad(b,
+             "expected at least 1 detection, class per detection, class, and detection per class");
 }
 
 /* Column i of [n, k], as [n]. */

@@ -19,7 +19,7 @@ static Val gather_batch(LiteNode *b, Val x, Val idx, u32 axis, u32 batch) {
   Graph *g = b->g;
   u32 rank = lite_rank(b, x), n = lite_rank(b, idx) - batch, between = axis - batch, p = 0;
   if (rank - 1 + n > MAX_RANK || lite_rank(b, idx) == MAX_RANK)
-    lite_unsupported(b, "rank %u is not supported", rank - 1 + n);
+    lite_unsupported(b, "rank %u is not supported; expected at most %d", rank - 1 + n, MAX_RANK);
   idx = mk_unsqueeze(g, idx, lite_rank(b, idx));
   Val y = mk_gather_nd(g, mk_move_axis(g, x, axis, batch), idx, batch);
   i64 perm[MAX_RANK];
@@ -143,7 +143,8 @@ void lite_one_hot(LiteNode *b) {
   Val idx = index_of(b, 0);
   i64 depth = lite_int(b, 1);
   u32 rank = lite_rank(b, idx) + 1;
-  if (rank > MAX_RANK) lite_unsupported(b, "rank %u is not supported", rank);
+  if (rank > MAX_RANK)
+    lite_unsupported(b, "rank %u is not supported; expected at most %d", rank, MAX_RANK);
   if (depth < 0 || depth > INT32_MAX)
     lite_bad(b, "depth is %lld, which is out of range", (long long)depth);
   u32 axis = lite_axis(b, flat_i32(&b->op->opt, 0, 0), rank);

@@ -5,28 +5,35 @@
  */
 #include "front/tflite/tflite_import.h"
 
+#include <math.h>
+
 #define LITE_PI 3.14159265358979323846
 
-/* Operand i in steps of the result, to be rounded. */
-static Val in_steps(LiteNode *b, u32 i) {
-  Val x = mk_cast(b->g, lite_sub_zero_point(b, lite_in(b, i), lite_operand(b, i)), DT_f32);
-  return mk_mulk(b->g, x, lite_ratio(b, i) * LITE_NUDGE);
-}
-
-/* arg: OP_add, OP_sub */
+/* arg: OP_add, OP_sub. Operands are shifted to the left and scaled by at most 1/2, so that the
+ * larger scale keeps all bits, as the kernels of TensorFlow Lite do. */
 static Val linear_sum(LiteNode *b) {
-  Val y = in_steps(b, 1);
-  return mk_round(b->g, mk_map2(b->g, (Op)b->arg, in_steps(b, 0), y));
+  double s[2], step = (double)lite_result(b, 0)->q.scale[0];
+  int shift = lite_result(b, 0)->dt == DT_i16 ? 15 : 20;
+  Val in[2];
+  for (u32 i = 0; i < 2; i++) s[i] = (double)lite_operand(b, i)->q.scale[0];
+  double twice = 2 * fmax(s[0], s[1]);
+  for (u32 i = 0; i < 2; i++) {
+    Val x = lite_sub_zero_point(b, lite_in(b, i), lite_operand(b, i));
+    bool half = 2 * s[i] == twice;
+    x = mk_map2(b->g, OP_shl, x, mk_like(b->g, x, shift - half));
+    in[i] = half ? x : lite_mul_quantized1(b, x, s[i] / twice);
+  }
+  Val y = mk_map2(b->g, (Op)b->arg, in[0], in[1]);
+  return lite_mul_quantized1(b, y, twice / ldexp(step, shift));
 }
 
+/* Factors are computed in f32 where the kernels of TensorFlow Lite do so. */
 static Val linear_product(LiteNode *b) {
   Val x = lite_sub_zero_point(b, lite_in(b, 0), lite_operand(b, 0));
   Val y = lite_sub_zero_point(b, lite_in(b, 1), lite_operand(b, 1));
-  double k = lite_ratio(b, 0) * (double)lite_operand(b, 1)->q.scale[0];
-  Val zero = mk_like(b->g, x, 0);
-  Val below = mk_lt(b->g, y, zero);
-  below = mk_ne(b->g, mk_lt(b->g, x, zero), below);
-  return lite_mul_quantized(b, mk_mul(b->g, x, y), below, &k, 1, 0);
+  float k = lite_operand(b, 0)->q.scale[0] * lite_operand(b, 1)->q.scale[0];
+  k /= lite_result(b, 0)->q.scale[0];
+  return lite_mul_quantized1(b, mk_mul(b->g, x, y), (double)k);
 }
 
 /* Field 0 of the options is the fused activation. */
@@ -81,7 +88,7 @@ void lite_relu(LiteNode *b) {
     lite_set_stored(b, 0,
                     lite_stored(b,
                                 lite_mul_quantized1(b, lite_sub_zero_point(b, lite_in(b, 0), x),
-                                                    lite_ratio(b, 0)),
+                                                    (double)(float)lite_ratio(b, 0)),
                                 out, b->arg));
   else
     lite_set_activated(b, 0, lite_real(b, 0), b->arg);
@@ -140,10 +147,11 @@ void lite_floor_div(LiteNode *b) {
 /* ---- activations ---- */
 
 /* x if x >= 0, else x times slopes, in integers; by: scale of the slope steps. */
-static void give_leaky(LiteNode *b, Val x, Val sloped, double by) {
+static void give_leaky(LiteNode *b, Val x, Val sloped, float by) {
+  float in = lite_operand(b, 0)->q.scale[0], out = lite_result(b, 0)->q.scale[0];
   Val above = mk_ge(b->g, x, mk_like(b->g, x, 0));
-  Val up = lite_mul_quantized1(b, x, lite_ratio(b, 0)),
-      down = lite_mul_quantized1(b, sloped, lite_ratio(b, 0) * by);
+  Val up = lite_mul_quantized1(b, x, (double)(in / out)),
+      down = lite_mul_quantized1(b, sloped, (double)(in * by / out));
   lite_set_stored(b, 0,
                   lite_stored(b, mk_select(b->g, above, up, down), lite_result(b, 0), LA_none));
 }
@@ -152,7 +160,7 @@ void lite_leaky_relu(LiteNode *b) {
   double alpha = (double)flat_f32(&b->op->opt, 0, 0);
   if (lite_is_linear(b, 1) && alpha > 0) {
     Val x = lite_sub_zero_point(b, lite_in(b, 0), lite_operand(b, 0));
-    give_leaky(b, x, x, alpha);
+    give_leaky(b, x, x, (float)alpha);
     return;
   }
   Val x = lite_real(b, 0);
@@ -163,7 +171,7 @@ void lite_prelu(LiteNode *b) {
   if (lite_is_linear(b, 2)) {
     Val x = lite_sub_zero_point(b, lite_in(b, 0), lite_operand(b, 0));
     Val slope = lite_sub_zero_point(b, lite_in(b, 1), lite_operand(b, 1));
-    give_leaky(b, x, mk_mul(b->g, x, slope), (double)lite_operand(b, 1)->q.scale[0]);
+    give_leaky(b, x, mk_mul(b->g, x, slope), lite_operand(b, 1)->q.scale[0]);
     return;
   }
   Val slope = lite_real(b, 1);

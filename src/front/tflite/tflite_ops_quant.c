@@ -17,7 +17,7 @@ void lite_quantize(LiteNode *b) {
   if (lite_is_linear(b, 1) || (wide && lite_is_quant(x) && x->q.n == 1)) {
     Val q = lite_sub_zero_point(b, lite_in(b, 0), x);
     if (x->q.scale[0] != out->q.scale[0]) q = lite_mul_quantized1(b, q, lite_ratio(b, 0));
-    lite_set_stored(b, 0, lite_stored(b, mk_cast(b->g, q, DT_f32), out, LA_none));
+    lite_set_stored(b, 0, lite_stored(b, q, out, LA_none));
   } else {
     lite_set_stored(b, 0, lite_quantized(b, number_of(b), out));
   }

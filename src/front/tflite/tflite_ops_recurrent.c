@@ -31,7 +31,8 @@ void lite_svdf(LiteNode *b) {
   i64 rank = flat_i32(&b->op->opt, 0, 0), act = flat_i8(&b->op->opt, 1, LA_none);
   bool whole = lite_is_quant(lite_operand(b, SVDF_x));
   if (lite_rank(b, x) != 2 || lite_rank(b, w) != 2 || lite_rank(b, time) != 2)
-    lite_bad(b, "operands must have rank 2");
+    lite_bad(b, "the operands have rank %u, %u and %u, expected 2", lite_rank(b, x),
+             lite_rank(b, w), lite_rank(b, time));
   Dim batch = val_dim(g, x, 0), filters = val_dim(g, w, 0), memory = val_dim(g, time, 1);
   if (!dim_is_const(filters) || !dim_is_const(memory) || rank < 1 || filters % rank || memory < 1 ||
       val_dim(g, time, 0) != filters)
@@ -189,7 +190,7 @@ static Val whole_gate(const LiteLstm *k, u32 gate, Val i, Val h) {
   Graph *g = k->b->g;
   Val x = bounded16(g, mk_gather(g, k->xw[gate], i, 0)); /* integers in f32 */
   Val r = lite_mul_quantized1(k->b, mk_contract(g, h, k->r[gate], "bu,cu->bc"), k->r_scale[gate]);
-  Val z = bounded16(g, mk_add(g, x, r));
+  Val z = bounded16(g, mk_add(g, x, mk_cast(g, r, DT_f32)));
   return function16(g, gate == GATE_cell, z, 12);
 }
 
@@ -243,7 +244,8 @@ static void read_whole(LiteLstm *k, bool first) {
     const LiteTensor *w = lite_operand(b, LSTM_w + q), *r = lite_operand(b, LSTM_r + q);
     Val sum = mk_contract(g, in, mk_cast(g, lite_in(b, LSTM_w + q), DT_i32), "tbi,ci->tbc");
     if (lite_has(b, LSTM_bias + q)) sum = mk_add(g, sum, lite_in(b, LSTM_bias + q));
-    k->xw[q] = lite_mul_quantized1(b, sum, one_scale(b, w) * one_scale(b, x) * 4096);
+    sum = lite_mul_quantized1(b, sum, one_scale(b, w) * one_scale(b, x) * 4096);
+    k->xw[q] = mk_cast(g, sum, DT_f32);
     k->r[q] = mk_cast(g, lite_in(b, LSTM_r + q), DT_i32);
     k->r_scale[q] = one_scale(b, r) * one_scale(b, k->h) * 4096;
   }

@@ -16,7 +16,7 @@ typedef struct LiteResize {
 static LiteResize read_resize(LiteNode *b, Val x, u32 field) {
   LiteResize r;
   if (lite_rank(b, x) != 4) lite_bad(b, "the operand must have rank 4, found %u", lite_rank(b, x));
-  if (lite_ints(b, 1, r.out, 2) != 2) lite_bad(b, "two sizes must be given");
+  if (lite_ints(b, 1, r.out, 2) != 2) lite_bad(b, "expected two sizes, height and width");
   r.corners = flat_u8(&b->op->opt, field, 0) != 0;
   r.half = flat_u8(&b->op->opt, field + 1, 0) != 0;
   for (u32 i = 0; i < 2; i++) {

@@ -41,7 +41,8 @@ void lite_reshape(LiteNode *b) {
     lite_set_stored(b, 0, mk_reshape(b->g, x, dim, n));
     return;
   }
-  if (!known && list.n > MAX_RANK) lite_unsupported(b, "rank %u is not supported", list.n);
+  if (!known && list.n > MAX_RANK)
+    lite_unsupported(b, "rank %u is not supported; expected at most %d", list.n, MAX_RANK);
   if (!known)
     for (n = 0; n < list.n; n++) dim[n] = flat_vec_int(&list, n);
   if (!known && n == 1 && !dim[0]) n = 0; /* a scalar, as old converters write it */
@@ -66,14 +67,16 @@ void lite_squeeze(LiteNode *b) {
 void lite_expand_dims(LiteNode *b) {
   Val x = lite_in(b, 0);
   u32 rank = lite_rank(b, x);
-  if (rank == MAX_RANK) lite_unsupported(b, "rank %u is not supported", rank + 1);
+  if (rank == MAX_RANK)
+    lite_unsupported(b, "rank %u is not supported; expected at most %d", rank + 1, MAX_RANK);
   lite_set_stored(b, 0, mk_unsqueeze(b->g, x, lite_axis(b, lite_int(b, 1), rank + 1)));
 }
 
 void lite_shape(LiteNode *b) {
   const Type *t = graph_type(b->g, lite_in(b, 0));
   DType dt = lite_result(b, 0)->dt;
-  if (dt != DT_i32 && dt != DT_i64) lite_bad(b, "the result must be int32 or int64");
+  if (dt != DT_i32 && dt != DT_i64)
+    lite_bad(b, "the result has type %s, expected i32 or i64", dtype_info[dt].name);
   lite_set_stored(b, 0, mk_dims_as(b->g, dt, 1, t->dim, t->rank));
 }
 
@@ -87,7 +90,7 @@ void lite_broadcast_args(LiteNode *b) {
   Val v[2] = {lite_in(b, 0), lite_in(b, 1)};
   Dim n[2];
   for (u32 i = 0; i < 2; i++) {
-    if (lite_rank(b, v[i]) != 1) lite_bad(b, "shapes must be vectors");
+    if (lite_rank(b, v[i]) != 1) lite_bad(b, "a shape has rank %u, expected 1", lite_rank(b, v[i]));
     n[i] = val_dim(g, v[i], 0);
   }
   Dim most = dim_max(b->ds, n[0], n[1]);
@@ -245,7 +248,8 @@ void lite_range(LiteNode *b) {
     double from = dtype_is_float(dt) ? s.f : (double)s.i,
            by = dtype_is_float(dt) ? d.f : (double)d.i;
     double count = ((dtype_is_float(dt) ? l.f : (double)l.i) - from) / by;
-    if (!(by != 0) || !(count < (double)INT32_MAX)) lite_bad(b, "the range has no end");
+    if (!(by != 0) || !(count < (double)INT32_MAX))
+      lite_bad(b, "delta is 0, or the range has 2^31 elements or more");
     n = count > 0 ? (i64)count + (count > (double)(i64)count) : 0;
   }
   Val i = mk_iota(g, dt, &n, 1, 0), start = mk_reshape(g, lite_in(b, 0), NULL, 0);
@@ -281,7 +285,8 @@ void lite_concatenation(LiteNode *b) {
 
 void lite_pack(LiteNode *b) {
   u32 n = b->op->nin, rank = lite_rank(b, lite_in(b, 0));
-  if (rank == MAX_RANK) lite_unsupported(b, "rank %u is not supported", rank + 1);
+  if (rank == MAX_RANK)
+    lite_unsupported(b, "rank %u is not supported; expected at most %d", rank + 1, MAX_RANK);
   u32 axis = lite_axis(b, flat_i32(&b->op->opt, 1, 0), rank + 1);
   Val *v = NEWS(&b->c->work, Val, n);
   for (u32 i = 0; i < n; i++) {
@@ -398,7 +403,8 @@ void lite_mirror_pad(LiteNode *b) {
 static i64 block_size(LiteNode *b, Val x) {
   i64 r = flat_i32(&b->op->opt, 0, 0);
   if (lite_rank(b, x) != 4 || r < 1 || r > INT16_MAX)
-    lite_bad(b, "the operand must have rank 4, and the block size must be positive");
+    lite_bad(b, "the operand has rank %u, expected 4; the block size is %lld, expected 1 to 32767",
+             lite_rank(b, x), (long long)r);
   return r;
 }
 

@@ -117,6 +117,7 @@ void lite_strided_slice(LiteNode *b) {
     if (!single) out[rank++] = size[axis];
     axis++;
   }
-  if (rank > MAX_RANK) lite_unsupported(b, "rank %u is not supported", rank);
+  if (rank > MAX_RANK)
+    lite_unsupported(b, "rank %u is not supported; expected at most %d", rank, MAX_RANK);
   lite_set_stored(b, 0, mk_reshape(b->g, mk_slice(b->g, x, start, size, step), out, rank));
 }

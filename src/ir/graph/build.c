@@ -45,6 +45,11 @@ Val mk_select(Graph *g, Val cond, Val a, Val b) {
   return add(g, OP_select, in, 3, NULL, 0);
 }
 
+Val mk_requant(Graph *g, Val a, Val b, Val c) {
+  Val in[3] = {a, b, c};
+  return add(g, OP_requant, in, 3, NULL, 0);
+}
+
 Val mk_cast(Graph *g, Val a, DType to) {
   if (graph_type(g, a)->dt == to) return a;
   Attr at = at_dtype(to);

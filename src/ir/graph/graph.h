@@ -78,12 +78,20 @@ bool node_is_view(const Node *n); /* reads its operand through another index, wi
 bool node_is_decode(Graph *g, const Node *n);
 /* Matches v = q - *zero built by node_is_decode nodes; *zero fits the type of q. Returns q, 0: no
  * match. */
+bool node_is_widening(Graph *g, const Node *n); /* casts a narrow integer to more bytes */
 Val graph_narrow(Graph *g, Val v, i64 *zero);
 Val graph_bytes(Graph *g, Val v, i64 *zero); /* graph_narrow, only for i8 and u8 */
 Val graph_widen_as(Graph *g, Val v, Val q);  /* rebuilds v from q: as i32, less zero */
 /* Matches v = q - *zero in a wider type, with bytes q. *zero: bytes of the same type or constants
  * in their range; 0: v = q. So v is in -255..255. Returns q, 0: no match. */
 Val graph_bytes_and_zero(Graph *g, Val v, Val *zero);
+/* The window of a convolution or pool, over the last n dimensions of in[0]. */
+typedef struct NodeWindow {
+  u32 n;
+  Dim size[MAX_RANK], input_dilation[MAX_RANK];
+  const Dim *stride, *dilation, *lo, *hi; /* lo, hi: padding */
+} NodeWindow;
+NodeWindow node_window(Graph *g, const Node *n);
 /* May operand k of a concat, if it has no other user, be computed directly into the result? True
  * for maps, contractions and pools. A reduction vectorized over channel blocks is not scattered
  * into a plain result, where it would be scalar. Copying it costs only as much as one reduction
@@ -251,7 +259,6 @@ void infer_node(Graph *g, Node *n, Type *out);
 /* Does the loop always run its full trip count? loop_trip_count: that number, -1 if unknown. */
 bool loop_is_counted(Graph *g, const Node *n);
 i64 loop_trip_count(Graph *g, const Node *n);
-void infer_attrs(Graph *g, const Node *n); /* checks names and kinds against ops.def */
 /* numpy broadcasting of n shapes; fails if they are incompatible. */
 u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out);
 
@@ -269,9 +276,10 @@ void cast_mark(Graph *g, Val v);
 void layer_end(Graph *g, NodeId first); /* final casts of what was built at g->loc */
 Val mk_const(Graph *g, Tensor *t);
 Val mk_scalar(Graph *g, DType dt, double x); /* rank 0 */
-Val mk_like(Graph *g, Val like, double x);   /* rank 0 scalar of the dtype of like */
-Val mk_ints(Graph *g, const i64 *x, u32 n);  /* i64[n] */
-Val mk_dims(Graph *g, const Dim *d, u32 n);  /* i64[n]; const when all are constant */
+Val mk_requant(Graph *g, Val a, Val b, Val c);
+Val mk_like(Graph *g, Val like, double x);  /* rank 0 scalar of the dtype of like */
+Val mk_ints(Graph *g, const i64 *x, u32 n); /* i64[n] */
+Val mk_dims(Graph *g, const Dim *d, u32 n); /* i64[n]; const when all are constant */
 Val mk_dims_as(Graph *g, DType dt, u32 rank, const Dim *d, u32 n); /* i64 or i32, rank 0 or 1 */
 Val mk_iota(Graph *g, DType dt, const Dim *shape, u32 rank, u32 axis);
 Val mk_reduce(Graph *g, Op op, Val x, const i64 *axes, u32 naxes, bool keep);

@@ -33,7 +33,8 @@ static AttrKind kind_of(const char *s, size_t n) {
   }
 }
 
-void infer_attrs(Graph *g, const Node *n) {
+/* Checks names and kinds against ops.def. */
+static void infer_attrs(Graph *g, const Node *n) {
   const OpInfo *info = &op_info[n->op];
   const char *s = op_attr_spec(n->op);
   u32 seen = 0;

@@ -7,6 +7,8 @@
  * their type. */
 #include "ir/graph/graph.h"
 
+#include <string.h>
+
 enum { SPAN_NODES = 200, SPAN_MANY = 3000 }; /* node budget per query; SPAN_MANY: for sizes */
 /* Elements of a constant that are examined; more for index types. */
 #define SPAN_ELEMENTS ((u64)1 << 20)
@@ -274,9 +276,51 @@ static IntRange range_map(Graph *g, const Node *n, RangePart at, RangeQuery *q) 
   case OP_min:
   case OP_max: s = range_pick(n->op, x[0], x[1]); break;
   case OP_select: s = range_join(x[1], x[2]); break;
+  case OP_shl:
+    if (x[1].lo == x[1].hi && x[1].lo >= 0 && x[1].lo < 31)
+      s = range_mul(x[0], (IntRange){(i64)1 << x[1].lo, (i64)1 << x[1].lo, false, 0}, none);
+    break;
+  case OP_requant: {
+    i64 far = x[0].hi > -x[0].lo ? x[0].hi : -x[0].lo, by = x[1].hi > -x[1].lo ? x[1].hi : -x[1].lo;
+    i64 most = (i64)((double)far * (double)by * 0x1p-32) + 1, down = x[2].lo >= 0 && x[2].hi < 32;
+    most = (most >> (down ? x[2].lo : 0)) + 1;
+    s = (IntRange){-most, most, false, 0};
+    break;
+  }
   default: return none;
   }
   return s.lo < none.lo || s.hi > none.hi ? none : s;
+}
+
+/* ---- sums ---- */
+
+/* Elements or products that one element of the result adds up; 0: unknown. */
+static i64 terms_of(Graph *g, const Node *n) {
+  const Type *x = graph_type(g, n->in[0]), *w = graph_type(g, n->in[n->nin - 1]);
+  const char *spec = n->op == OP_contract ? str_text(g->c, node_attr(n, AT_spec)->u.s) : "";
+  u32 count = 0;
+  const Dim *list = n->op == OP_conv || n->op == OP_contract
+                        ? NULL
+                        : node_list(n, n->op == OP_pool_sum ? AT_window : AT_axes, &count);
+  double terms = 1;
+  for (u32 i = 0; i < (list ? count : n->op == OP_conv ? w->rank : x->rank); i++) {
+    Dim d = n->op == OP_conv       ? (i ? w->dim[i] : 1)
+            : n->op == OP_pool_sum ? list[i]
+            : n->op == OP_contract ? (strchr(strstr(spec, "->"), spec[i]) ? 1 : x->dim[i])
+                                   : x->dim[list[i]];
+    if (!dim_is_const(d)) return 0;
+    terms *= (double)d;
+  }
+  return terms < 0x1p31 ? (i64)terms : 0;
+}
+
+static IntRange range_sum(Graph *g, const Node *n, IntRange none, RangeQuery *q) {
+  i64 terms = terms_of(g, n), top = (i64)1 << 31;
+  IntRange x = range_at(g, n->in[0], whole, q);
+  if (n->nin == 2) x = range_mul(x, range_at(g, n->in[1], whole, q), none);
+  if (!terms || x.lo < -top || x.hi > top) return none;
+  x = (IntRange){.lo = (x.lo < 0 ? x.lo : 0) * terms, .hi = (x.hi > 0 ? x.hi : 0) * terms};
+  return x.lo < none.lo || x.hi > none.hi ? none : x;
 }
 
 /* ---- traversal ---- */
@@ -285,7 +329,11 @@ static IntRange range_node(Graph *g, const Node *n, Val v, RangePart at, RangeQu
   const Type *x = graph_type(g, n->nin ? n->in[0] : v);
   u32 axis = (u32)node_int(n, AT_axis, 0), count;
   if (n->op < OP_SCALARS) return range_map(g, n, at, q);
-  switch (n->op) { /* ops that produce positions or move them */
+  switch (n->op) { /* ops that produce positions, move them or add up */
+  case OP_conv:
+  case OP_contract:
+  case OP_pool_sum:
+  case OP_reduce_sum: return range_sum(g, n, range_type(graph_type(g, v)->dt), q);
   case OP_const: return range_const(node_attr(n, AT_value)->u.t, at);
   case OP_dims: return range_dims(g, n, at);
   case OP_iota:

@@ -1,5 +1,22 @@
-/* layout.c: which values may have a layout other than row-major, and which nodes can read them. */
+/* layout.c: which values may have a layout other than row-major, and which nodes can read them.
+ * Windows of nodes. */
 #include "ir/graph/graph.h"
+
+NodeWindow node_window(Graph *g, const Node *n) {
+  NodeWindow w = {0};
+  const Dim *size =
+      n->op == OP_conv ? graph_type(g, n->in[1])->dim + 2 : node_list(n, AT_window, &w.n);
+  const Dim *gaps = node_list(n, AT_input_dilation, &w.n);
+  w.stride = node_list(n, AT_stride, &w.n);
+  w.dilation = node_list(n, AT_dilation, &w.n);
+  w.lo = node_list(n, AT_pad_lo, &w.n);
+  w.hi = node_list(n, AT_pad_hi, &w.n);
+  for (u32 i = 0; i < w.n; i++) {
+    w.size[i] = size[i];
+    w.input_dilation[i] = gaps ? gaps[i] : 1;
+  }
+  return w;
+}
 
 bool type_can_have_layout(const Type *t) {
   if (t->kind != TY_tensor || t->rank < 3 || t->rank > 5) return false;
@@ -27,6 +44,11 @@ bool node_is_decode(Graph *g, const Node *n) {
   return k && k->n == 1 && def && graph_node(g, def)->op == OP_cast &&
          node_is_decode(g, graph_node(g, def)) &&
          type_equal(graph_type(g, n->in[0]), graph_type(g, n->out[0]));
+}
+
+bool node_is_widening(Graph *g, const Node *n) {
+  if (n->op != OP_cast || !dtype_is_narrow_int(graph_type(g, n->in[0])->dt)) return false;
+  return dtype_bytes(graph_type(g, n->out[0])->dt) > dtype_bytes(graph_type(g, n->in[0])->dt);
 }
 
 Val graph_narrow(Graph *g, Val v, i64 *zero) {

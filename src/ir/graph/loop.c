@@ -7,7 +7,7 @@
  * - An induction variable is computed from the iteration number, which gives it bounds; its result
  * follows from the trip count.
  * - A value that every iteration only appends to becomes a scan, because carried values keep their
- * shape.
+ * shape. If only some iterations append, their conditions become a second scan that selects rows.
  * Exporters without constants in bodies carry weights, and their own counters next to that of the
  * loop; scripts collect results with Concat. */
 #include "ir/graph/loop.h"
@@ -22,6 +22,7 @@ LoopDraft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, V
       *next = NEWS(a, Val, ncarried + 1);
   d.instead = NEWS(a, Val, ncarried + 1);
   d.grows = NEWS(a, u32, ncarried + 1);
+  d.some = NEWS(a, bool, ncarried + 1);
   c->trip = trip;
   c->cond = cond ? cond : mk_scalar(g, DT_bool, 1);
   c->n = ncarried;
@@ -152,8 +153,63 @@ static void stack_instead(Graph *g, LoopDraft *d, u32 k, const Swap *s) {
   d->grows[k] = axis + 1;
 }
 
-/* [T, .., m, ..] -> [.., T * m, ..], appended to init. */
-static Val unstack(Graph *g, Val init, Val rows, u32 axis) {
+/* The node no longer sets the symbols of this type. */
+static void drop_symbols(Graph *g, Node *n, const Type *t) {
+  u32 left = 0;
+  for (u32 i = 0; i < n->nsym; i++) {
+    bool used = false;
+    for (u32 k = 0; k < t->rank; k++) used = used || dim_mentions(g->dims, t->dim[k], n->sym[i]);
+    if (!used) n->sym[left++] = n->sym[i];
+  }
+  n->nsym = left;
+}
+
+/* next = if(c) {concat(p, new)} else {p}, or the other way around: the If returns new or zeros,
+ * which become a scan, and c becomes another one. */
+static void stack_if(Graph *g, LoopDraft *d, u32 k, const Swap *s) {
+  const CountedLoop *c = &d->count;
+  NodeId id = graph_val(g, c->next[k])->def;
+  Node *n = id ? graph_node(g, id) : NULL;
+  if (!n || n->op != OP_if || s->uses[k] != 2 || uses_of(g, d->body, c->next[k]) != 1) return;
+  u32 pos = graph_val(g, c->next[k])->pos;
+  u32 then = g->region.at[n->region[0]].ret.at[pos] == c->param[k];
+  RegionId grown = n->region[then], same = n->region[!then], outer = g->cur;
+  Val joined = g->region.at[grown].ret.at[pos];
+  NodeId def = graph_val(g, joined)->def;
+  const Node *x = def ? graph_node(g, def) : NULL;
+  if (g->region.at[same].ret.at[pos] != c->param[k] || !x || x->op != OP_concat || x->nin != 2 ||
+      x->in[0] != c->param[k] || uses_of(g, d->body, joined) != 1)
+    return;
+  u32 axis = (u32)node_int(x, AT_axis, 0);
+  const Type *p = graph_type(g, c->param[k]);
+  Val more = x->in[1], cond = n->in[0];
+  Dim dim[MAX_RANK];
+  if (p->rank == MAX_RANK) return;
+  for (u32 i = 0; i < p->rank; i++) dim[i] = i == axis ? graph_type(g, more)->dim[i] : p->dim[i];
+  remove_node(&g->region.at[grown], def);
+  g->cur = grown;
+  more = mk_reshape(g, more, dim, p->rank);
+  g->region.at[grown].ret.at[pos] = more;
+  g->cur = same;
+  Val zero = mk_const(g, tensor_new(&g->c->work, p->dt, NULL, 0));
+  zero = mk_broadcast(g, zero, dim, p->rank);
+  g->region.at[same].ret.at[pos] = zero;
+  drop_symbols(g, graph_node(g, id), graph_type(g, c->next[k]));
+  graph_val(g, c->next[k])->type = *graph_type(g, more);
+  g->cur = d->body;
+  if (then) cond = mk_map1(g, OP_not, cond);
+  g->cur = outer;
+  *vec_push(&g->c->work, &g->region.at[d->body].ret) = c->next[k];
+  *vec_push(&g->c->work, &g->region.at[d->body].ret) = cond;
+  d->grows[k] = axis + 1;
+  d->some[k] = true;
+}
+
+/* [T, .., m, ..] -> [.., T * m, ..], appended to init. some: a flag for each row that is kept; 0:
+ * all are. */
+static Val unstack(Graph *g, Val init, Val rows, Val some, u32 axis) {
+  if (some && graph_type(g, rows)->dim[0] == 0) return init;
+  if (some) rows = mk_gather(g, rows, mk_squeeze(g, mk_nonzero(g, some), 0), 0);
   Type t = *graph_type(g, rows);
   i64 perm[MAX_RANK];
   Dim dim[MAX_RANK];
@@ -162,6 +218,31 @@ static Val unstack(Graph *g, Val init, Val rows, u32 axis) {
     dim[i] = i == axis ? dim_mul(g->dims, t.dim[0], t.dim[i + 1]) : t.dim[i + 1];
   Val part[2] = {init, mk_reshape(g, mk_transpose(g, rows, perm), dim, t.rank - 1)};
   return mk_concat(g, part, 2, axis);
+}
+
+/* A loop of unknown length that checks base + i against an axis of k elements in each iteration i
+ * stops the run in iteration 2k or before: its trip count is at most 2k + 1. */
+static void bound_by_indices(Graph *g, LoopDraft *d) {
+  CountedLoop *c = &d->count;
+  const GraphRegion *b = &g->region.at[d->body];
+  i64 lo, hi, size = DIM_MAX;
+  value_int_range(g, c->trip, &lo, &hi);
+  for (u32 i = 0; hi >= DIM_MAX && i < b->node.n; i++) {
+    const Node *n = graph_node(g, b->node.at[i]);
+    if (n->op != OP_check_index || graph_type(g, n->in[0])->rank) continue;
+    NodeId def = graph_val(g, n->in[0])->def;
+    const Node *at = def ? graph_node(g, def) : NULL;
+    bool counts =
+        at && at->op == OP_add &&
+        ((at->in[0] < c->i && at->in[1] == c->i) || (at->in[1] < c->i && at->in[0] == c->i));
+    const Attr *k = counts ? node_attr(n, AT_size) : NULL;
+    i64 least, most;
+    if (!k || k->n != 1) continue;
+    dim_bounds(g->dims, k->u.list[0], &least, &most);
+    if (most < size) size = most;
+  }
+  if (size < DIM_MAX / 4)
+    c->trip = mk_map2(g, OP_min, c->trip, mk_scalar(g, DT_i64, (double)(2 * size + 1)));
 }
 
 void loop_simplify(Graph *g, LoopDraft *d) {
@@ -183,8 +264,12 @@ void loop_simplify(Graph *g, LoopDraft *d) {
   }
   to_front(g, d->body, m);
   for (u32 k = 0; k < c->n; k++)
-    if (!d->instead[k]) stack_instead(g, d, k, &s);
+    if (!d->instead[k]) {
+      stack_instead(g, d, k, &s);
+      if (!d->grows[k]) stack_if(g, d, k, &s);
+    }
   swap_all(g, d->body, &s);
+  bound_by_indices(g, d);
 }
 
 /* ---- the node ---- */
@@ -221,8 +306,10 @@ void loop_finish(Graph *g, const LoopDraft *d, Val *carried, Val *scan) {
     if (!d->grows[k]) carried[k] = d->instead[k] ? d->instead[k] : graph_node(g, n)->out[at++];
   for (u32 k = 0; k < d->nscan; k++) scan[k] = graph_node(g, n)->out[at++];
   for (u32 k = 0; k < c->n; k++)
-    if (d->grows[k])
-      carried[k] = unstack(g, c->init[k], graph_node(g, n)->out[at++], d->grows[k] - 1);
+    if (d->grows[k]) {
+      Val rows = graph_node(g, n)->out[at++], some = d->some[k] ? graph_node(g, n)->out[at++] : 0;
+      carried[k] = unstack(g, c->init[k], rows, some, d->grows[k] - 1);
+    }
 }
 
 void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,

@@ -30,6 +30,7 @@ typedef struct LoopDraft {
   u32 nscan;
   Val *instead; /* by carried value: its result computed without the loop; 0: still carried */
   u32 *grows;   /* by carried value: 1 + axis along which each iteration appends to it; 0: none */
+  bool *some;   /* by carried value: only iterations with a condition append to it */
 } LoopDraft;
 /* The body of a loop as mk_loop builds it; not yet a node. */
 LoopDraft loop_draft(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,

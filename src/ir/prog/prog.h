@@ -333,9 +333,6 @@ bool prog_caller_knows(const Prog *p, Sym s);
 /* record.c */
 /* Appends a record to those of a kernel. */
 RecordId record_add(Prog *p, StmtId kernel, const KernelRecord *r);
-/* Position in the list of the kernel, from 1; 0: the record belongs to another kernel. */
-u32 record_number(const Prog *p, StmtId kernel, RecordId r);
-RecordId record_at(const Prog *p, StmtId kernel, u32 number); /* 0: there are fewer */
 /* Appends the records of kernel `from` to those of `to`, which got its loops. */
 void record_move(Prog *p, StmtId from, StmtId to);
 /* Gives a new kernel copies of the records of its loops, which belonged to kernel `from`. */

@@ -11,12 +11,12 @@
 typedef struct ProgParse {
   Lexer s;
   Prog *p;
-  Map buf;         /* name -> BufId */
-  Map var;         /* name -> VarId, 0 after its scope */
-  Map sym;         /* name -> Sym + 1 */
-  VEC(Str) scope;  /* visible variable names, in order */
-  VEC(u16) height; /* by expression */
-  StmtId kernel;   /* the one being read; 0: none */
+  Map buf;              /* name -> BufId */
+  Map var;              /* name -> VarId, 0 after its scope */
+  Map sym;              /* name -> Sym + 1 */
+  VEC(Str) scope;       /* visible variable names, in order */
+  VEC(u16) height;      /* by expression */
+  VEC(RecordId) record; /* records of the kernel being read */
   u32 depth;
 } ProgParse;
 
@@ -405,7 +405,7 @@ static void role(ProgParse *o, Stmt *st) {
     if (lex_accept_word(s, role_name[r])) st->role = (u8)r;
   if (!st->role) BAD(s, "expected the role of a loop, found %s", lex_found(s));
   i64 n = is_digit(lex_peek(s)) ? lex_integer(s) : 1;
-  st->record = o->kernel && n > 0 && n < UINT32_MAX ? record_at(o->p, o->kernel, (u32)n) : 0;
+  st->record = n > 0 && n <= o->record.n ? o->record.at[n - 1] : 0;
   if (n && !st->record)
     BAD(s, "the kernel of the loop has no record %lld, to which the role belongs", (long long)n);
 }
@@ -448,7 +448,7 @@ static void record(ProgParse *o, StmtId kernel) {
   }
   if (lex_accept_word(s, "size")) r.size = lex_quoted(s);
   if (lex_accept_word(s, "reason")) r.reason = lex_quoted(s);
-  record_add(o->p, kernel, &r);
+  *vec_push(&s->c->scratch, &o->record) = record_add(o->p, kernel, &r);
 }
 
 static void loop(ProgParse *o, StmtId id) {
@@ -615,10 +615,8 @@ static void stmt(ProgParse *o, Cursor *at) {
     prog_stmt(o->p, id)->label = label;
     prog_stmt(o->p, id)->flags = flags;
     while (lex_accept_word(s, "as")) record(o, id);
-    StmtId around = o->kernel;
-    o->kernel = id;
     list(o, prog_inside(id));
-    o->kernel = around;
+    o->record.n = 0;
   } else {
     u8 flags = lex_accept_word(s, "pin") ? SF_pin : 0;
     if (lex_accept_word(s, "async")) flags |= SF_async;

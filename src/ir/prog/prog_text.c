@@ -54,7 +54,6 @@ const char *const buf_space_name[BS_COUNT] = {"in",    "out",   "const", "temp",
 typedef struct ProgPrint {
   Prog *p;
   StrBuf *t, *weights;
-  StmtId kernel; /* the one being printed; 0: none */
 } ProgPrint;
 
 static void put_name(ProgPrint *o, Str s) {
@@ -199,7 +198,7 @@ static void put_body(ProgPrint *o, StmtId first, u32 depth) {
 static void put_role(ProgPrint *o, const Stmt *s) {
   if (!s->role) return;
   sb_fmt(o->t, " as %s", role_name[s->role]);
-  u32 n = record_number(o->p, o->kernel, s->record);
+  u32 n = s->record ? prog_record(o->p, s->record)->number : 0;
   if (n != 1) sb_fmt(o->t, " %u", n);
 }
 
@@ -325,12 +324,7 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
 }
 
 static void put_stmts(ProgPrint *o, StmtId first, u32 depth) {
-  for (StmtId s = first; s; s = prog_stmt(o->p, s)->next) {
-    StmtId around = o->kernel;
-    if (prog_stmt(o->p, s)->kind == ST_kernel) o->kernel = s;
-    put_stmt(o, prog_stmt(o->p, s), depth);
-    o->kernel = around;
-  }
+  for (StmtId s = first; s; s = prog_stmt(o->p, s)->next) put_stmt(o, prog_stmt(o->p, s), depth);
 }
 
 /* ---- declarations ---- */
@@ -359,7 +353,7 @@ static void put_buf(ProgPrint *o, const Buf *b) {
 }
 
 void prog_print(Prog *p, StrBuf *out, StrBuf *weights) {
-  ProgPrint o = {p, out, weights, 0};
+  ProgPrint o = {p, out, weights};
   bool *used = NEWS(&p->c->scratch, bool, dim_nsyms(p->dims) + 1);
   prog_names(p);
   for (BufId b = 1; b < p->buf.n; b++)

@@ -20,10 +20,17 @@ const char *const role_name[RO_COUNT] = {"", "batch", "panel", "row", "lane", "r
 
 /* ---- lists ---- */
 
-static RecordId *end_of(Prog *p, StmtId kernel) {
-  RecordId *at = &prog_stmt(p, kernel)->record;
-  while (*at) at = &prog_record(p, *at)->next;
-  return at;
+/* Appends a list, which begins with `first`, to the records of the kernel. */
+static void append(Prog *p, StmtId kernel, RecordId first) {
+  RecordId head = prog_stmt(p, kernel)->record;
+  if (!head) {
+    prog_stmt(p, kernel)->record = first;
+    return;
+  }
+  u32 n = prog_record(p, prog_record(p, head)->last)->number;
+  prog_record(p, prog_record(p, head)->last)->next = first;
+  prog_record(p, head)->last = prog_record(p, first)->last;
+  for (RecordId r = first; r; r = prog_record(p, r)->next) prog_record(p, r)->number = ++n;
 }
 
 RecordId record_add(Prog *p, StmtId kernel, const KernelRecord *r) {
@@ -31,29 +38,16 @@ RecordId record_add(Prog *p, StmtId kernel, const KernelRecord *r) {
   RecordId id = p->record.n - 1;
   *x = *r;
   x->next = 0;
-  *end_of(p, kernel) = id;
+  x->last = id;
+  x->number = 1;
+  append(p, kernel, id);
   return id;
 }
 
-u32 record_number(const Prog *p, StmtId kernel, RecordId r) {
-  u32 n = 1;
-  for (RecordId x = prog_stmt(p, kernel)->record; x; x = prog_record(p, x)->next, n++)
-    if (x == r) return n;
-  return 0;
-}
-
-RecordId record_at(const Prog *p, StmtId kernel, u32 number) {
-  RecordId r = prog_stmt(p, kernel)->record;
-  while (r && number > 1) {
-    r = prog_record(p, r)->next;
-    number--;
-  }
-  return number ? r : 0;
-}
-
 void record_move(Prog *p, StmtId from, StmtId to) {
-  *end_of(p, to) = prog_stmt(p, from)->record;
+  RecordId first = prog_stmt(p, from)->record;
   prog_stmt(p, from)->record = 0;
+  if (first) append(p, to, first);
 }
 
 void record_rename(Prog *p, StmtId kernel, BufId was, BufId buf) {
@@ -114,12 +108,15 @@ void record_estimate(Prog *p) {
 
 /* ---- comparison with loops ---- */
 
-/* Findings in the loops of one record. */
-typedef struct RecordSeen {
-  TileExtent tile; /* of accumulators; all 0: none */
-  bool own;        /* these are accumulators inside of loops of the record */
-  bool sum, dot_i8x4, dot_i16x2, out, in[RECORD_IN], packed[RECORD_IN];
-} RecordSeen;
+/* Findings in the loops of a kernel, for all of its records: one visit. */
+typedef struct KernelSeen {
+  RecordId *id;     /* records by number - 1 */
+  TileExtent *tile; /* accumulators inside of loops of the record, by number - 1; all 0: none */
+  u32 records;
+  TileExtent outer[DT_COUNT]; /* accumulators of a type outside of loops of any record */
+  bool sum[DT_COUNT], computed[DT_COUNT], dot_i8x4, dot_i16x2;
+  Map load, store; /* storage that is read and written */
+} KernelSeen;
 
 /* Does the statement combine the target with its previous value? */
 static bool accumulates(Prog *p, const Stmt *s) {
@@ -137,39 +134,63 @@ static DType target_type(const Prog *p, const Stmt *s) {
   return s->kind == ST_store ? prog_buf(p, s->buf)->dt : prog_var(p, s->var)->dt;
 }
 
-static void see_expr(const Prog *p, const KernelRecord *r, const Expr *e, RecordSeen *seen) {
-  for (u32 i = 0; i < RECORD_IN; i++) {
-    seen->in[i] |= e->dt == r->in[i];
-    seen->packed[i] |=
-        r->packed[i] && e->kind == EX_load && prog_root(p, e->ref) == prog_root(p, r->packed[i]);
-  }
+static void see_expr(const Prog *p, const Expr *e, KernelSeen *seen) {
+  seen->computed[e->dt] = true;
+  if (e->kind == EX_load) *map_put(&seen->load, prog_root(p, e->ref)) = 1;
   seen->dot_i8x4 |= e->kind == EX_op && e->op == OP_dot_i8x4;
   seen->dot_i16x2 |= e->kind == EX_op && e->op == OP_dot_i16x2;
 }
 
-/* in: the record of the innermost loop around s that has one; 0: none. */
-static void see_stmt(Prog *p, RecordId id, const Stmt *s, RecordId in, RecordSeen *seen) {
-  const KernelRecord *r = prog_record(p, id);
-
-  const Buf *b = s->kind == ST_store ? prog_buf(p, s->buf) : NULL;
-  if (b && r->out) seen->out |= prog_root(p, s->buf) == prog_root(p, r->out);
-  for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);) see_expr(p, r, x.e, seen);
-  if (!accumulates(p, s) || target_type(p, s) != r->sum) return;
-  seen->sum = true;
-  if (!b || b->space != BS_reg || b->rank != 2 || (in && in != id) || (!in && seen->own)) return;
-  TileExtent t = {(u32)b->dim[0], (u32)b->dim[1], b->lanes};
-  seen->tile = in && !seen->own ? t : tile_larger(seen->tile, t);
-  seen->own = in;
+/* Does the record belong to the kernel? */
+static bool is_listed(const Prog *p, const KernelSeen *seen, RecordId r) {
+  u32 i = prog_record(p, r)->number - 1;
+  return i < seen->records && seen->id[i] == r;
 }
 
-static void see_list(Prog *p, RecordId r, StmtId first, RecordId in, RecordSeen *seen) {
+/* in: the record of the innermost loop around s that has one; 0: none. */
+static void see_stmt(Prog *p, const Stmt *s, RecordId in, KernelSeen *seen) {
+  const Buf *b = s->kind == ST_store ? prog_buf(p, s->buf) : NULL;
+  if (b) *map_put(&seen->store, prog_root(p, s->buf)) = 1;
+  for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);) see_expr(p, x.e, seen);
+  if (!accumulates(p, s)) return;
+  DType sum = target_type(p, s);
+  seen->sum[sum] = true;
+  if (!b || b->space != BS_reg || b->rank != 2) return;
+  if (in && (!is_listed(p, seen, in) || prog_record(p, in)->sum != sum)) return;
+  TileExtent *tile = in ? &seen->tile[prog_record(p, in)->number - 1] : &seen->outer[sum];
+  *tile = tile_larger(*tile, (TileExtent){(u32)b->dim[0], (u32)b->dim[1], b->lanes});
+}
+
+static void see_list(Prog *p, StmtId first, RecordId in, KernelSeen *seen) {
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
     const Stmt *s = prog_stmt(p, id);
     RecordId inside = s->kind == ST_for && s->record ? s->record : in;
-    see_stmt(p, r, s, inside, seen);
-    see_list(p, r, s->body, inside, seen);
-    see_list(p, r, s->other, inside, seen);
+    see_stmt(p, s, inside, seen);
+    see_list(p, s->body, inside, seen);
+    see_list(p, s->other, inside, seen);
   }
+}
+
+static void see_kernel(Prog *p, StmtId kernel, KernelSeen *seen) {
+  Arena *a = &p->c->scratch;
+  RecordId first = prog_stmt(p, kernel)->record;
+  u32 n = first ? prog_record(p, prog_record(p, first)->last)->number : 0;
+  *seen = (KernelSeen){.id = NEWS(a, RecordId, n),
+                       .tile = NEWS(a, TileExtent, n),
+                       .records = n,
+                       .load = map_new(a),
+                       .store = map_new(a)};
+  for (RecordId r = first; r; r = prog_record(p, r)->next)
+    seen->id[prog_record(p, r)->number - 1] = r;
+  see_list(p, prog_stmt(p, kernel)->body, 0, seen);
+}
+
+static TileExtent tile_seen(const KernelSeen *seen, const KernelRecord *r) {
+  return seen->tile[r->number - 1].rows ? seen->tile[r->number - 1] : seen->outer[r->sum];
+}
+
+static bool storage_seen(const Prog *p, const Map *m, BufId b) {
+  return map_get(m, prog_root(p, b)) != NULL;
 }
 
 static const char *message(Prog *p, const char *text, const char *what) {
@@ -180,60 +201,41 @@ static const char *buf_mismatch(Prog *p, BufId b, const char *text) {
   return message(p, text, show(p->c, prog_buf(p, b)->name));
 }
 
-static const char *compare(Prog *p, StmtId kernel, RecordId id) {
-  const KernelRecord *r = prog_record(p, id);
-  RecordSeen seen = {0};
-  see_list(p, id, prog_stmt(p, kernel)->body, 0, &seen);
+static const char *compare(Prog *p, const KernelRecord *r, const KernelSeen *seen) {
   const char *name = family_info[r->family].name;
-  if (r->sum && !seen.sum) return message(p, "record %s: nothing is summed in that type", name);
-  const TileExtent *t = &r->tile, *is = &seen.tile;
-  if (t->rows && (is->rows != t->rows || is->panels != t->panels || is->lanes != t->lanes))
-    return str_text(p->c,
-                    str_fmt(p->c,
-                            "record %s: tile of %u rows, %u panels and %u lanes, but the "
-                            "accumulators are %u x %u of %u lanes",
-                            name, t->rows, t->panels, t->lanes, is->rows, is->panels, is->lanes));
-  bool dots = r->family == FA_dot_i8x4    ? seen.dot_i8x4
-              : r->family == FA_dot_i16x2 ? seen.dot_i16x2
+  if (r->sum && !seen->sum[r->sum])
+    return message(p, "record %s: nothing is summed in that type", name);
+  TileExtent t = r->tile, is = tile_seen(seen, r);
+  if (t.rows && (is.rows != t.rows || is.panels != t.panels || is.lanes != t.lanes))
+    return str_text(p->c, str_fmt(p->c,
+                                  "record %s: tile of %u rows, %u panels and %u lanes, but the "
+                                  "accumulators are %u x %u of %u lanes",
+                                  name, t.rows, t.panels, t.lanes, is.rows, is.panels, is.lanes));
+  bool dots = r->family == FA_dot_i8x4    ? seen->dot_i8x4
+              : r->family == FA_dot_i16x2 ? seen->dot_i16x2
                                           : true;
   if (r->sum && !dots) return message(p, "record %s: the kernel has no such dot product", name);
   for (u32 i = 0; i < RECORD_IN; i++) {
-    if (r->in[i] && !seen.in[i])
+    if (r->in[i] && !seen->computed[r->in[i]])
       return message(p, "record: the kernel computes nothing in %s", dtype_info[r->in[i]].name);
-    if (r->packed[i] && !seen.packed[i])
+    if (r->packed[i] && !storage_seen(p, &seen->load, r->packed[i]))
       return buf_mismatch(p, r->packed[i], "record: the kernel does not load the panels %s");
   }
-  if (r->out && !seen.out)
+  if (r->out && !storage_seen(p, &seen->store, r->out))
     return buf_mismatch(p, r->out, "record: the kernel does not store its result %s");
   return NULL;
 }
 
-typedef VEC(VarId) VarIds;
-
-static bool has(const VarIds *in, VarId v) {
-  for (u32 i = 0; i < in->n; i++)
-    if (in->at[i] == v) return true;
-  return false;
-}
-
-static bool mentions(Prog *p, ExprId e, const VarIds *in) {
+static bool mentions(Prog *p, ExprId e, const Map *vars) {
   for (ExprVisit x = ex_visit(p, e); ex_next(&x);)
-    if (x.e->kind == EX_var && has(in, x.e->ref)) return true;
+    if (x.e->kind == EX_var && map_get(vars, x.e->ref)) return true;
   return false;
 }
 
 /* Does an index of the store depend on the iteration? */
-static bool moves(Prog *p, const Stmt *s, const VarIds *depend) {
+static bool moves(Prog *p, const Stmt *s, const Map *depend) {
   for (u32 i = 0; i < s->nidx; i++)
     if (mentions(p, s->idx[i], depend)) return true;
-  return false;
-}
-
-/* Does the list store elements of b without their previous values? */
-static bool starts(Prog *p, StmtId first, BufId b) {
-  const Stmt *s;
-  for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));)
-    if (s->kind == ST_store && s->buf == b && !accumulates(p, s)) return true;
   return false;
 }
 
@@ -241,24 +243,27 @@ static const char *role_mismatch(Prog *p, const Stmt *loop) {
   Arena *a = &p->c->scratch;
   const Stmt *s;
   const char *name = show(p->c, prog_var(p, loop->var)->name);
-  VarIds in = {0}, depend = {0}; /* variables of the body; those that depend on the iteration */
-  *vec_push(a, &depend) = loop->var;
+  /* Variables of the body; those that depend on the iteration; buffers whose elements the body
+   * stores without their previous values. */
+  Map in = map_new(a), depend = map_new(a), starts = map_new(a);
+  *map_put(&depend, loop->var) = 1;
   for (StmtVisit w = prog_visit(p, loop->body); (s = prog_next(&w));) {
+    if (s->kind == ST_store && !accumulates(p, s)) *map_put(&starts, s->buf) = 1;
     if (s->kind != ST_for && s->kind != ST_let && s->kind != ST_set) continue;
-    if (s->kind != ST_set) *vec_push(a, &in) = s->var;
+    if (s->kind != ST_set) *map_put(&in, s->var) = 1;
     if (mentions(p, s->a, &depend) || (s->b && mentions(p, s->b, &depend)))
-      *vec_push(a, &depend) = s->var;
+      *map_put(&depend, s->var) = 1;
   }
   if (loop->role == RO_reduce) {
     for (StmtVisit w = prog_visit(p, loop->body); (s = prog_next(&w));)
-      if (accumulates(p, s) || (s->kind == ST_set && !has(&in, s->var))) return NULL;
+      if (accumulates(p, s) || (s->kind == ST_set && !map_get(&in, s->var))) return NULL;
     return message(p, "loop %s has the role reduce, but its iterations have no common result",
                    name);
   }
   for (StmtVisit w = prog_visit(p, loop->body); (s = prog_next(&w));) {
-    bool shared = s->kind == ST_set && !has(&in, s->var);
+    bool shared = s->kind == ST_set && !map_get(&in, s->var);
     if (s->kind == ST_store && accumulates(p, s) && !moves(p, s, &depend))
-      shared = !starts(p, loop->body, s->buf);
+      shared = !map_get(&starts, s->buf);
     if (shared)
       return message(p, "iterations of loop %s depend on each other, which its role excludes",
                      name);
@@ -269,52 +274,54 @@ static const char *role_mismatch(Prog *p, const Stmt *loop) {
 const char *record_mismatch(Prog *p, StmtId kernel) {
   const Stmt *s;
   const char *wrong = NULL;
+  KernelSeen seen;
+  see_kernel(p, kernel, &seen);
   for (StmtVisit w = prog_visit(p, prog_stmt(p, kernel)->body); !wrong && (s = prog_next(&w));) {
     if (s->kind != ST_for || (!s->role && !s->record)) continue;
-    bool known = !s->record || record_number(p, kernel, s->record);
-    if (s->role <= RO_none || s->role >= RO_COUNT || !known || !prog_stmt(p, kernel)->record)
+    bool known = !s->record || is_listed(p, &seen, s->record);
+    if (s->role <= RO_none || s->role >= RO_COUNT || !known || !seen.records)
       return "a loop has an invalid role, or a record of another kernel";
     wrong = role_mismatch(p, s);
   }
-  for (RecordId r = prog_stmt(p, kernel)->record; r && !wrong; r = prog_record(p, r)->next)
-    wrong = compare(p, kernel, r);
+  for (u32 i = 0; i < seen.records && !wrong; i++)
+    wrong = compare(p, prog_record(p, seen.id[i]), &seen);
   return wrong;
 }
 
 /* ---- kernels that change ---- */
 
 /* A part of a kernel may have smaller tiles, and no longer read or write a buffer. */
-static void fit(Prog *p, StmtId kernel, RecordId id) {
-  KernelRecord *r = prog_record(p, id);
-  RecordSeen seen = {0};
-  see_list(p, id, prog_stmt(p, kernel)->body, 0, &seen);
+static void fit(const Prog *p, KernelRecord *r, const KernelSeen *seen) {
   if (r->tile.rows) {
     u32 lanes = r->tile.lanes;
-    r->tile = seen.tile;
+    r->tile = tile_seen(seen, r);
     if (!r->tile.rows) r->tile.lanes = lanes;
   }
-  if (!seen.sum) r->sum = DT_none;
-  if (!seen.out) r->out = 0;
+  if (!seen->sum[r->sum]) r->sum = DT_none;
+  if (r->out && !storage_seen(p, &seen->store, r->out)) r->out = 0;
   for (u32 i = 0; i < RECORD_IN; i++) {
-    if (!seen.in[i] || !seen.sum) r->in[i] = DT_none;
-    if (!seen.packed[i]) r->packed[i] = 0;
+    if (!r->sum || !seen->computed[r->in[i]]) r->in[i] = DT_none;
+    if (r->packed[i] && !storage_seen(p, &seen->load, r->packed[i])) r->packed[i] = 0;
   }
 }
 
 void record_fit(Prog *p, StmtId kernel) {
-  for (RecordId r = prog_stmt(p, kernel)->record; r; r = prog_record(p, r)->next) fit(p, kernel, r);
+  KernelSeen seen;
+  see_kernel(p, kernel, &seen);
+  for (u32 i = 0; i < seen.records; i++) fit(p, prog_record(p, seen.id[i]), &seen);
 }
 
 void record_split(Prog *p, StmtId from, StmtId to) {
+  Map copy = map_new(&p->c->scratch); /* record of `from` -> its copy */
   Stmt *s;
+  for (StmtVisit w = prog_visit(p, prog_stmt(p, to)->body); (s = prog_next(&w));)
+    if (s->kind == ST_for && s->record) *map_put(&copy, s->record) = 0;
   for (RecordId r = prog_stmt(p, from)->record; r; r = prog_record(p, r)->next) {
-    RecordId copy = 0;
-    for (StmtVisit w = prog_visit(p, prog_stmt(p, to)->body); (s = prog_next(&w));) {
-      if (s->kind != ST_for || s->record != r) continue;
-      KernelRecord was = *prog_record(p, r);
-      if (!copy) copy = record_add(p, to, &was);
-      s->record = copy;
-    }
-    if (copy) fit(p, to, copy);
+    KernelRecord was = *prog_record(p, r);
+    u32 *id = map_get(&copy, r);
+    if (id) *id = record_add(p, to, &was);
   }
+  for (StmtVisit w = prog_visit(p, prog_stmt(p, to)->body); (s = prog_next(&w));)
+    if (s->kind == ST_for && s->record) s->record = *map_get(&copy, s->record);
+  record_fit(p, to);
 }

@@ -1,4 +1,5 @@
 /* class.c: the class that a `model` block defines: layers with sizes. */
+#include "lang/run/lang_code.h"
 #include "lang/run/lang_object.h"
 
 /* The checker verified names and sizes of layers. */
@@ -11,18 +12,14 @@ static void add_activation(Eval *ev, LangObject *m, const Ast *n) {
 }
 
 /* Adds a layer with its sizes and its activation, which is a named argument. */
-static void add_layer(Eval *ev, LangObject *m, Ast *n) {
-  enum { SIZES = 8 };
-  LangValue arg[SIZES], out;
-  u32 count = 0, row = 0;
+void class_add(Eval *ev, LangObject *m, const Ast *n, LangValue *size, u32 count) {
+  LangValue out;
+  u32 row = 0;
   while (row + 1 < layer_count && !str_is(ev->c, n->a->name, layer_info[row].name)) row++;
   const LayerInfo *l = &layer_info[row];
-  while (count < n->nkid && n->kid[count]->kind != AST_named) count++;
   if (l->make) {
-    for (u32 i = 0; i < count; i++) arg[i] = eval_node(ev, n->kid[i]);
     ev->at = n;
-    builtin_fn[builtin_find(l->make)](ev, arg, count, &out);
-    for (u32 i = 0; i < count; i++) value_drop(ev, &arg[i]);
+    builtin_fn[builtin_find(l->make)](ev, size, count, &out);
     model_add(m, out.u.thing);
   } else if (count) {
     add_activation(ev, m, n->kid[0]);
@@ -32,10 +29,9 @@ static void add_layer(Eval *ev, LangObject *m, Ast *n) {
   if (n->nkid > count) add_activation(ev, m, n->kid[count]->a);
 }
 
-LangValue model_class(Eval *ev, const Ast *n) {
+LangValue class_new(Eval *ev, const Ast *n) {
   LangObject *m = object_new(ev, OBJ_class);
   m->name = str_text(ev->c, n->name);
   model_reserve(ev, m, 2 * n->nkid); /* each may have an activation */
-  for (u32 i = 0; i < n->nkid; i++) add_layer(ev, m, n->kid[i]);
   return value_object(m);
 }

@@ -69,24 +69,15 @@ struct DryRun {
   DryLoop *loop; /* in this call, or NULL */
   u32 ways;      /* nesting of conditional paths */
   u32 idle;      /* iterations since the last new graph */
+  bool maybe;    /* the condition of a loop was unknown */
   u64 left;      /* remaining budget of iterations, calls and paths */
 };
 
 /* dry.c */
 Ingot *dry_add_entry(DryRun *d);                    /* the next entry */
 void dry_force(PendingGraph *k, const StrBuf *key); /* records the graph; results are NaN */
-LangValue dry_if(Eval *ev, const Ast *n);           /* unknown condition */
-LangValue dry_while(Eval *ev, Ast *n);
-LangValue dry_match(Eval *ev, const Ast *n, LangValue v); /* takes v */
-/* A `for` loop: before the first iteration, after each one (true: continue), and after the last. */
-void dry_loop_begin(Eval *ev, const Ast *n, DryLoop *l);
-bool dry_loop_next(Eval *ev, DryLoop *l);    /* flow is settled */
-bool dry_loop_is_idle(Eval *ev, DryLoop *l); /* enough iterations without a new graph */
-void dry_loop_end(Eval *ev, DryLoop *l);
 /* Refuses a value whose tensors have different shapes on different paths. */
 void dry_require_known(Eval *ev, const Ast *at, const LangValue *d);
-/* unknown number of iterations; takes var */
-void dry_unknown_loop(Eval *ev, Ast *n, LangValue var);
 /* Return true if an operand is unknown; only then *out is set. */
 bool dry_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y, LangValue *out);
 LangValue dry_cast(Eval *ev, const Ast *n, const LangValue *v, char to); /* of an unknown v */

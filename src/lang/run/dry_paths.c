@@ -3,10 +3,10 @@
  * In: an unknown condition. Out: the joined state after all branches. Each branch is evaluated from
  * the same state, then variables are joined; values that differ become unknown. A path that fails
  * is ignored. The state of a path that ends an iteration, a loop or a call is saved and joined at
- * its target. Objects are not rolled back: only the shapes in layers and optimizers matter here,
- * and these do not change.
+ * its target. A path is a range of instructions. Objects are not rolled back: only the shapes in
+ * layers and optimizers matter here, and these do not change.
  */
-#include "lang/run/dry.h"
+#include "lang/run/lang_code.h"
 
 enum {
   /* Iterations of a loop of unknown length without a new graph; recursive calls. */
@@ -23,16 +23,16 @@ static void count_step(Eval *ev, const Ast *at) {
 
 typedef void SlotFn(Eval *ev, LangValue *d, LangValue *kept);
 
-/* Visits every live variable with its place in the state. */
+/* Visits every register with its place in the state. */
 static u32 for_each_slot(Eval *ev, SlotFn *fn, LangValue *kept) {
   u32 n = 0;
   for (u32 i = 0; i < MODULES; i++)
-    for (u32 k = 0; ev->file[i] && k < ev->file[i]->n; k++, n++)
+    for (u32 k = 0; ev->file[i] && k < ev->file[i]->all; k++, n++)
       if (fn) fn(ev, &ev->file[i]->at[k], &kept[n]);
-  for (Locals *l = ev->local; l; l = l->outer) {
-    if (!l->self) continue; /* top level of a file */
-    for (u32 k = 0; k < l->n; k++, n++)
-      if (fn) fn(ev, &l->at[k], &kept[n]);
+  for (Frame *f = ev->frame; f != ev->root; f = f->outer) {
+    if (!f->self) continue; /* a file */
+    for (u32 k = 0; k < f->code->nreg; k++, n++)
+      if (fn) fn(ev, &f->r[k], &kept[n]);
   }
   return n;
 }
@@ -229,7 +229,6 @@ LangValue dry_call_end(Eval *ev, DryCall *call, LangValue v) {
 /* A conditional path leaves: saves its state for the target. */
 static void path_exits(Eval *ev, Flow flow) {
   DryRun *d = ev->dry;
-  ev->flow = FLOW_next;
   if (flow == FLOW_return) {
     if (d->call) add_pending(ev, &d->call->back);
     if (d->call)
@@ -245,68 +244,58 @@ static void path_exits(Eval *ev, Flow flow) {
 void dry_check_recursion(Eval *ev, const Ast *at, const LangFn *fn) {
   u32 n = 0;
   count_step(ev, at);
-  for (const Locals *l = ev->local; ev->dry->ways && l; l = l->outer)
-    n += l->self && l->self->fn == fn;
+  for (const Frame *f = ev->frame; ev->dry->ways && f != ev->root; f = f->outer)
+    n += f->self && f->self->fn == fn;
   /* ends this path */
   if (n >= MAX_ITERATIONS) eval_fail(ev, at, "calls are nested too deeply");
 }
 
 typedef struct DryPath {
   Eval *ev;
-  Ast *n; /* NULL: an empty branch */
-  LangValue v;
+  Frame *f;
+  u32 at, stop;
+  Flow flow;
 } DryPath;
 
-static void eval_path_body(Ctx *c, void *arg) {
+static void run_path(Ctx *c, void *arg) {
   DryPath *w = arg;
   (void)c;
-  w->v.kind = KD_null;
-  if (w->n) w->v = w->n->kind == AST_block ? eval_block(w->ev, w->n) : eval_node(w->ev, w->n);
+  w->flow = run_range(w->ev, w->f, w->at, w->stop);
 }
 
-/* Evaluates a path. False if it fails or leaves. *v is its value. */
-static bool eval_path(Eval *ev, Ast *n, LangValue *v) {
-  DryPath w = {.ev = ev, .n = n};
-  Locals *local = ev->local;
+/* Executes a path. False if it fails or leaves. */
+static bool eval_path(Eval *ev, Frame *f, u32 at, u32 stop) {
+  DryPath w = {.ev = ev, .f = f, .at = at, .stop = stop};
   u32 depth = ev->depth, in_grad = ev->in_grad;
+  Locals *regs = ev->regs;
+  LangValue *top = ev->top;
   DryCall *call = ev->dry->call;
   DryLoop *loop = ev->dry->loop;
   const char *why;
-  count_step(ev, n);
+  count_step(ev, f->code->at[at]);
   ev->dry->ways++;
-  Err e = ctx_try(ev->c, eval_path_body, &w, &why);
+  Err e = ctx_try(ev->c, run_path, &w, &why);
   ev->dry->ways--;
   if (e && e != ERR_input) fail(ev->c, e, LOC_NONE, "%s", why);
-  ev->local = local;
+  ev->frame = f;
+  ev->regs = regs;
+  ev->top = top;
   ev->depth = depth;
   ev->in_grad = in_grad;
   ev->dry->call = call;
   ev->dry->loop = loop;
-  *v = w.v;
-  if (e) {
-    ev->flow = FLOW_next;
-    v->kind = KD_none;
-    return false;
-  }
-  Flow flow = ev->flow;
-  path_exits(ev, flow);
-  return flow == FLOW_next;
+  if (e) return false;
+  path_exits(ev, w.flow);
+  return w.flow == FLOW_next;
 }
 
-/* Evaluates all paths from the same state. Joins the states and values of those that fall
- * through. */
-static LangValue eval_all_paths(Eval *ev, Ast *const *way, u32 n) {
+/* If all paths leave, the following code is executed anyway. */
+void dry_paths(Eval *ev, Frame *f, const u32 *path, u32 n, u32 join) {
   Mark mark = arena_mark(&ev->dry->a);
   DryState before = save(ev), after = {0};
-  LangValue out = {.kind = KD_none};
   for (u32 i = 0; i < n; i++) {
-    LangValue v;
     if (i) for_each_slot(ev, restore_slot, before.at);
-    if (!eval_path(ev, way[i], &v)) {
-      value_drop(ev, &v);
-      continue;
-    }
-    join_result(ev, &out, v);
+    if (!eval_path(ev, f, path[i], join)) continue;
     if (after.at) {
       for_each_slot(ev, join_slot, after.at);
       for_each_slot(ev, drop_saved, after.at);
@@ -316,43 +305,12 @@ static LangValue eval_all_paths(Eval *ev, Ast *const *way, u32 n) {
   if (after.at) {
     for_each_slot(ev, restore_slot, after.at);
     for_each_slot(ev, drop_saved, after.at);
-  } else {
-    out.kind = KD_null; /* all leave: evaluate the following code anyway */
   }
   for_each_slot(ev, drop_saved, before.at);
   arena_rewind(&ev->dry->a, mark);
-  return out;
 }
 
-LangValue dry_if(Eval *ev, const Ast *n) {
-  if (!ev->dry) dry_refuse(ev, n->a, "a choice");
-  return eval_all_paths(ev, (Ast *const[]){n->b, n->c}, 2);
-}
-
-LangValue dry_match(Eval *ev, const Ast *n, LangValue v) {
-  if (!ev->dry) dry_refuse(ev, n->a, "a choice");
-  Ast **way = arena_array(&ev->c->keep, n->nkid + 1, sizeof *way);
-  for (u32 i = 0; i < n->nkid; i++) {
-    const Ast *pattern = n->kid[i]->a;
-    way[i] = n->kid[i]->b;
-    if (!pattern || pattern->kind != AST_name) continue;
-    LangValue *var = &ev->local->at[pattern->slot];
-    value_drop(ev, var);
-    *var = value_retain(&v);
-  }
-  value_drop(ev, &v);
-  return eval_all_paths(ev, way, n->nkid);
-}
-
-static bool holds(Eval *ev, Ast *n, bool *open) {
-  LangValue c = eval_node(ev, n);
-  bool yes = value_is_true(&c);
-  *open = value_is_unknown(ev, &c);
-  value_drop(ev, &c);
-  return yes || *open;
-}
-
-void dry_loop_begin(Eval *ev, const Ast *n, DryLoop *l) {
+static void loop_begin(Eval *ev, const Ast *n, DryLoop *l) {
   *l = (DryLoop){.outer = ev->dry->loop, .at = n, .mark = arena_mark(&ev->dry->a)};
   l->before = save(ev);
   l->next = join_new(ev);
@@ -365,31 +323,33 @@ static void widen_loop(Eval *ev, DryLoop *l) {
   for_each_slot(ev, join_slot, l->before.at);
 }
 
-bool dry_loop_next(Eval *ev, DryLoop *l) {
-  Flow flow = ev->flow;
-  bool ends = flow == FLOW_break || flow == FLOW_return;
+/* After an iteration that ended so: true if the loop continues. *flow is how the loop ends. */
+static bool loop_continues(Eval *ev, DryLoop *l, Flow *flow) {
+  bool ends = *flow == FLOW_break || *flow == FLOW_return;
   count_step(ev, l->at);
   if (!ends || l->next.any) { /* may continue on another path */
-    if (ends) path_exits(ev, flow);
-    ev->flow = FLOW_next;
+    if (ends) path_exits(ev, *flow);
+    *flow = FLOW_next;
     join_pending(ev, &l->next, ends);
     return true;
   }
-  if (flow == FLOW_return && l->left.any) {
-    path_exits(ev, flow);
+  if (*flow == FLOW_return && l->left.any) {
+    path_exits(ev, *flow);
     join_pending(ev, &l->left, true);
-  } else if (flow == FLOW_break) {
-    ev->flow = FLOW_next;
+    *flow = FLOW_next;
+  } else if (*flow == FLOW_break) {
+    *flow = FLOW_next;
   }
   return false;
 }
 
-bool dry_loop_is_idle(Eval *ev, DryLoop *l) {
+/* Enough iterations without a new graph. */
+static bool is_idle(Eval *ev, DryLoop *l) {
   return ++l->turns >= MAX_ITERATIONS && ++ev->dry->idle >= MAX_IDLE;
 }
 
-void dry_loop_end(Eval *ev, DryLoop *l) {
-  if (ev->flow == FLOW_next) join_pending(ev, &l->left, false);
+static void loop_end(Eval *ev, DryLoop *l, Flow flow) {
+  if (flow == FLOW_next) join_pending(ev, &l->left, false);
   ev->dry->loop = l->outer;
   for_each_slot(ev, drop_saved, l->before.at);
   arena_rewind(&ev->dry->a, l->mark);
@@ -397,42 +357,71 @@ void dry_loop_end(Eval *ev, DryLoop *l) {
 
 /* Continues while the condition is known to hold. If it is unknown, stops when no new graph
  * appears. */
-LangValue dry_while(Eval *ev, Ast *n) {
+Flow dry_while(Eval *ev, Frame *f, const CodeLoop *loop, const Ast *n) {
   DryLoop l;
   bool open = false;
   u32 idle = 0;
-  LangValue v = {.kind = KD_null};
-  dry_loop_begin(ev, n, &l);
+  Flow flow = FLOW_next;
+  loop_begin(ev, n, &l);
   while (idle < MAX_ITERATIONS) {
     u32 known = ev->dry->graph.n;
-    bool maybe;
-    if (!holds(ev, n->a, &maybe)) break;
-    value_drop(ev, &v);
-    v = eval_block(ev, n->b);
-    if (!dry_loop_next(ev, &l)) break;
-    open |= maybe || l.left.any || dry_loop_is_idle(ev, &l);
+    ev->dry->maybe = false;
+    flow = run_test(ev, f, loop->head, loop->body, loop->end);
+    bool maybe = ev->dry->maybe, fails = flow == FLOW_end && !maybe;
+    if (flow == FLOW_end) flow = FLOW_next;
+    if (fails || flow != FLOW_next) break;
+    flow = run_range(ev, f, loop->body, loop->next);
+    if (!loop_continues(ev, &l, &flow)) break;
+    open |= maybe || l.left.any || is_idle(ev, &l);
     if (!open) continue;
     idle = ev->dry->graph.n == known ? idle + 1 : 0;
     widen_loop(ev, &l);
   }
-  dry_loop_end(ev, &l);
-  return v;
+  loop_end(ev, &l, flow);
+  return flow;
 }
 
-void dry_unknown_loop(Eval *ev, Ast *n, LangValue var) {
+/* An unknown number of iterations with the variable at *value. */
+static void unknown_loop(Eval *ev, Frame *f, LangValue *var, LangValue value, u32 body, u32 next) {
   DryLoop l;
-  dry_loop_begin(ev, n, &l);
+  loop_begin(ev, f->code->at[body], &l);
   for (u32 idle = 0; idle < MAX_ITERATIONS;) {
     u32 known = ev->dry->graph.n;
-    LangValue old = ev->local->at[n->slot], v;
-    ev->local->at[n->slot] = value_retain(&var);
+    LangValue old = *var;
+    *var = value_retain(&value);
     value_drop(ev, &old);
-    bool on = eval_path(ev, n->b, &v);
-    value_drop(ev, &v);
+    bool on = eval_path(ev, f, body, next);
     join_pending(ev, &l.next, !on);
     widen_loop(ev, &l);
     idle = ev->dry->graph.n == known ? idle + 1 : 0;
   }
-  value_drop(ev, &var);
-  dry_loop_end(ev, &l);
+  value_drop(ev, &value);
+  loop_end(ev, &l, FLOW_next);
+}
+
+Flow dry_for(Eval *ev, Frame *f, LangValue *at, LangValue *var, u32 body, u32 next) {
+  const ListObj *over = at[1].kind == KD_array ? at[1].u.list : NULL;
+  LangValue open = value_unknown(ev, KD_int); /* refused outside of a dry run */
+  Flow flow = FLOW_next;
+  bool on = true;
+  if (over ? value_is_unknown(ev, &at[1]) : at[0].open || at[1].open) {
+    unknown_loop(ev, f, var, over ? dry_any_element(ev, over) : open, body, next);
+    return FLOW_next;
+  }
+  DryLoop l;
+  i64 i = over ? 0 : at[0].u.i, end = over ? (i64)over->n : at[1].u.i;
+  loop_begin(ev, f->code->at[body], &l);
+  while (on && i < end) {
+    LangValue old = *var;
+    *var = over ? value_retain(&over->at[i]) : value_int(i);
+    value_drop(ev, &old);
+    i++;
+    flow = run_range(ev, f, body, next);
+    on = loop_continues(ev, &l, &flow);
+    if (!on || !is_idle(ev, &l)) continue;
+    unknown_loop(ev, f, var, over ? dry_any_element(ev, over) : open, body, next);
+    break;
+  }
+  loop_end(ev, &l, flow);
+  return flow;
 }

@@ -49,9 +49,6 @@ LangValue object_method(Eval *ev, const Ast *at, const LangValue *on, const char
 void net_check(Eval *ev, const LangObject *t, const LangValue *arg, u32 n);
 LangValue object_call(Eval *ev, const Ast *at, LangObject *t, LangValue *arg, u32 n);
 
-/* class.c */
-LangValue model_class(Eval *ev, const Ast *n);
-
 /* lang_model.c */
 /* reserves space for the layers of an empty model */
 void model_reserve(Eval *ev, LangObject *m, u32 most);

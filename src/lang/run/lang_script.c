@@ -4,7 +4,7 @@
  * If a program only has definitions and a function main without parameters, main is called.
  */
 #include "driver/build/build_product.h"
-#include "lang/run/dry.h"
+#include "lang/run/lang_code.h"
 #include "lang/run/lang_object.h"
 
 #include <string.h>
@@ -39,11 +39,11 @@ static void eval_begin(Eval *ev, Script *s, const IngotScript *o) {
   *ev = (Eval){.c = s->c, .s = s, .o = o, .serial = 1};
   ev->stack.c = s->c;
   ev->random = o->seed;
-  ev->local = ev->file[0] = locals_of_file(ev, s->main->nslot);
+  ev->careful = o->engine && (!strcmp(o->engine, "ref") || !strcmp(o->engine, "interp"));
+  ev->root = ev->frame = NEW(&s->c->keep, Frame);
 }
 
 static void eval_end(Eval *ev) {
-  hot_free(ev);
   heap_free_all(ev);
   prog_cache_free(ev);
   nets_free(ev);
@@ -57,13 +57,11 @@ static const Ast *main_of(Script *s) {
 static void run_program(Ctx *c, void *arg) {
   Eval *ev = arg;
   (void)c;
-  eval_hoist(ev, ev->s->root);
-  LangValue v = eval_block(ev, ev->s->root);
-  value_drop(ev, &v);
+  module_run(ev, ev->s);
   const Ast *main = main_of(ev->s);
   if (!main) return;
   LangValue *f = &ev->file[0]->at[main->slot];
-  v = call_fn(ev, main, f->u.fn, NULL, 0);
+  LangValue v = call_fn(ev, main, f->u.fn, NULL, 0);
   value_drop(ev, &v);
 }
 
@@ -242,4 +240,38 @@ static void format(Ingot *m, const char *path, const char **text, size_t *n) {
 IngotStatus ingot_script_format(Ingot *m, const char *path, const char **text, size_t *n) {
   api_return_text(NULL, text, n);
   API_CALL(m, format(m, path, text, n));
+}
+
+/* ---- register code ---- */
+
+static void print_code(Eval *ev, const RegCode *code, StrBuf *out) {
+  code_print(code, out);
+  for (u32 i = 0; i < code->closure.n; i++) {
+    u32 before = 0; /* a hoisted function is listed twice */
+    while (code->closure.at[before] != code->closure.at[i]) before++;
+    if (before < i) continue;
+    sb_puts(out, "\n");
+    print_code(ev, code_of_fn(ev, code->closure.at[i]->fn), out);
+  }
+}
+
+static void dump(Ingot *m, const char *path, const char **text, size_t *n) {
+  const IngotScript o = {.engine = NULL};
+  StrBuf out = sb_new(&m->c->keep);
+  Eval ev;
+  api_need(m->c, text && n ? text : NULL, "the place of the text");
+  Script *s = read_script(m->c, path);
+  script_load(s);
+  eval_begin(&ev, s, &o);
+  for (u32 i = 0; i < s->all->n; i++) {
+    if (i) sb_puts(&out, "\n");
+    print_code(&ev, code_of_file(&ev, s->all->at[i], 0, false), &out);
+  }
+  eval_end(&ev);
+  api_return_text(&out, text, n);
+}
+
+IngotStatus ingot_script_dump(Ingot *m, const char *path, const char **text, size_t *n) {
+  api_return_text(NULL, text, n);
+  API_CALL(m, dump(m, path, text, n));
 }

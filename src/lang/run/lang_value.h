@@ -6,21 +6,18 @@
 #include "lang/syntax/lang.h"
 #include "lang/run/value.h"
 
-typedef struct Locals Locals;         /* variables of a call */
+typedef struct Locals Locals;
 typedef struct ProgCache ProgCache;   /* see force.c */
 typedef struct NetSession NetSession; /* see net.c */
-typedef struct HotLoop HotLoop;       /* see scalar.c */
-typedef struct HotLoops HotLoops;
+typedef struct RegCode RegCode;       /* see lang_code.h */
+typedef struct Frame Frame;
 typedef struct DryRun DryRun; /* see dry.h */
 
-typedef enum Flow { FLOW_next, FLOW_break, FLOW_continue, FLOW_return } Flow;
-
+/* Registers. The first n are variables of a file, the first `all` its registers; calls follow. */
 struct Locals {
-  Locals *outer;
-  ClosureObj *self; /* NULL: top level */
-  const Ast *call;  /* call expression */
-  SymbolSizes size; /* symbols in parameter shapes */
-  u32 n;
+  Locals *next; /* more room */
+  LangValue *end;
+  u32 n, all;
   LangValue at[];
 };
 
@@ -31,23 +28,24 @@ struct Eval {
   Script *s;
   const IngotScript *o;
   HeapObj *all;
-  Locals *local;
+  Frame *frame, *root;   /* the running call; the first, which runs nothing */
+  Locals *regs;          /* where the registers in use end; NULL: none are */
+  Locals *segments;      /* of calls only */
+  LangValue *top;        /* end of the registers in use */
   Locals *file[MODULES]; /* variables of the program (0) and its modules; NULL: not run yet */
-  Arena stack;           /* of Locals */
-  Flow flow;
-  LangValue result; /* of the current return */
+  Arena stack;           /* temporary memory of operations */
+  LangValue result;      /* of the current return */
   u32 depth;
+  bool careful;     /* no call relies on static kinds */
   bool tracing;     /* a function becomes a graph: see trace.c */
   u32 in_grad;      /* nesting of calls being differentiated */
   const Ast *at;    /* current call of a built-in */
   ProgCache *made;  /* compiled tensor programs */
   NetSession *nets; /* imported networks */
-  HotLoops *hot;    /* counted loops */
   DryRun *dry;      /* in a dry run, else NULL */
   Dims *dims;       /* while sizes are symbolic (sizes.c), else NULL */
   u64 serial;       /* of the next tensor */
   u32 mark;         /* last mark of pending_collect */
-  u32 scans;        /* call-graph searches, see scalar_analysis.c */
   u64 random;       /* seed of the run; random functions without a seed combine it with serial */
   LazyTensor *last_loss; /* last argument of tensor_backward */
 };
@@ -73,50 +71,17 @@ static inline const char *struct_field_text(Eval *ev, const StructInfo *s, u64 i
 static inline const char *type_symbol(Eval *ev, const LangType *t, u32 i) {
   return t->name && t->name[i] ? str_text(ev->c, t->name[i]) : NULL;
 }
-static inline SymbolSizes *call_sizes(Eval *ev) {
-  return &ev->local->size;
-}
+SymbolSizes *call_sizes(Eval *ev);
 
-/* lang_eval.c */
+/* lang_frame.c */
 void heap_free_all(Eval *ev);
-LangValue eval_node(Eval *ev, Ast *n);
-LangValue eval_block(Eval *ev, const Ast *n);
-void eval_check_stop(Eval *ev, const Ast *at);       /* fails if the caller requested a stop */
-LangValue *eval_variable(Eval *ev, const Ast *name); /* NULL if unset */
-void eval_hoist(Eval *ev, const Ast *block);
+void eval_check_stop(Eval *ev, const Ast *at); /* fails if the caller requested a stop */
 /* The message with the position of a node. */
 const char *eval_message(Eval *ev, const Ast *at, const char *what);
-
-/* eval_fields.c */
-LangValue eval_record(Eval *ev, const Ast *n);
-LangValue eval_member(Eval *ev, const Ast *n);
-/* NULL if d has no such field or is not a struct */
-LangValue *value_field(const LangValue *d, const Ast *n);
 bool is_lvalue(const Ast *n); /* a variable, or an element or field in one */
-/* Address of an lvalue. Copies shared lists on the path. */
-LangValue *eval_lvalue(Eval *ev, const Ast *n);
 
 /* force.c: makes the graph or program built in m its model. name: for messages */
 void model_adopt(Ingot *m, const char *name);
-
-/* scalar.c: compiles hot loops */
-typedef struct HotIter { /* a running loop */
-  HotLoop *loop;         /* NULL: interpreted */
-  i64 at, end;           /* of a `for`: next and end value */
-  u64 walked;            /* interpreted iterations so far */
-  u64 begin;             /* iterations of all loops before this one */
-  const ListObj *over;   /* array of a `for`; NULL: a range */
-} HotIter;
-HotIter hot_begin(Eval *ev, Ast *n);
-/* Before an iteration: runs as many as it can. False: interpret the next iteration, at t->at. True:
- * the loop ended; flow says whether by a return. value: of the last iteration. */
-bool hot_run(Eval *ev, HotIter *t, Ast *n, LangValue *value);
-/* Calls a recursive function whose variables are set. False: interpret it. */
-bool hot_call(Eval *ev, LangFn *fn, LangValue *value);
-void hot_free(Eval *ev);
-
-/* scalar_analysis.c */
-void loops_mark_unused(Script *s); /* loops with unused values */
 
 /* lang_script.c: the whole program as C. steps: budget of the dry run */
 void script_native(Ingot *m, Script *s, u64 steps, bool no_files, StrBuf *out);
@@ -128,23 +93,10 @@ bool native_program(Script *s, const Ast *main, const StrBuf *graphs, StrBuf *ou
 void native_graphs(DryRun *d, StrBuf *out);
 
 /* modules.c */
-void script_load(Script *s); /* parses and checks the program with its modules */
-LangValue eval_module(Eval *ev, const Script *s); /* runs it, unless it has run */
-Locals *locals_of_file(Eval *ev, u32 nslot);
+void script_load(Script *s);                /* parses and checks the program with its modules */
+void module_run(Eval *ev, const Script *s); /* unless it has run */
 /* Resolves a path relative to the folder of file. */
 const char *path_relative_to(Ctx *c, Str file, const char *path);
-
-/* eval_ops.c */
-LangValue eval_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y);
-LangValue eval_unary(Eval *ev, const Ast *n);
-LangValue eval_cast(Eval *ev, const Ast *n);
-LangValue eval_index(Eval *ev, const Ast *n);
-LangValue eval_range(Eval *ev, const Ast *n);
-bool eval_bounds(Eval *ev, const Ast *range, i64 *from, i64 *end); /* false: a bound is unknown */
-
-/* eval_call.c */
-LangValue eval_call(Eval *ev, Ast *n);
-LangValue eval_closure(Eval *ev, Ast *fn);
 
 /* dry.c */
 bool value_is_unknown(const Eval *ev, const LangValue *d);

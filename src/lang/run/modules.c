@@ -5,7 +5,7 @@
  * through different paths. It runs at its first import. Circular imports are refused, because
  * neither file could run first.
  */
-#include "lang/run/lang_value.h"
+#include "lang/run/lang_code.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -94,25 +94,12 @@ void script_load(Script *s) {
   diag_raise(s->c);
   script_check(s);
   diag_raise(s->c);
-  for (u32 i = 0; i < s->all->n; i++) loops_mark_unused(s->all->at[i]);
 }
 
-Locals *locals_of_file(Eval *ev, u32 nslot) {
-  Locals *l = arena_alloc(&ev->c->keep, sizeof *l + (size_t)nslot * sizeof *l->at);
-  l->n = nslot;
-  return l;
-}
-
-LangValue eval_module(Eval *ev, const Script *s) {
-  if (!ev->file[s->number]) {
-    Locals *here = ev->local;
-    ev->local = ev->file[s->number] = locals_of_file(ev, s->main->nslot);
-    eval_hoist(ev, s->root);
-    LangValue v = eval_block(ev, s->root);
-    value_drop(ev, &v);
-    value_drop(ev, &ev->result); /* of a return, which ends the module */
-    ev->flow = FLOW_next;
-    ev->local = here;
-  }
-  return (LangValue){.kind = KD_null};
+void module_run(Eval *ev, const Script *s) {
+  if (ev->file[s->number]) return;
+  const RegCode *code = code_of_file(ev, s, 0, false);
+  ev->file[s->number] = file_variables(ev, code, NULL);
+  LangValue v = run_file(ev, code);
+  value_drop(ev, &v); /* of a return, which ends the module */
 }

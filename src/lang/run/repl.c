@@ -6,6 +6,7 @@
  * slots, because names are numbered in order. Commands: ":type E" shows the type of an expression,
  * ":graph E" the graph of a function or pending tensor, ":time E" the run time.
  */
+#include "lang/run/lang_code.h"
 #include "lang/run/lang_object.h"
 
 #include <string.h>
@@ -39,18 +40,6 @@ static bool is_open(const Script *s) {
   return open > 0;
 }
 
-/* Makes room for the current number of variables. */
-static void grow_slots(Eval *ev, u32 nslot) {
-  Locals *old = ev->file[0];
-  u32 n = old ? old->n : 0;
-  if (!old || n < nslot) {
-    Locals *l = locals_of_file(ev, nslot);
-    if (n) memcpy(l->at, old->at, n * sizeof *l->at);
-    ev->file[0] = l;
-  }
-  ev->local = ev->file[0];
-}
-
 static void show_type(IngotRepl *r, const Ast *n, StrBuf *out) {
   sb_puts(out, n && n->type ? lang_type_text(r->ev.c, n->type) : "nothing");
   sb_puts(out, "\n");
@@ -76,18 +65,15 @@ static void show_value(IngotRepl *r, const Ast *n, LangValue *v, double start, S
 
 static void run(IngotRepl *r, Script *s, StrBuf *out) {
   Eval *ev = &r->ev;
-  Ast *root = s->root;
+  const Ast *root = s->root;
   ev->s = s;
-  grow_slots(ev, s->main->nslot);
   for (u32 i = r->files ? r->files : 1; i < MODULES; i++) ev->file[i] = NULL; /* they failed */
-  for (u32 i = r->done; i < root->nkid; i++) {
-    Ast *n = root->kid[i];
-    double start = time_ms();
-    LangValue v = eval_node(ev, n);
-    if (i + 1 == root->nkid) show_value(r, n, &v, start, out);
-    value_drop(ev, &v);
-    ev->flow = FLOW_next;
-  }
+  const RegCode *code = code_of_file(ev, s, r->done, true);
+  ev->file[0] = file_variables(ev, code, ev->file[0]);
+  double start = time_ms();
+  LangValue v = run_file(ev, code);
+  if (root->nkid > r->done) show_value(r, root->kid[root->nkid - 1], &v, start, out);
+  value_drop(ev, &v);
 }
 
 /* Keeps the line, which starts at `from` in the text. A semicolon after its last token separates it
@@ -165,10 +151,9 @@ int ingot_repl_line(IngotRepl *r, const char *text) {
   if (e) report_errors(r, *said.end);
   if (!r->kept && !r->more) skip(r);
   diag_rewind(c, said);
-  r->ev.flow = FLOW_next;
   r->ev.depth = r->ev.in_grad = 0;
   r->ev.tracing = false;
-  r->ev.local = r->ev.file[0];
+  if (e) registers_clear(&r->ev);
   arena_clear(&r->ev.stack);
   arena_clear(&c->scratch);
   return r->more;
@@ -185,13 +170,13 @@ IngotRepl *ingot_repl_new(Ingot *m, const IngotScript *o) {
   r->text = sb_new(&m->c->keep);
   r->ev = (Eval){.c = m->c, .o = &r->o, .serial = 1, .random = o->seed};
   r->ev.stack.c = m->c;
+  r->ev.root = r->ev.frame = NEW(&m->c->keep, Frame);
   return r;
 }
 
 void ingot_repl_free(IngotRepl *r) {
   if (!r) return;
   Alloc a = r->m->c->alloc;
-  hot_free(&r->ev);
   heap_free_all(&r->ev);
   prog_cache_free(&r->ev);
   nets_free(&r->ev);

@@ -101,12 +101,10 @@ struct LangFn {
   u32 nslot;
   VEC(Capture) capture;
   const LangType *result;
-  bool declared;  /* result type is annotated */
-  LangType self;  /* KD_fn */
-  SlotBinds last; /* checker: by slot, the binding of the last visit */
-  /* set by the evaluator */
-  u32 calls;   /* number of evaluated calls */
-  u32 scanned; /* the last call-graph search that visited it */
+  bool declared;              /* result type is annotated */
+  LangType self;              /* KD_fn */
+  SlotBinds last;             /* checker: by slot, the binding of the last visit */
+  const struct RegCode *code; /* set by the evaluator: its register code, or NULL */
 };
 
 /* Use of the fields by kind: see ast.def. */
@@ -133,9 +131,6 @@ struct Ast {
   LangFn *fn;
   const StructInfo *of; /* of a struct or record */
   Script *module;       /* of an import; NULL: a network */
-  /* set by the evaluator, for loops */
-  bool dropped; /* its value is unused */
-  u32 hot;      /* 1 + index among counted loops; 0: not counted yet */
 };
 
 struct Script {

@@ -409,14 +409,14 @@ static Val before_reshape(Graph *g, Val v, const Type *from, const Type *to) {
 }
 
 /* map(reshape(a), b...) -> reshape(map(a, b'...)) if the reshape split the last axis: maps after a
- * flattened convolution stay flat. Not after int8 converted to integers: a reshape needs its
- * operand in memory, which should be the int8 value. */
+ * flattened convolution stay flat. Not after int8 that is widened: a reshape needs its operand in
+ * memory, which should be the int8 value. */
 static bool reshape_after_map(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Val in[3];
   const Node *r = NULL;
-  if (node_is_decode(g, &n)) return false;
+  if (node_is_decode(g, &n) || node_is_widening(g, &n)) return false;
   for (u32 i = 0; i < n.nin && !r; i++) r = graph_def(g, n.in[i], OP_reshape);
   if (!r) return false;
   Type from = *graph_type(g, r->in[0]), to = *graph_type(g, r->out[0]),

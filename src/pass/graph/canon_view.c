@@ -183,7 +183,8 @@ static Val reshaped(ViewWalk *u, Val v) {
   return rebuilt(g, &n, in, n.attr);
 }
 
-/* reshape(map(reshape(x), k)) -> map(reshape(x), k) */
+/* reshape(map(reshape(x), k)) -> map(reshape(x), k), and reshape(cast(x)) -> cast(reshape(x)) if
+ * the cast widens an integer, since a reshape needs its operand in memory. */
 bool canon_reshape_up(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
@@ -191,6 +192,11 @@ bool canon_reshape_up(GraphEdit *e, NodeId id) {
   ViewWalk u = {.e = e, .from = &from, .to = &to};
   const Node *x = graph_producer(g, n.in[0]);
   if (!x || x->op >= OP_SCALARS) return false;
+  if (canon_one_use(e, n.in[0]) && node_is_widening(g, x)) {
+    Node cast = *x;
+    Val in = mk_reshape(g, cast.in[0], to.dim, to.rank);
+    return edit_swap(e, id, rebuilt(g, &cast, &in, cast.attr));
+  }
   if (!can_reshape(&u, n.in[0], UP_DEPTH) || !u.gain) return false;
   return edit_swap(e, id, reshaped(&u, n.in[0]));
 }
@@ -261,15 +267,14 @@ bool canon_global_pool(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
   Type x = *graph_type(g, n.in[0]), out = *graph_type(g, n.out[0]);
-  u32 ns;
-  const Dim *window = node_list(&n, AT_window, &ns), *lo = node_list(&n, AT_pad_lo, &ns);
-  const Dim *hi = node_list(&n, AT_pad_hi, &ns), *dil = node_list(&n, AT_dilation, &ns);
+  NodeWindow w = node_window(g, &n);
   i64 axes[MAX_RANK];
-  for (u32 i = 0; i < ns; i++) {
-    u32 k = x.rank - ns + i;
-    if (window[i] != x.dim[k] || out.dim[k] != 1 || lo[i] || hi[i] || dil[i] != 1) return false;
+  for (u32 i = 0; i < w.n; i++) {
+    u32 k = x.rank - w.n + i;
+    bool whole = w.size[i] == x.dim[k] && w.dilation[i] == 1 && !w.lo[i] && !w.hi[i];
+    if (!whole || out.dim[k] != 1) return false;
     axes[i] = k;
   }
   Op op = n.op == OP_pool_sum ? OP_reduce_sum : OP_reduce_max;
-  return ns && edit_swap(e, id, mk_reduce(g, op, n.in[0], axes, ns, true));
+  return w.n && edit_swap(e, id, mk_reduce(g, op, n.in[0], axes, w.n, true));
 }

@@ -4,33 +4,30 @@
  *
  *   buffer     the value is stored; its node is the root of a group
  *   inline     the value is computed where it is used
- *   epilogue   the value stays in an accumulator; its elementwise users are applied to the
- *              accumulator before the store
+ *   epilogue   the value stays in an accumulator; elementwise nodes are applied to it before the
+ *              store
  *
- * A group is a root with all inline and epilogue values that it is computed from. It becomes one
+ * A group is a root with the inline and epilogue values that it is computed from. It becomes one
  * kernel.
  *
- * Inline values come from MAP nodes, from VIEW nodes other than reshape, and from gathers of whole
- * rows; but not from bitcast, views with a layout, or slices marked `keep`. A MAP or gather needs a
- * single use. Exceptions: the cheap values below, steps before the call in an elementwise function
- * of one byte, and narrow integers converted for a contraction. A view may have several uses,
- * because inlining it only changes an index expression. The user must be a MAP, a JOIN, a
- * reduction, or a VIEW other than reshape: these compute each operand element where they need it.
- * CONTRACT and WINDOW may read an element many times, so they accept only views. A contraction also
- * accepts narrow integers converted to i32, minus a zero point (node_is_decode): its kernel loads
- * the narrow type.
+ * Inline values are results of MAP nodes, of VIEW nodes and of gathers of whole rows. A view may
+ * have several uses, because inlining it only changes index expressions; the others need a single
+ * use. The user must compute each operand element where it needs it: a MAP, a JOIN, a reduction or
+ * a VIEW. A CONTRACT or WINDOW may read an element many times, so only views are inlined there, and
+ * conversions of narrow integers to i32 into a CONTRACT (node_is_decode). not_inline and refuses
+ * have the exceptions.
  *
- * Epilogue values come from REDUCE, CONTRACT and WINDOW nodes whose users are MAPs of the same
- * shape: one user, or several in one group. Typical epilogues are bias, residual, activation and
- * requantization.
+ * Epilogue values are results of REDUCE, CONTRACT and WINDOW nodes with elementwise users of the
+ * same shape. Typical epilogues are bias, residual, activation and requantization.
  *
- * A value of at most CHEAP operations may have several uses if all are in one group. Example: in
- * SiLU, x * sigmoid(x), x is a convolution result plus bias.
+ * A value with several uses is still inlined, or stays in the accumulator, if all uses are in one
+ * group and computing it again takes at most CHEAP operations. In SiLU, x * sigmoid(x), x may be a
+ * convolution plus bias.
  *
- * A value is never inlined into another region: a loop body would compute it in every iteration.
+ * A value is never inlined into another region, because a loop body would compute it in every
+ * iteration.
  *
- * needs: dead code removed  keeps: results bit for bit  breaks: nothing; any edit
- * makes Value.home invalid
+ * needs: dead code removed  keeps: results bit for bit  breaks: nothing
  */
 #include <string.h>
 #include "pass/pass.h"
@@ -38,9 +35,9 @@
 #define SEVERAL ((Val)-1) /* the uses of a value have no common sink; see Fuse.sink */
 
 enum {
-  FUSE_NODES = 48, /* maximum nodes of an inlined expression: it stays readable, compiles fast */
+  FUSE_NODES = 48, /* maximum nodes of an inlined expression */
   ROW = 4,         /* minimum elements of a row for its gather to be inlined */
-  CHEAP = 2,       /* maximum operations to recompute a value for each use instead of storing it */
+  CHEAP = 2,       /* maximum operations to compute a value again instead of storing it */
   SHOWN = 3,       /* users named in a line of --explain */
 };
 
@@ -48,23 +45,20 @@ typedef struct Fuse {
   Graph *g;
   u32 *uses;
   NodeId *user;         /* by value: last user */
-  const char **refused; /* by value: why some user needs it in memory; NULL: none does */
+  const char **refused; /* by value: why a user needs it in memory; NULL: no user does */
   RegionId *region;     /* by node: its region */
-  u32 *size;            /* by value: nodes of the expression if it is inlined */
+  u32 *size;            /* by value: nodes of its expression, with inlined operands */
   Val *epilogue;        /* by value: reduction whose accumulator its group uses; 0: none */
-  Val *sink; /* by value: the last value that all uses reach through elementwise nodes of its shape;
-                v itself: there is none */
-  u32 *weight;     /* by value: operations needed to compute it once more */
-  bool *scattered; /* by value: it is stored, because its uses are in several groups or would bring
-                      a second accumulator */
+  Val *sink;       /* by value: value that all its uses lead to through elementwise nodes of its
+                      shape; the value itself: none */
+  u32 *weight;     /* by value: operations to compute it again */
+  bool *scattered; /* by value: it needs a buffer, because its uses are in several groups */
   bool *decoded;   /* by value: narrow integer converted to i32 for a contraction */
-  Val *byte; /* by value: the one-byte value with channel blocks that it is an elementwise function
-                of; 0: none */
-  bool *function; /* by value: `byte` is set, and the function calls exp, tanh or the like
-                     (scalar_is_fast) */
-  Val *root;      /* by value: root of the group that contains the use visited last; valid if
-                     seen == round */
-  u32 *seen;      /* by value: round in which `root` was set */
+  Val *byte;       /* by value: the one-byte operand in channel blocks of which it is an elementwise
+                      function; 0: none */
+  bool *function;  /* by value: that function calls exp, tanh or the like (scalar_is_fast) */
+  Val *root;       /* by value: root of the group of its use visited last, if seen == round */
+  u32 *seen;       /* by value: round in which `root` was set */
   u32 round;
   bool check; /* check the given Value.home instead of choosing it */
 } Fuse;
@@ -77,7 +71,7 @@ static OpKind kind_of(const Node *n) {
   return op_info[n->op].kind;
 }
 
-/* Is n a gather of rows? Its index is computed once per row, so inlining it is free. */
+/* Is n a gather of whole rows? Its index is computed once per row. */
 static bool is_rows(Graph *g, const Node *n) {
   i64 lo, hi;
   if (n->op != OP_gather) return false;
@@ -112,6 +106,7 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
     if (!is_reduction(u))
       return "its user (argmax, argmin or pool_argmax) needs its operand in memory";
     if (decode && kind_of(u) == OK_CONTRACT) return NULL;
+    if (node_is_widening(f->g, v) && kind_of(u) == OK_WINDOW) return NULL;
     return node_is_view(v) ? NULL : "its user may read an element many times";
   default: return "its user needs the operand in memory";
   }
@@ -160,8 +155,8 @@ static void count_users(Fuse *f) {
 
 /* ---- several uses in one group ---- */
 
-/* Computes `sink`, last node first. A value flows into the sink of its users if they are all
- * elementwise, have its shape and share one sink. */
+/* Computes `sink`, last node first. If all users of a value are elementwise, have its shape and
+ * share one sink, this is the sink of the value. */
 static void find_sinks(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->region.at[b];
@@ -181,9 +176,9 @@ static void find_sinks(Fuse *f, RegionId b) {
   }
 }
 
-/* Finds elementwise functions of a one-byte operand with channel blocks that call exp, tanh or the
- * like and whose result has at most 2 bytes. They become lookup tables (tile_lut.c), so the
- * operand stays in memory. */
+/* Finds elementwise functions that become lookup tables (tile_lut.c): the operand has one byte and
+ * channel blocks, the function calls exp, tanh or the like, the result has at most two bytes. The
+ * operand of such a table stays in memory. */
 static void find_bytes(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->region.at[b];
@@ -210,7 +205,7 @@ static void find_bytes(Fuse *f, RegionId b) {
   }
 }
 
-/* Is v a step of a function that becomes a lookup table? Then it costs nothing to repeat. */
+/* Is v a step of a function that becomes a lookup table? Such a step costs no time. */
 static bool is_looked_up(const Fuse *f, Val v) {
   Val to = f->sink[v];
   return f->byte[v] && !f->function[v] && f->function[to] && f->byte[to] == f->byte[v];
@@ -225,8 +220,8 @@ static u32 weight_of(const Fuse *f, const Node *n) {
   return 1 + w;
 }
 
-/* May v be recomputed for each of its uses? They must meet in one sink and v must be cheap;
- * find_scattered checks later that they are in one group. */
+/* May each use of v compute it again? v must be cheap, and its uses need a sink. find_scattered
+ * checks later that the uses are in one group. */
 static bool is_shared(const Fuse *f, Val v) {
   return f->sink[v] != v && !f->scattered[v] && (f->weight[v] <= CHEAP || is_looked_up(f, v));
 }
@@ -237,8 +232,7 @@ static Val root_of(const Fuse *f, Val v) {
   return v;
 }
 
-/* Later decisions may have put the uses of a value into different groups. Marks such values as
- * scattered, so that the next round stores them. */
+/* Marks values whose uses are in different groups. The next round stores them. */
 static bool find_scattered(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->region.at[b];
@@ -338,6 +332,32 @@ static void explain(const Fuse *f, StrBuf *why, const Node *n, const char *why_n
   sb_fmt(why, "%s: %s\n", found ? "" : " -> return", why_not);
 }
 
+/* Gives v a buffer, or the value of least bytes on the way from its accumulator to v: the users of
+ * v then compute the rest. */
+static void store_narrowest(Fuse *f, Val v) {
+  Graph *g = f->g;
+  Val best = v, from = v;
+  while (from && graph_val(g, from)->home == HOME_inline && f->uses[from] == 1) {
+    const Node *n = graph_node(g, graph_val(g, from)->def);
+    Val next = 0;
+    for (u32 i = 0; i < n->nin; i++)
+      if (graph_val(g, n->in[i])->home != HOME_buffer && f->epilogue[n->in[i]]) next = n->in[i];
+    if (!next || f->uses[next] > 1 || !same_shape(g, next, v)) break;
+    from = next;
+    u32 bytes = dtype_bytes(graph_type(g, from)->dt);
+    if (bytes < dtype_bytes(graph_type(g, best)->dt)) best = from;
+  }
+  graph_val(g, best)->home = HOME_buffer;
+  for (Val x = v; x != best;) {
+    const Node *n = graph_node(g, graph_val(g, x)->def);
+    Val next = 0;
+    for (u32 i = 0; i < n->nin; i++)
+      if (n->in[i] == best || f->epilogue[n->in[i]]) next = n->in[i];
+    f->epilogue[x] = 0;
+    x = next;
+  }
+}
+
 /* Adds the sizes of the inlined operands of n to its own. An operand that would bring a second
  * accumulator into the group gets a buffer. */
 static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
@@ -351,7 +371,7 @@ static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
       fail(f->g->c, ERR_input, n->loc, "a group has two accumulators, expected one");
     if (two) {
       f->scattered[n->in[i]] = f->uses[n->in[i]] > 1;
-      v->home = HOME_buffer;
+      store_narrowest(f, n->in[i]);
       if (why)
         explain(f, why, graph_node(f->g, v->def), "its user is the epilogue of another reduction");
     }
@@ -413,7 +433,7 @@ static void run(Graph *g, StrBuf *why, bool check) {
   count_users(&f);
   for (RegionId b = 1; b < g->region.n; b++) find_bytes(&f, b);
   for (RegionId b = 1; b < g->region.n; b++) find_sinks(&f, b);
-  for (bool again = true; again;) { /* each round adds a scattered value, so this ends */
+  for (bool again = true; again;) { /* ends, because each round adds a scattered value */
     StrBuf lines = why ? sb_new(a) : (StrBuf){0};
     decide(&f, why ? &lines : NULL);
     again = false;

@@ -17,29 +17,6 @@
 
 #include <string.h>
 
-typedef struct WindowGrad {
-  u32 n; /* axes that the window slides over */
-  i64 size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
-  i64 input_dilation[MAX_RANK]; /* conv */
-} WindowGrad;
-
-static WindowGrad read_slide(const Node *n, const Dim *size) {
-  WindowGrad s = {0};
-  const Dim *stride = node_list(n, AT_stride, &s.n), *dil = node_list(n, AT_dilation, &s.n);
-  const Dim *lo = node_list(n, AT_pad_lo, &s.n), *hi = node_list(n, AT_pad_hi, &s.n);
-  u32 some;
-  const Dim *between = node_list(n, AT_input_dilation, &some);
-  for (u32 i = 0; i < s.n; i++) {
-    s.size[i] = size[i];
-    s.stride[i] = stride[i];
-    s.dilation[i] = dil[i];
-    s.lo[i] = lo[i];
-    s.hi[i] = hi[i];
-    s.input_dilation[i] = between ? between[i] : 1;
-  }
-  return s;
-}
-
 /* x with `inner` zeros between neighbors along its last n axes, and padding lo and hi, which crops
  * if negative. Constant padding is left to the window operator: out_lo, out_hi. */
 static Val stretched(Graph *g, Val x, u32 n, const i64 *inner, const Dim *lo, const Dim *hi,
@@ -79,7 +56,7 @@ static Dim unsigned_pad(i64 x, bool *less) {
 
 /* Padding of v such that a window of the same size and dilation with stride 1 has `want`
  * results. */
-static Pads pads_back(Graph *g, const WindowGrad *s, const Type *tv, const Dim *want) {
+static Pads pads_back(Graph *g, const NodeWindow *s, const Type *tv, const Dim *want) {
   Pads p;
   Dims *ds = g->dims;
   for (u32 i = 0; i < s->n; i++) {
@@ -105,7 +82,7 @@ static bool all_known(const Type *t) {
   return known;
 }
 
-static Dim dilated_extent(Graph *g, const WindowGrad *s, u32 i, Dim x) {
+static Dim dilated_extent(Graph *g, const NodeWindow *s, u32 i, Dim x) {
   return s->input_dilation[i] == 1 ? x
                                    : dim_addk(g->dims, dim_mul(g->dims, x, s->input_dilation[i]),
                                               1 - s->input_dilation[i]);
@@ -119,7 +96,7 @@ typedef struct Phase {
   Dim lo, hi; /* padding of v */
 } Phase;
 
-static Phase phase_of(const WindowGrad *s, u32 i, i64 r, i64 extent, i64 given, bool *less) {
+static Phase phase_of(const NodeWindow *s, u32 i, i64 r, i64 extent, i64 given, bool *less) {
   i64 step = s->stride[i], from = (r + s->lo[i]) % step, ahead = (r + s->lo[i]) / step;
   Phase p = {.from = from,
              .cells = (s->size[i] - from + step - 1) / step,
@@ -131,7 +108,7 @@ static Phase phase_of(const WindowGrad *s, u32 i, i64 r, i64 extent, i64 given, 
 }
 
 /* Gradient of x at the elements of phase r, zeros elsewhere; 0: all zeros. */
-static Val phase_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v, i64 r) {
+static Val phase_back(Graph *g, const NodeWindow *s, i64 group, Val x, Val w, Val v, i64 r) {
   Type tx = *graph_type(g, x), tw = *graph_type(g, w), tv = *graph_type(g, v);
   Dim start[MAX_RANK] = {0}, size[MAX_RANK] = {tw.dim[0], tw.dim[1]}, front[MAX_RANK] = {0},
       pad_after[MAX_RANK] = {0};
@@ -163,7 +140,7 @@ static Val phase_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Va
 /* Dilating v would insert stride - 1 zeros, and most products would be zero. Instead, elements of x
  * that are a stride apart use the same positions and form a convolution of v with these. 0: no
  * element is reached. */
-static Val input_by_phases(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v) {
+static Val input_by_phases(Graph *g, const NodeWindow *s, i64 group, Val x, Val w, Val v) {
   i64 phases = 1;
   Val all = 0;
   for (u32 i = 0; i < s->n; i++) phases *= s->stride[i];
@@ -177,7 +154,7 @@ static Val input_by_phases(Graph *g, const WindowGrad *s, i64 group, Val x, Val 
 /* Each phase is a kernel, so their number is limited. */
 enum { MAX_PHASES = 8 };
 
-static bool has_phases(Graph *g, const WindowGrad *s, Val x, Val v) {
+static bool has_phases(Graph *g, const NodeWindow *s, Val x, Val v) {
   i64 phases = 1;
   bool known = all_known(graph_type(g, x)) && all_known(graph_type(g, v));
   for (u32 i = 0; i < s->n; i++) {
@@ -187,7 +164,7 @@ static bool has_phases(Graph *g, const WindowGrad *s, Val x, Val v) {
   return known && phases > 1 && phases <= MAX_PHASES;
 }
 
-static Val input_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val w, Val v) {
+static Val input_back(Graph *g, const NodeWindow *s, i64 group, Val x, Val w, Val v) {
   Val by_phase = has_phases(g, s, x, v) ? input_by_phases(g, s, group, x, w, v) : 0;
   if (by_phase) return by_phase;
   Type tx = *graph_type(g, x), tv = *graph_type(g, v);
@@ -211,7 +188,7 @@ static Val grouped(Graph *g, Val x, i64 group) {
 }
 
 /* Elements that position `at` of the window reads: [N, C, ..], in the shape of v. x is padded. */
-static Val cell_of(Graph *g, const WindowGrad *s, Val x, const Type *tv, const i64 *at) {
+static Val cell_of(Graph *g, const NodeWindow *s, Val x, const Type *tv, const i64 *at) {
   Type t = *graph_type(g, x);
   Dim start[MAX_RANK] = {0}, size[MAX_RANK] = {t.dim[0], t.dim[1]};
   i64 step[MAX_RANK] = {1, 1};
@@ -224,7 +201,7 @@ static Val cell_of(Graph *g, const WindowGrad *s, Val x, const Type *tv, const i
 }
 
 /* All positions of the window, in order; returns their number in *n. */
-static Val *all_cells(Graph *g, const WindowGrad *s, Val x, Val v, u32 *n) {
+static Val *all_cells(Graph *g, const NodeWindow *s, Val x, Val v, u32 *n) {
   Type tv = *graph_type(g, v);
   Dim lo[MAX_RANK] = {0}, hi[MAX_RANK] = {0};
   i64 inner[MAX_RANK] = {0}, at[MAX_RANK] = {0}, count = 1;
@@ -252,7 +229,7 @@ static const char *letters(u32 n, char *axes) {
 }
 
 /* Weight gradient position by position: [M, C/group] each. */
-static Val weights_by_cells(Graph *g, const WindowGrad *s, i64 group, Val x, Val v,
+static Val weights_by_cells(Graph *g, const NodeWindow *s, i64 group, Val x, Val v,
                             const Type *tw) {
   u32 n;
   char axes[MAX_RANK];
@@ -271,7 +248,7 @@ static Val weights_by_cells(Graph *g, const WindowGrad *s, i64 group, Val x, Val
 
 /* Weight gradient as one convolution whose window is v: batch and channels are exchanged, so that
  * it sums over the batch, has the dilation as stride and the stride as dilation. */
-static Val weights_by_window(Graph *g, const WindowGrad *s, Val x, Val v, const Type *tw) {
+static Val weights_by_window(Graph *g, const NodeWindow *s, Val x, Val v, const Type *tw) {
   Type tx = *graph_type(g, x), tv = *graph_type(g, v);
   i64 perm[MAX_RANK] = {1, 0}, inner[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK];
   Pads p;
@@ -290,7 +267,7 @@ static Val weights_by_window(Graph *g, const WindowGrad *s, Val x, Val v, const 
 
 /* One convolution if the window has several positions; a single one is a matmul. Vectors run along
  * output channels there, and along channels of x in the matmul. */
-static Val weights_back(Graph *g, const WindowGrad *s, i64 group, Val x, Val v, const Type *tw) {
+static Val weights_back(Graph *g, const NodeWindow *s, i64 group, Val x, Val v, const Type *tw) {
   i64 cells = 1;
   for (u32 i = 0; i < s->n; i++) cells *= s->size[i];
   bool wide = tw->dim[0] >= LIMIT_grad_channels || tw->dim[1] <= LIMIT_grad_channels;
@@ -303,7 +280,7 @@ void back_conv(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type tw = *graph_type(g, n->in[1]);
   i64 group = node_int(n, AT_group, 1);
-  WindowGrad s = read_slide(n, tw.dim + 2);
+  NodeWindow s = node_window(g, n);
   if (s.n + 3 > MAX_RANK) grad_refuse(g, n, "its operand has too many axes");
   if (grad_needed(d, n->in[0]))
     grad_accumulate(d, n->in[0], input_back(g, &s, group, n->in[0], n->in[1], v));
@@ -314,7 +291,7 @@ void back_conv(Grad *d, const Node *n, Val v) {
 /* ---- pools ---- */
 
 /* Do windows tile the operand, without gaps and padding? */
-static bool tiles(const WindowGrad *s) {
+static bool tiles(const NodeWindow *s) {
   bool t = true;
   for (u32 i = 0; i < s->n; i++)
     t = t && s->stride[i] == s->size[i] && s->dilation[i] == 1 && !s->lo[i] && !s->hi[i];
@@ -323,7 +300,7 @@ static bool tiles(const WindowGrad *s) {
 
 /* Repeats each element of the last n axes over its window, then fills with `fill` up to the extents
  * of t. */
-static Val repeated(Graph *g, const WindowGrad *s, Val v, const Type *t, double fill) {
+static Val repeated(Graph *g, const NodeWindow *s, Val v, const Type *t, double fill) {
   Type tv = *graph_type(g, v);
   u32 lead = tv.rank - s->n, k = lead;
   Dim single[2 * MAX_RANK], wide[2 * MAX_RANK], all[MAX_RANK], none[MAX_RANK] = {0},
@@ -342,19 +319,14 @@ static Val repeated(Graph *g, const WindowGrad *s, Val v, const Type *t, double 
   return mk_pad(g, mk_reshape(g, v, all, tv.rank), number, none, hi, NULL);
 }
 
-static bool may_repeat(const WindowGrad *s, u32 rank) {
+static bool may_repeat(const NodeWindow *s, u32 rank) {
   return tiles(s) && rank + s->n <= MAX_RANK;
-}
-
-static WindowGrad read_pool(const Node *n) {
-  u32 c;
-  return read_slide(n, node_list(n, AT_window, &c));
 }
 
 void back_pool_sum(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type t = *graph_type(g, n->in[0]), tv = *graph_type(g, v);
-  WindowGrad s = read_pool(n);
+  NodeWindow s = node_window(g, n);
   if (may_repeat(&s, t.rank)) {
     grad_accumulate(d, n->in[0], repeated(g, &s, v, &t, 0));
     return;
@@ -371,7 +343,7 @@ void back_pool_sum(Grad *d, const Node *n, Val v) {
 
 /* Numbers of the positions of tiling windows, in the type of v, from their count down to 1: [..,
  * extents of t]; 1 outside of windows too. */
-static Val numbers(Graph *g, const WindowGrad *s, Val v, const Type *t) {
+static Val numbers(Graph *g, const NodeWindow *s, Val v, const Type *t) {
   Type tv = *graph_type(g, v);
   Dim count = 1, single[2 * MAX_RANK], wide[2 * MAX_RANK], all[MAX_RANK], hi[MAX_RANK];
   Dim none[MAX_RANK] = {0};
@@ -393,7 +365,7 @@ static Val numbers(Graph *g, const WindowGrad *s, Val v, const Type *t) {
 
 /* Marks the first maximal element of every window; windows do not overlap. Maximal elements get a
  * number that falls with the position, and the largest number wins. */
-static Val first_of_largest(Graph *g, const WindowGrad *s, Val x, Val y, Val v, const Type *t) {
+static Val first_of_largest(Graph *g, const NodeWindow *s, Val x, Val y, Val v, const Type *t) {
   Val number = numbers(g, s, v, t), zero = mk_like(g, v, 0);
   Val mark = mk_select(g, mk_map2(g, OP_eq, x, repeated(g, s, y, t, 0)), number, zero);
   Val best = mk_pool(g, OP_pool_max, mark, s->n, s->size, s->stride, s->dilation, s->lo, s->hi);
@@ -404,7 +376,7 @@ static Val first_of_largest(Graph *g, const WindowGrad *s, Val x, Val y, Val v, 
 void back_pool_max(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   Type t = *graph_type(g, n->in[0]), tv = *graph_type(g, v);
-  WindowGrad s = read_pool(n);
+  NodeWindow s = node_window(g, n);
   u32 lead = t.rank - s.n;
   if (may_repeat(&s, t.rank)) {
     Val hit = first_of_largest(g, &s, n->in[0], n->out[0], v, &t);

@@ -17,7 +17,6 @@
  * needs: canonical graph, no marks of fuse  keeps: values  breaks: nothing
  */
 #include "pass/kernel/family.h"
-#include "pass/kernel/segment.h"
 
 #include <string.h>
 
@@ -176,25 +175,27 @@ static Val copy_of(LayoutCtx *w, Val v) {
 /* A convolution with too few outputs for channel blocks: its vectors run along the blocks of its
  * operand (lower_dot_rows.c), or along rows. */
 static bool reads_vectors(const LayoutCtx *w, const Node *n) {
-  WindowDim s[MAX_RANK];
   if (!conv_plan_of(w->u, n)->narrow_output) return false;
   if (blocked(w, n->in[0])) return graph_type(w->g, n->in[0])->dim[1] % w->block == 0;
-  const WindowDim *row = &s[conv_windows(w->g, n, s) - 1];
-  return row->stride == 1 && row->places >= w->u->target->lanes;
+  const Type *o = graph_type(w->g, n->out[0]);
+  return node_list(n, AT_stride, &(u32){0})[o->rank - 3] == 1 &&
+         o->dim[o->rank - 1] >= w->u->target->lanes;
 }
 
 /* The border that this convolution needs around its operand, with `more` elements after rows. */
 static bool border_of(const LayoutCtx *w, const Node *n, i64 more, i64 *lo, i64 *hi) {
-  WindowDim s[MAX_RANK];
-  u32 ns = conv_windows(w->g, n, s), patch = conv_plan_of(w->u, n)->patch;
+  NodeWindow s = node_window(w->g, n);
+  u32 patch = conv_plan_of(w->u, n)->patch;
   bool any = false;
-  for (u32 i = 0; i < ns; i++) {
-    i64 places = patch ? (s[i].places + patch - 1) / patch * patch : s[i].places;
-    i64 last = (places - 1) * s[i].stride + (s[i].size - 1) * s[i].dilation - s[i].pad;
-    if (last > 0) last /= s[i].input_dilation;
-    if (i + 1 == ns) last += more;
-    lo[2 + i] = s[i].pad > 0 ? s[i].pad / s[i].input_dilation : 0;
-    hi[2 + i] = last >= s[i].extent ? last - s[i].extent + 1 : 0;
+  for (u32 i = 0; i < s.n; i++) {
+    i64 places = graph_type(w->g, n->out[0])->dim[2 + i];
+    i64 extent = graph_type(w->g, n->in[0])->dim[2 + i];
+    if (patch) places = (places + patch - 1) / patch * patch;
+    i64 last = (places - 1) * s.stride[i] + (s.size[i] - 1) * s.dilation[i] - s.lo[i];
+    if (last > 0) last /= s.input_dilation[i];
+    if (i + 1 == s.n) last += more;
+    lo[2 + i] = s.lo[i] > 0 ? s.lo[i] / s.input_dilation[i] : 0;
+    hi[2 + i] = last >= extent ? last - extent + 1 : 0;
     any = any || lo[2 + i] || hi[2 + i];
   }
   return any;

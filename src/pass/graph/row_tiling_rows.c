@@ -63,16 +63,12 @@ u32 stripe_axis(Graph *g, const Node *n, u32 k) {
 }
 
 RowRange stripe_reads(Graph *g, const Node *n, u32 k, RowRange out, i64 pad[2]) {
-  u32 ns;
   pad[0] = pad[1] = 0;
   if (!is_window(g, n)) return out;
-  const Dim *window = node_list(n, AT_window, &ns), *dilate = node_list(n, AT_input_dilation, &ns);
-  i64 size = window ? window[0] : graph_type(g, n->in[1])->dim[ROW_AXIS];
-  i64 step = node_list(n, AT_stride, &ns)[0], input_dilation = dilate ? dilate[0] : 1;
-  i64 rows = graph_type(g, n->in[k])->dim[ROW_AXIS];
-  i64 from = out.from * step - node_list(n, AT_pad_lo, &ns)[0];
-  i64 to =
-      from + (out.to - out.from - 1) * step + (size - 1) * node_list(n, AT_dilation, &ns)[0] + 1;
+  NodeWindow w = node_window(g, n);
+  i64 step = w.stride[0], input_dilation = w.input_dilation[0];
+  i64 rows = graph_type(g, n->in[k])->dim[ROW_AXIS], from = out.from * step - w.lo[0];
+  i64 to = from + (out.to - out.from - 1) * step + (w.size[0] - 1) * w.dilation[0] + 1;
   RowRange in = {from > 0 ? (from + input_dilation - 1) / input_dilation : 0,
                  to > 0 ? (to - 1) / input_dilation + 1 : 0};
   if (in.to > rows) in.to = rows;

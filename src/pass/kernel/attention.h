@@ -2,7 +2,7 @@
 #ifndef INGOT_ATTENTION_H
 #define INGOT_ATTENTION_H
 
-#include "pass/lower/lower.h"
+#include "pass/form/nest.h"
 
 typedef struct Attention Attention;
 typedef struct KeyLimit KeyLimit;

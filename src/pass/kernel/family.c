@@ -7,7 +7,7 @@
  */
 #include "pass/kernel/family.h"
 
-#include "pass/kernel/segment.h"
+#include "pass/form/segment.h"
 
 #include <string.h>
 
@@ -89,17 +89,6 @@ const ConvPlan *conv_plan_of(const PassCtx *u, const Node *n) {
 }
 
 /* ---- descriptions ---- */
-
-RecordId kernel_record(Prog *p, StmtId kernel, KernelRecord r) {
-  for (RecordId id = prog_stmt(p, kernel)->record; id; id = prog_record(p, id)->next) {
-    const KernelRecord *x = prog_record(p, id);
-    if (x->family == r.family && x->size == r.size && x->reason == r.reason && x->out == r.out &&
-        x->sum == r.sum && !memcmp(x->in, r.in, sizeof r.in) &&
-        !memcmp(x->packed, r.packed, sizeof r.packed))
-      return id;
-  }
-  return record_add(p, kernel, &r);
-}
 
 /* Example: tile 6x2 of 8 lanes (one operand is broadcast to all lanes: 6 rows share ...) */
 static void put_record(const Prog *p, const KernelRecord *r, StrBuf *t) {

@@ -22,9 +22,6 @@ struct ConvPlan {
 /* family.c: computed once, by the first pass that needs them. */
 void conv_plans(PassCtx *u);
 const ConvPlan *conv_plan_of(const PassCtx *u, const Node *n); /* zeros unless n is a convolution */
-/* Attaches a record to a kernel. Parts that are written in the same way share one, with the largest
- * tile of all. */
-RecordId kernel_record(Prog *p, StmtId kernel, KernelRecord r);
 void family_list(Prog *p, StrBuf *out); /* prints a line per kernel: note, explanation, estimates */
 
 /* winograd_plan.c: sets patch, key and share of convolutions that use Winograd. */

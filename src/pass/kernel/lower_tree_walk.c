@@ -9,7 +9,7 @@
  * are neighbors along the second-to-last axis if that is long enough, because those start at the
  * same node and read the same cache lines. The remainder runs along the last axis.
  */
-#include "pass/lower/lower.h"
+#include "pass/form/nest.h"
 
 enum {
   WALK_NODES = 48, /* limit for the expression of one step */

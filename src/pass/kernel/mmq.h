@@ -9,7 +9,7 @@
 
 #include "ir/quant/qblock.h"
 #include "pass/kernel/tile.h"
-#include "pass/lower/lower.h"
+#include "pass/form/nest.h"
 
 /* Panels stored together, interleaved word by word of the reduction. One row of x with all of them
  * reads memory sequentially, which suits the hardware prefetcher. */

@@ -9,83 +9,80 @@
  *     row 2:  x2  ->     [aaaaaaaa]    [aaaaaaaa]     through all steps of the reduction
  *     after the last k:  y = epilogue(a)              bias, residual, activation; then one store
  *
- * One axis of the result becomes the lanes, a second one the rows. Loops run, from the outside in,
- * over batch axes, cache tiles, panels, other axes, rows and the reduction. Exceptions: if
- * CacheTile.axis is not the row axis, other axes before it are outside of the cache tiles;
- * panels_innermost puts all other axes outside of the panels. Loops over the rows and panels of one
- * tile are unrolled. A map is a tile without a reduction. Horizontal kernels have lanes along the
- * reduction instead.
+ * One axis of the result becomes the lanes, another one the rows. The usual order of the loops,
+ * from the outside in: batch axes, cache tiles, panels, other axes, rows, reduction. Loops over the
+ * rows and panels of one tile are unrolled. A map is a tile without a reduction. In horizontal
+ * kernels the lanes run along the reduction.
  */
 #ifndef INGOT_TILE_H
 #define INGOT_TILE_H
 
-#include "pass/lower/lower.h"
-#include "pass/kernel/segment.h"
+#include "pass/form/nest.h"
+#include "pass/form/segment.h"
+#include "pass/kernel/family.h"
+#include "pass/kernel/tune_table.h"
 #include "pass/kernel/widen.h"
 
 /* Access of an operand along the lanes. */
 typedef enum LaneUse {
   LU_splat,  /* stride 0: one element, broadcast */
   LU_vector, /* stride 1: vector load */
-  LU_packed  /* read from panels: other stride, constant of a reduction, or large and read by many
-                rows */
+  LU_packed  /* read from panels: a constant of a reduction, or packed by the kernel */
 } LaneUse;
 
-/* How expensive the epilogue is, by its most expensive operation. */
+/* The most expensive operation of the epilogue. */
 typedef enum EpilogueCost {
-  EC_plain,    /* none, or arithmetic with constants */
-  EC_loads,    /* also loads other values */
-  EC_functions /* divides, or calls functions such as exp */
+  EC_plain,    /* arithmetic with constants, or no epilogue */
+  EC_loads,    /* loads of other values */
+  EC_functions /* a division, or a function such as exp */
 } EpilogueCost;
 
 /* An operand that memory holds as int8 or int16; see tile_int.c. */
 typedef struct TileBytes {
   u32 operand;     /* index in f.in; FORM_IN: none */
-  i64 zero;        /* zero point, plus 128 if bias_128; accumulators start at -zero * sum of the
-                      weights */
-  bool bias_128;   /* the operand is signed; dot_i8x4 gets it plus 128 */
-  bool sum_in_f32; /* accumulate in f32, which is exact here */
-  BufId sums; /* initial value of every accumulator lane, [batch axes, panels, lanes]; 0: all start
-                 at f.init */
+  i64 zero;        /* zero point, plus 128 if bias_128 */
+  bool bias_128;   /* the operand is signed; 128 is added, because dot_i8x4 takes it unsigned */
+  bool sum_in_f32; /* accumulate in f32; all sums are exact */
+  BufId sums;      /* initial accumulators, -zero * sum of the weights: [batch axes, panels, lanes];
+                      0: f.init */
 } TileBytes;
 
 /* Stores and the epilogue. */
 typedef struct TileStore {
-  bool pads;    /* the result is in channel blocks, and its last vector may be stored whole */
-  bool partial; /* the last vector can be computed without reading past the operands */
+  bool pads;    /* the last vector may be stored whole: its other lanes are padding of a channel
+                   block */
+  bool partial; /* a vector with fewer elements than lanes reads nothing past an operand */
   bool finish_is_wide;      /* the epilogue can be computed on vectors */
   bool is_wide;             /* the epilogue and the store can both be vectors */
   bool finish_stays_inside; /* the epilogue of a partial vector loads only existing elements */
   EpilogueCost finish;
 } TileStore;
 
-/* Range of an axis that is processed with all panels before the next range starts; see
- * tile_cache.c. */
+/* Range of an axis: all panels are processed for it before the next range starts (tile_cache.c). */
 typedef struct CacheTile {
   u32 axis;     /* the row axis or an axis outside of it; FORM_AXES: not tiled */
   i64 each;     /* points of one cache tile */
   ExprId first; /* first point of the cache tile being written */
 } CacheTile;
 
-/* Prefetch of the panels that come next; see tile_prefetch.c. */
+/* Prefetch of the next panels (tile_prefetch.c). */
 typedef struct TilePrefetch {
   i64 lines; /* cache lines that each tile prefetches; 0: none */
-  u32 axis;  /* reduction axis whose loop is split to place hints between its parts; FORM_AXES: no
-                loop is split, hints are placed once per channel block */
-  i64 steps; /* how often a tile issues hints: once per LIMIT_prefetch_steps points of the
-                reduction, or once per channel block */
+  u32 axis;  /* reduction axis whose loop is split; prefetches are between its parts. FORM_AXES: one
+                prefetch per channel block, without a split */
+  i64 steps; /* prefetches per tile */
   BufId of;  /* the packed weights */
-  i64 panel, line;    /* elements of a panel, and of a cache line */
-  i64 prefetch_step;  /* elements from the panels of this tile to the next ones */
-  ExprId tile, first; /* index of this tile among those that read the same panels; index of its
-                         first panel within the batch */
-  ExprId batch;       /* number of panels of all earlier batches */
+  i64 panel, line;   /* elements of a panel and of a cache line */
+  i64 prefetch_step; /* elements from the panels of this tile to the next ones */
+  ExprId tile;       /* index of this tile among those that read the same panels */
+  ExprId first;      /* index of its first panel within the batch */
+  ExprId batch;      /* number of panels of all earlier batches */
 } TilePrefetch;
 
 /* Position of a tile while its code is written. */
 typedef struct TileAt {
   i64 from;        /* point of the lane axis at which panel 0 starts */
-  CacheTile block; /* each == 0: no cache tiling here, and axis is not set */
+  CacheTile block; /* each == 0: no cache tiles; axis is not set */
   ExprId outer; /* linear index over the loops between the panel loop and the row loop; 0: none */
   i64 outer_count; /* iterations of these loops; 0: one */
   TilePrefetch fetch;
@@ -103,18 +100,17 @@ typedef struct TileAxes {
   u32 lane;  /* becomes the lanes */
   u32 row;   /* tiles have several points of it */
   u32 split; /* reduction axis that an operand stores in channel blocks */
-  i64 block; /* channels of that block that are read together: all, or a half, a quarter, ... if the
-                groups of a grouped convolution are smaller */
-  u32 quad;  /* reduction axis that dot products consume in groups */
-  i64 each;  /* points of a group: 4 for dot_i8x4, 2 for dot_i16x2, otherwise 1 */
+  i64 block; /* channels of a block that are read together; in grouped convolutions maybe a part */
+  u32 quad;  /* reduction axis that dot products read in groups */
+  i64 each;  /* points of such a group: 4 for dot_i8x4, 2 for dot_i16x2, else 1 */
 } TileAxes;
 
 /* Accumulators: rows x panels vectors in registers. */
 typedef struct TileAccumulators {
-  i64 panels, max_rows;  /* panels of a tile, and the upper limit for its rows */
+  i64 panels, max_rows;  /* panels of a tile, maximum rows of a tile */
   i64 budget;            /* registers for accumulators */
-  i64 rows;              /* rows of a tile, set by autotuning; 0: what budget and max_rows allow */
-  bool panels_innermost; /* the panel loop is inside the loops over the other, non-batch axes */
+  i64 rows;              /* rows of a tile, set by autotuning; 0: as many as the limits allow */
+  bool panels_innermost; /* the panel loop is inside of the loops over other axes */
 } TileAccumulators;
 
 typedef struct Tile {
@@ -126,16 +122,16 @@ typedef struct Tile {
   TileBytes bytes;
   LaneUse use[FORM_IN];
   BufId pack[FORM_IN];
-  bool packed_at_run[FORM_IN]; /* packed by the kernel itself, not at compile time */
-  BufId wide[FORM_IN];         /* f16 panels of a tile, converted to f32; 0: read as f16 */
-  bool widens;                 /* this tile reads f16 panels and fills `wide` for later tiles */
+  bool packed_at_run[FORM_IN]; /* packed by the kernel */
+  BufId wide[FORM_IN];         /* f32 copy of f16 panels; 0: none */
+  bool widens;                 /* this tile fills `wide` for later tiles */
   TileStore store;
   BufId table;     /* lookup table of a map (tile_lut.c); 0: computed */
   RecordId record; /* of the kernel being written */
   u64 unroll;      /* bit i: unroll reduction axis i, so that overlapping windows share loads */
   TileAccumulators sums;
-  VarId lane_var, acc_var; /* placeholders for lane and accumulator until expressions are widened */
-  const char *why_not;     /* set when tile_choose returns false: the reason, for --explain */
+  VarId lane_var, acc_var; /* lane and accumulator in scalar expressions; widening replaces them */
+  const char *why_not;     /* reason for --explain, if tile_choose returns false */
   TileAt at;
 } Tile;
 
@@ -143,22 +139,19 @@ typedef struct Product Product;               /* see pass/gpu/lower_product.c */
 typedef struct WinogradWriter WinogradWriter; /* see lower_winograd.c */
 typedef struct TransposePlan TransposePlan;   /* see lower_transpose.c */
 
-/* How a form is written and why: chosen once (kernel_choose.c), then written accordingly. What
- * later passes and back ends need of it becomes the record of the kernel. */
+/* How a form becomes a kernel, and why. kernel_choose decides, kernel_write obeys and makes the
+ * record of the kernel from it. */
 typedef struct KernelChoice {
-  const ConvPlan *conv; /* plan of the convolution, from family.c; all zero for other operators and
-                           on targets without vectors */
+  const ConvPlan *conv; /* plan of the convolution, from family.c; else all zero */
   Family family;
   Str size, reason;
   Tile t;     /* the tile; interior: the tile of the part without padding */
-  Tile out;   /* dot_rows: second tile, lanes along the results; the lanes of t run along the
-                 reduction */
-  u32 axis;   /* row_acc: axis of the row of accumulators; interior: axis along which the window
-                 slides */
+  Tile out;   /* dot_rows: tile of the results; t has lanes along the reduction */
+  u32 axis;   /* row_acc: axis of the row of accumulators; interior: axis of the window */
   Segment in; /* interior: range of outputs whose whole window is inside the image */
   u32 nslide; /* segments: number of windowed dimensions */
   u32 dim;    /* segments: first of these dimensions */
-  WindowDim slide[MAX_RANK]; /* segments: window of each */
+  WindowDim slide[MAX_RANK]; /* segments: windows of these dimensions */
   WinogradWriter *wino;
   TransposePlan *turn;
   Product *product;
@@ -167,14 +160,12 @@ typedef struct KernelChoice {
 
 /* kernel_choose.c */
 void kernel_choose(Lower *l, const Form *f, KernelChoice *r);
-void kernel_write(
-    Lower *l, Cursor at, const Form *f,
-    KernelChoice *r); /* writes the loops; the kernel keeps the choice as its record */
-bool lower_tiles(
-    Lower *l, Cursor at,
-    const Form *f); /* chooses and writes vector loops for a part of a form; false: nothing fits */
+/* Writes the loops and the record. */
+void kernel_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
+/* Chooses and writes vector loops for a part of a form; false: no vector family fits. */
+bool lower_tiles(Lower *l, Cursor at, const Form *f);
 
-/* Number of reduction steps. Precondition: constant extents. */
+/* Number of reduction steps. Precondition: all extents are constants. */
 static inline double tile_reduction_size(const Tile *t) {
   double n = 1;
   for (u32 i = 0; i < t->f.naxes; i++)
@@ -192,86 +183,76 @@ typedef struct TileSize {
   i64 rows, panels;
 } TileSize;
 
-/* Rows split into `big` tiles of `size` rows and `small` tiles of one row less. */
+/* `big` tiles of `size` rows, then `small` tiles of one row less. */
 typedef struct RowSplit {
   i64 size, big, small;
 } RowSplit;
 
-/* tile_choose.c: decides axes, lanes and size; false: vectors do not apply. */
+/* tile_choose.c: chooses axes, lanes and size; false: vectors do not apply. */
 bool tile_choose(Lower *l, const Form *f, Tile *t);
-/* Variant for maps whose result is contiguous along an axis whose extent is unknown at compile
- * time. */
+/* A map whose contiguous axis has an extent that is unknown at compile time. */
 bool tile_choose_open(Lower *l, const Form *f, Tile *t);
-/* Variant with lanes along the reduction. */
+/* Lanes along the reduction. */
 bool tile_choose_horizontal(Lower *l, const Form *f, Tile *t);
-
-/* Variant that computes a vector of dot products: t has lanes along the reduction, out along the
- * results. */
+/* A vector of dot products: lanes of t along the reduction, lanes of out along the results. */
 bool tile_choose_dot_rows(Lower *l, const Form *f, Tile *t, Tile *out);
 
-/* Decides how a tile with known lanes is finished and stored: sets lane_var, acc_var and store. */
+/* Sets lane_var, acc_var and store of a tile with known lanes. */
 void tile_choose_store(Tile *t);
-Tile tile_of(Lower *l, const Form *f);      /* nothing decided yet */
-bool tile_is_const(const Tile *t, BufId b); /* constant buffer that is row-major and not inlined */
-u32 tile_lane_axis(const Tile *t); /* axis along which the result is contiguous, if it has a known
-                                      extent, no guard and starts at 0; else FORM_AXES */
-bool tile_map_is_wide(Tile *t);    /* is the value of a map a vector along t->axis.lane? */
-bool tile_map_repeats(
-    Tile *t); /* may a map store elements twice? Its operands must not alias the result. */
-/* Does a vector that starts at this point of t->axis.lane stay inside one channel block of all
- * operands and of the result? A vector that starts at a multiple of its lane count always does. The
- * first function is for maps, the second for horizontal reductions. */
+Tile tile_of(Lower *l, const Form *f);      /* a tile without any decision */
+bool tile_is_const(const Tile *t, BufId b); /* is it a row-major constant buffer in memory? */
+/* The axis along which the result is contiguous, if it starts at 0 and has a constant extent and no
+ * guard; else FORM_AXES. */
+u32 tile_lane_axis(const Tile *t);
+bool tile_map_is_wide(Tile *t); /* is the value of a map a vector along t->axis.lane? */
+bool tile_map_repeats(Tile *t); /* may a map store elements twice? False if it reads its result. */
+/* Does a vector that starts at this point of t->axis.lane stay inside of one channel block of each
+ * operand? tile_map_fits also asks this of the result. */
 bool tile_map_fits(const Tile *t, i64 from, u32 lanes);
 bool tile_horizontal_fits(const Tile *t, i64 from);
-RowSplit tile_cover(i64 n,
-                    i64 most); /* n rows in as few tiles of at most `most` rows as possible */
-i64 tile_rows(const Tile *t, i64 panels);     /* maximum rows of tiles with so many panels */
-bool tile_row_fits(const Tile *t, u32 axis);  /* can it be the row axis? */
-double tile_time(const Tile *t, i64 columns); /* estimated time, in vector FMAs, of one reduction
-                                                 step over all rows and `columns` panels */
-double tile_fma_share(const Tile *t);         /* part of that time spent in multiply-adds */
+RowSplit tile_cover(i64 n, i64 most);        /* n rows in the fewest tiles of at most `most` rows */
+i64 tile_rows(const Tile *t, i64 panels);    /* maximum rows of a tile with this many panels */
+bool tile_row_fits(const Tile *t, u32 axis); /* can it be the row axis? */
+/* Estimated time of one reduction step over all rows and `columns` panels, in vector FMAs. */
+double tile_time(const Tile *t, i64 columns);
+double tile_fma_share(const Tile *t); /* fraction of that time spent in multiply-adds */
 
 /* Statements and expressions built between these two calls are dropped. */
 ProgMark trial_begin(Tile *t);
 void trial_end(Tile *t, ProgMark mark);
 
-/* tile_lut.c: table of a map that is a function of one byte; 0: no table pays. */
+/* tile_lut.c: table of a map that is a function of one byte; 0: none, or vectors are faster. */
 BufId tile_lut(Tile *t);
 void tile_lut_store(Tile *t, Cursor at); /* loads and stores the lanes of one vector */
 
-/* tile_tune.c: takes another size from the autotuning table. widest: maximum panels of an
- * outer product; 0: not an outer product. */
+/* tile_tune.c: replaces the size by that of the autotuning table. widest: maximum panels of an
+ * outer product; 0: another family. */
 void tile_tune(Tile *t, i64 widest);
 
-/* tile_int.c: reductions over int8 and int16 products. */
-bool bytes_begin(Tile *t); /* finds an int8 or int16 operand; if the form reads it converted to i32,
-                              reads the narrow value instead. false: there is none, or the form is
-                              not a whole sum of products with a constant */
-bool bytes_choose(Tile *t); /* chooses how products are summed: dot_i8x4, dot_i16x2 or f32; false:
-                               i32 arithmetic */
-ExprId bytes_load(const Tile *t,
-                  ExprId load); /* operand of one step: an element, or a group packed in an i32 */
-ExprId bytes_sum(const Tile *t,
-                 ExprId acc); /* converts an accumulator in f32 to the integer it holds */
+/* tile_int.c: reductions over int8 and int16 products. bytes_begin finds the int8 or int16 operand
+ * of a sum of products with a constant, and removes its conversion to i32; false: not such a sum.
+ */
+bool bytes_begin(Tile *t);
+/* Chooses how products are summed: dot_i8x4, dot_i16x2 or f32; false: i32 arithmetic. */
+bool bytes_choose(Tile *t);
+ExprId bytes_load(const Tile *t, ExprId load); /* operand of one step: an element or a group */
+ExprId bytes_sum(const Tile *t, ExprId acc);   /* converts an f32 accumulator to its integer */
 
 /* lower_winograd.c: transformed weights of a Winograd kernel, computed on demand. */
 const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a);
 
 /* tile_pack.c */
-void pack_sums(Tile *t,
-               u32 k); /* sets t->bytes.sums: -zero * sum of the weights of constant operand k */
-ExprId sums_load(const Tile *t);          /* loads the initial accumulators from t->bytes.sums */
+void pack_sums(Tile *t, u32 k);           /* sets bytes.sums from the weights, constant operand k */
+ExprId sums_load(const Tile *t);          /* loads initial accumulators from bytes.sums */
 void pack_const(Tile *t, u32 k);          /* packs a constant operand at compile time */
 void pack_run(Tile *t, Cursor at, u32 k); /* writes code that packs a non-constant operand */
 bool pack_can_run(const Tile *t, u32 k);  /* can the kernel pack operand k at run time? */
-/* Allocates `wide` for operands with f16 panels. The tile with Tile.widens set stores the f32
- * values there; later tiles load them. false: no operand has f16 panels whose f32 copy fits in L2.
- */
+/* Allocates `wide` for operands with f16 panels; false: there are none, or no copy fits in L2. */
 bool pack_widen(Tile *t, i64 panels);
-void pack_keep(const Tile *t, Cursor *at, u32 k,
-               ExprId value); /* stores one vector into `wide`, at the position in t->at */
-ExprId pack_load(const Tile *t,
-                 u32 k); /* loads one vector of a panel, from `wide` if it is filled */
+/* Stores one vector into `wide`, at the position in t->at. */
+void pack_keep(const Tile *t, Cursor *at, u32 k, ExprId value);
+/* Loads one vector of a panel, from `wide` if an earlier tile filled it. */
+ExprId pack_load(const Tile *t, u32 k);
 
 /* Families with their own file. */
 bool product_choose(Lower *l, const Form *f, KernelChoice *r); /* pass/gpu/lower_product.c */
@@ -280,8 +261,8 @@ enum { DOT_ROWS_LANES = 32 }; /* maximum lanes of a dot_rows vector */
 void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r); /* lower_dot_rows.c */
 bool i16_choose(Lower *l, const Form *f, KernelChoice *r);                /* lower_i16.c */
 void i16_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
-/* i16_dot_loop opens a loop over n, a multiple of 16; i16_dot_add adds one int16 product to a u32
- * sum. C compilers vectorize this pattern to pmaddwd. */
+/* A loop that C compilers vectorize to pmaddwd: i16_dot_loop opens it over n, a multiple of 16;
+ * i16_dot_add adds one int16 product to the sum acc, a u32. */
 VarId i16_dot_loop(Prog *p, Cursor *at, i64 n);
 void i16_dot_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte);
 bool winograd_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_winograd.c */
@@ -291,21 +272,19 @@ void transpose_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 
 CacheTile cache_tile(const Tile *t); /* tile_cache.c */
 
-/* tile_prefetch.c */
-void prefetch_choose(Tile *t, i64 panels,
-                     i64 tiles); /* sets t->at.fetch; `tiles` tiles read the same `panels` panels */
-i64 prefetch_steps(
-    const Tile *t,
-    u32 axis); /* reduction steps in each part of the split loop; 1: not split along this axis */
-void prefetch_lines(const Tile *t, Cursor *at,
-                    ExprId group); /* issues the hints of one group of steps */
+/* tile_prefetch.c: sets t->at.fetch; `tiles` tiles read the same `panels` panels. */
+void prefetch_choose(Tile *t, i64 panels, i64 tiles);
+/* Reduction steps in each part of the split loop; 1: the loop over this axis is not split. */
+i64 prefetch_steps(const Tile *t, u32 axis);
+/* Writes the prefetches of one part of the split loop. */
+void prefetch_lines(const Tile *t, Cursor *at, ExprId group);
 
 /* lower_tile.c */
 void tile_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 Nest tile_nest(const Tile *t, Cursor at);      /* nest of the form at the position in t->at.val */
-void tile_loop(Tile *t, Cursor *at, u32 axis); /* opens a loop along an axis and sets its val */
-VarId tile_let(Prog *p, Cursor *at, ExprId value,
-               const char *name); /* declares a variable and assigns value to it */
+void tile_loop(Tile *t, Cursor *at, u32 axis); /* opens a loop along an axis, sets t->at.val */
+/* Declares a variable and assigns a value to it. */
+VarId tile_let(Prog *p, Cursor *at, ExprId value, const char *name);
 /* One transpose step: interleaves the even or the odd groups of `each` lanes of a and b. */
 ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd);
 /* Opens an unrolled loop and returns its counter; for n = 1 returns 0 without a loop. */
@@ -314,23 +293,21 @@ ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name, LoopRole role
 BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
 ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j);
 void reg_store(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value);
-/* Reduces the lanes of v. Halves are combined until four lanes are left, which are combined in
- * order; for idempotent operations until one lane is left. Vectors keep their width, because C
- * compilers extract narrower ones lane by lane. */
+/* Reduces the lanes of v: combines halves until four lanes are left, then these in order. For
+ * idempotent operations, combines halves until one lane is left. */
 ExprId tile_reduce_lanes(Prog *p, Cursor *at, Op with, ExprId v);
-/* Test whether a condition holds in any lane of several vectors: begin with no lane set, add the
- * lanes of `is`, reduce to a bool. */
+/* Does a condition hold in any lane of several vectors? tile_any_add adds one vector; tile_any
+ * returns a bool. */
 BufId tile_any_begin(Prog *p, Cursor *at, u32 lanes);
 void tile_any_add(Prog *p, Cursor *at, BufId some, ExprId is);
 ExprId tile_any(Prog *p, Cursor *at, BufId some);
 ExprId tile_operand(const Tile *t, u32 k); /* vector at the position in t->at.val */
-ExprId
-tile_accumulate(const Tile *t, ExprId acc,
-                const ExprId *arg); /* acc combined with one step: fma, dot product, or f.with */
-/* Runs the epilogue of a tile and stores it; valid: lanes to store. */
+/* Combines acc with one reduction step: FMA, dot product, or f.with. */
+ExprId tile_accumulate(const Tile *t, ExprId acc, const ExprId *arg);
+/* Computes the epilogue of a tile and stores the result; valid: lanes to store. */
 void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId panel, i64 valid);
-void store_wide(Nest *x, const Vectorizer *w,
-                ExprId value);    /* turns a scalar expression into a vector and stores it */
+/* Widens a scalar expression to a vector and stores it. */
+void store_wide(Nest *x, const Vectorizer *w, ExprId value);
 ExprId tile_first(const Tile *t); /* value of the lane axis at lane 0 */
 ExprId tile_lane(const Tile *t);  /* value of the lane axis as an expression of lane_var */
 /* Is it a batch axis, whose loop must be outside of the panels? True if a packed operand moves
@@ -339,5 +316,12 @@ ExprId tile_lane(const Tile *t);  /* value of the lane axis as an expression of 
 bool tile_is_batch(const Tile *t, u32 axis);
 /* Turns expressions of lane_var into vectors; held: vector that replaces acc_var, 0: none. */
 Vectorizer tile_widen(const Tile *t, ExprId held);
+
+/* lower_mmq.c: matmul with quantized weights, for all targets. */
+void lower_mmq(Lower *l, Cursor at, const Form *f);
+
+/* lower_tree_walk.c: a loop in which every element follows its own path; false: nothing was
+ * written. */
+bool lower_tree_walk(Lower *l);
 
 #endif

@@ -28,7 +28,6 @@ struct TuneTable {
 /* tune_table.c */
 TuneTable *tune_new(Ctx *c);
 void tune_set(TuneTable *t, Str key, Str choice); /* replaces an earlier entry */
-Str tune_get(const TuneTable *t, Str key);        /* 0: no entry */
 /* Returns which of n choices to take. A table can select only offered choices, so its contents
  * never affect correctness. */
 u32 tune_query(TuneTable *t, StmtId kernel, Str key, const Str *choice, u32 n);

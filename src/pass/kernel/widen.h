@@ -2,7 +2,7 @@
 #ifndef INGOT_WIDEN_H
 #define INGOT_WIDEN_H
 
-#include "pass/lower/form.h"
+#include "pass/form/form.h"
 
 typedef struct Vectorizer {
   Prog *p;

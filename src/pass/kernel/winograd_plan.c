@@ -14,7 +14,7 @@
  */
 #include "ir/prog/cost.h"
 #include "pass/kernel/family.h"
-#include "pass/kernel/segment.h"
+#include "pass/form/segment.h"
 #include "pass/kernel/tune_table.h"
 
 #include <math.h>

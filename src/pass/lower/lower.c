@@ -36,41 +36,6 @@ static const struct {
     [OP_nms] = {lower_nms, FA_search},
 };
 
-static const Type *tensor_type(Lower *l, Val v) {
-  const Type *t = graph_type(l->g, v);
-  if (t->kind != TY_tensor)
-    fail(l->c, ERR_unsupported, l->n ? l->n->loc : LOC_NONE, "value \"%s\" is not a tensor",
-         show(l->c, graph_val(l->g, v)->name));
-  return t;
-}
-
-static BufId add_buf(Lower *l, BufSpace space, Val v, Str name) {
-  const Type *t = tensor_type(l, v);
-  return prog_add_buf(l->p, space, t->dt, t->dim, t->rank, name);
-}
-
-BufId lower_temp(Lower *l, Val v) {
-  if (l->buf[v]) return l->buf[v];
-  const Value *x = graph_val(l->g, v);
-  l->buf[v] = x->layout ? layout_temp(l, v) : add_buf(l, BS_temp, v, x->name);
-  if (l->places.of[v].kind) *map_put(&l->places.by_buf, l->buf[v]) = v;
-  return l->buf[v];
-}
-
-Cursor lower_kernel(Lower *l, Str label) {
-  Cursor at = l->at;
-  StmtId s = prog_kernel(l->p, &at, label);
-  l->at.last = s;
-  if (l->n) prog_stmt(l->p, s)->loc = l->n->loc;
-  return at;
-}
-
-Cursor lower_small(Lower *l, const char *label, Family family) {
-  Cursor at = lower_kernel(l, str_of(l->c, label));
-  kernel_record(l->p, l->at.last, (KernelRecord){.family = family});
-  return at;
-}
-
 void lower_copy(Lower *l, BufId from, BufId to) {
   Form f;
   if (from == to) return;
@@ -101,7 +66,7 @@ static bool refused(const Node *n, DType dt) {
 static void check_types(Lower *l, const Node *n) {
   DType bad = DT_none;
   for (u32 i = 0; i < n->nin + n->nout; i++) {
-    DType dt = tensor_type(l, i < n->nin ? n->in[i] : n->out[i - n->nin])->dt;
+    DType dt = lower_type(l, i < n->nin ? n->in[i] : n->out[i - n->nin])->dt;
     if (refused(n, dt)) bad = dt;
   }
   if (bad == DT_none) return;
@@ -162,7 +127,7 @@ static void lower_node(Lower *l, const Node *n) {
   if (n->nout == 1 && attention_has_part(l, n)) return;
   if (op_is(n->op, OF_ALIAS)) {
     if (n->op == OP_check_index) lower_check_index(l);
-    const Type *t = tensor_type(l, n->out[0]);
+    const Type *t = lower_type(l, n->out[0]);
     BufId of = lower_in(l, 0);
     if (!states_view(l->states, of, t->dim, t->rank)) {
       const Buf b = *prog_buf(l->p, of);
@@ -263,13 +228,13 @@ void lower(PassCtx *u) {
   for (u32 i = 0; i < b->param.n; i++) {
     Val v = b->param.at[i];
     if (l.buf[v]) continue;
-    l.buf[v] = add_buf(&l, BS_in, v, graph_val(g, v)->name);
+    l.buf[v] = lower_buf(&l, BS_in, v, graph_val(g, v)->name);
   }
   BufId *out = NEWS(&u->c->scratch, BufId, b->ret.n);
   for (u32 i = 0; i < b->ret.n; i++) {
     Val v = b->ret.at[i];
     if (is_state(g, i)) continue;
-    out[i] = add_buf(&l, BS_out, v, i < g->out_name.n ? g->out_name.at[i] : 0);
+    out[i] = lower_buf(&l, BS_out, v, i < g->out_name.n ? g->out_name.at[i] : 0);
     if (direct(&l, v)) l.buf[v] = out[i];
   }
   check_interface(&l, b->param.at, b->param.n, "input");

@@ -11,7 +11,7 @@
  * A box with a NaN edge has a NaN area and NaN overlaps, so min and max of edges need no NaN
  * handling. A block is padded with boxes at 0 without area, which overlap nothing.
  */
-#include "pass/kernel/tile.h"
+#include "pass/lower/lower.h"
 
 enum { EDGES = 4, AREA = EDGES, BOX_ROWS };
 

@@ -130,26 +130,17 @@ static void of_contract(Lower *l) {
   }
 }
 
-static void of_window(Lower *l, const Dim *x, const Dim *size, u32 ns) {
-  u32 n;
-  const Dim *dil = node_list(l->n, AT_dilation, &n);
-  const Dim *lo = node_list(l->n, AT_pad_lo, &n), *hi = node_list(l->n, AT_pad_hi, &n);
-  for (u32 i = 0; i < ns; i++)
-    if (!dim_is_const(x[i])) /* inference has compared constants */
-      require_at_most(l, (size[i] - 1) * dil[i] + 1, dim_addk(l->p->dims, x[i], lo[i] + hi[i]));
-}
-
-static void of_conv(Lower *l) {
-  const Type *x = in(l, 0), *w = in(l, 1);
-  require_equal(l, x->dim[1], w->dim[1] * node_int(l->n, AT_group, 1));
-  of_window(l, x->dim + 2, w->dim + 2, x->rank - 2);
-}
-
-static void of_pool(Lower *l) {
+static void of_window(Lower *l) {
   const Type *x = in(l, 0);
-  u32 ns;
-  const Dim *size = node_list(l->n, AT_window, &ns);
-  of_window(l, x->dim + x->rank - ns, size, ns);
+  NodeWindow w = node_window(l->g, l->n);
+  if (l->n->op == OP_conv)
+    require_equal(l, x->dim[1], in(l, 1)->dim[1] * node_int(l->n, AT_group, 1));
+  for (u32 i = 0; i < w.n; i++) {
+    Dim d = x->dim[x->rank - w.n + i];
+    if (!dim_is_const(d)) /* inference has compared constants */
+      require_at_most(l, (w.size[i] - 1) * w.dilation[i] + 1,
+                      dim_addk(l->p->dims, d, w.lo[i] + w.hi[i]));
+  }
 }
 
 static void of_concat(Lower *l) {
@@ -261,10 +252,10 @@ void lower_require(Lower *l) {
   case OP_argmin:
   case OP_gather: require_nonempty(l, in(l, 0)->dim[axis], out(l)); break;
   case OP_contract: of_contract(l); break;
-  case OP_conv: of_conv(l); break;
+  case OP_conv: of_window(l); break;
   case OP_pool_max:
   case OP_pool_sum:
-  case OP_pool_argmax: of_pool(l); break;
+  case OP_pool_argmax: of_window(l); break;
   case OP_reshape:
     require_equal(l, type_count(l->p->dims, in(l, 0)), type_count(l->p->dims, out(l)));
     break;

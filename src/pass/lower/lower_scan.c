@@ -6,7 +6,7 @@
  * Elements are compared in their own type. NaN is larger than everything and -0 equals 0, as in the
  * reference evaluator.
  */
-#include "pass/kernel/tile.h"
+#include "pass/lower/lower.h"
 
 /* ---- positions of extremes ---- */
 

@@ -12,7 +12,7 @@
  * All three keep equal elements in order of position and give the same result; the choice is by
  * time.
  */
-#include "pass/kernel/tile.h"
+#include "pass/lower/lower.h"
 
 #include "ir/prog/cost.h"
 
