@@ -86,20 +86,39 @@ VmVal vb_loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand,
   return v;
 }
 
-VmVal emit_pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operand, u32 n) {
-  if (!lanes || avail > b->cur) return vb_result(b, op, lanes, cls, operand, n);
-  u32 key[8] = {b->level[avail].id, (u32)op | lanes << 16};
-  memcpy(key + 2, operand, n * sizeof *key);
-  u32 *known = map_put_bytes(&b->same, key, (n + 2) * sizeof *key);
+/* words: of the operands, of which the first n are registers. */
+static VmVal hoist(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const VmVal *x, u32 n, u32 word,
+                   u32 words) {
+  u32 key[8] = {0, (u32)op | lanes << 16}, avail = 0, *operand = key + 2;
+  for (u32 i = 0; i < n; i++) {
+    operand[i] = x[i].reg;
+    avail = x[i].avail > avail ? x[i].avail : avail;
+  }
+  if (words > n) operand[n] = word;
+  if (!lanes || avail > b->cur) return vb_result(b, op, lanes, cls, operand, words);
+  key[0] = b->level[avail].id;
+  u32 *known = map_put_bytes(&b->same, key, (words + 2) * sizeof *key);
   if (!*known) {
     Words32 *to = &b->level[avail].pre;
     u32 reg = new_reg(b, cls, lanes);
     *vec_push(b->a, to) = (u32)op | lanes << 16;
     *vec_push(b->a, to) = reg;
-    put_words(b, to, operand, n);
+    put_words(b, to, operand, words);
     *known = reg;
   }
   return (VmVal){*known, avail, lanes};
+}
+
+VmVal emit_pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const VmVal *x, u32 n) {
+  return hoist(b, op, lanes, cls, x, n, 0, n);
+}
+
+VmVal emit_typed(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const VmVal *x, u32 n, u32 word) {
+  return hoist(b, op, lanes, cls, x, n, word, n + 1);
+}
+
+VmVal emit_int(VmBuild *b, VmOp op, VmVal x, VmVal y) {
+  return hoist(b, op, 1, VC_l, (VmVal[]){x, y}, 2, 0, 2);
 }
 
 static VmVal preset(VmBuild *b, VmClass cls, u64 bits) {

@@ -122,8 +122,11 @@ void label_here(VmBuild *b, u32 label);
 void emit_effect(VmBuild *b, VmOp op, u32 lanes, const u32 *operand, u32 n);
 /* An instruction with a new result register, in the current body. */
 VmVal vb_result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n);
-/* A pure instruction, placed in the level from which all operands are available. */
-VmVal emit_pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, u32 avail, const u32 *operand, u32 n);
+/* A pure instruction of n registers, placed in the level from which all are available. */
+VmVal emit_pure(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const VmVal *x, u32 n);
+/* The same with one more word: a type or an operation. */
+VmVal emit_typed(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const VmVal *x, u32 n, u32 word);
+VmVal emit_int(VmBuild *b, VmOp op, VmVal x, VmVal y); /* i64, one lane */
 /* A load, unless an equal one is available. */
 VmVal vb_loaded(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n);
 VmVal vb_constant(VmBuild *b, DType dt, Scalar x);

@@ -8,14 +8,10 @@
 
 #include "ir/prog/prog_mem.h"
 
-static u32 latest(u32 a, u32 b) {
-  return a > b ? a : b;
-}
-
 static VmVal read_var(VmBuild *b, VarId v) {
   VarInfo *i = &b->var[v];
   VmVal x = i->val;
-  if (i->mutable) x.avail = latest(x.avail, i->level);
+  if (i->mutable && i->level > x.avail) x.avail = i->level;
   return x;
 }
 
@@ -30,7 +26,7 @@ VmVal widen_val(VmBuild *b, VmVal v, VmClass cls, u32 lanes) {
   static const VmOp splat[] = {
       [VC_f] = VM_splat_f, [VC_d] = VM_splat_d, [VC_w] = VM_splat_w, [VC_l] = VM_splat_l};
   if (v.lanes == lanes || lanes == 1) return v;
-  return emit_pure(b, splat[cls], lanes, cls, v.avail, &v.reg, 1);
+  return emit_pure(b, splat[cls], lanes, cls, &v, 1);
 }
 
 /* ---- addresses ---- */
@@ -69,14 +65,13 @@ static VmVal sum_parts(VmBuild *b, OffsetParts *p) {
     OffsetPart *t = &p->at[i];
     if (!t->by.reg && !t->coef) continue;
     VmVal by = t->by.reg ? t->by : vb_integer(b, t->coef);
-    u32 avail = latest(latest(t->x.avail, by.avail), sum.avail);
     bool once = !t->by.reg && t->coef == 1;
     if (!sum.reg)
-      sum = once ? t->x : emit_pure(b, VM_mul_l, 1, VC_l, avail, (u32[]){t->x.reg, by.reg}, 2);
+      sum = once ? t->x : emit_int(b, VM_mul_l, t->x, by);
     else if (once)
-      sum = emit_pure(b, VM_add_l, 1, VC_l, avail, (u32[]){sum.reg, t->x.reg}, 2);
+      sum = emit_int(b, VM_add_l, sum, t->x);
     else
-      sum = emit_pure(b, VM_mad_l, 1, VC_l, avail, (u32[]){t->x.reg, by.reg, sum.reg}, 3);
+      sum = emit_pure(b, VM_mad_l, 1, VC_l, (VmVal[]){t->x, by, sum}, 3);
   }
   return sum.reg ? sum : vb_integer(b, 0);
 }
@@ -91,14 +86,9 @@ static i64 stride_of(VmBuild *b, const Buf *buf, u32 axis, VmVal *sym) {
       continue;
     }
     VmVal d = vb_compile(b, ex_dim(b->p, buf->dim[i])); /* an empty buffer is never accessed */
-    if (!sym->reg)
-      *sym = d;
-    else
-      *sym =
-          emit_pure(b, VM_mul_l, 1, VC_l, latest(sym->avail, d.avail), (u32[]){sym->reg, d.reg}, 2);
+    *sym = sym->reg ? emit_int(b, VM_mul_l, *sym, d) : d;
   }
-  if (sym->reg && n != 1)
-    *sym = emit_pure(b, VM_mul_l, 1, VC_l, sym->avail, (u32[]){sym->reg, vb_integer(b, n).reg}, 2);
+  if (sym->reg && n != 1) *sym = emit_int(b, VM_mul_l, *sym, vb_integer(b, n));
   return n;
 }
 
@@ -112,19 +102,15 @@ static void add_term(VmBuild *b, VmAddr *to, OffsetParts *parts, const AffTerm *
     if (!sym.reg)
       to->inc += coef * b->row.step;
     else {
-      VmVal s = emit_pure(b, VM_mul_l, 1, VC_l, sym.avail,
-                          (u32[]){sym.reg, vb_integer(b, coef * b->row.step).reg}, 2);
-      to->step = !to->step.reg ? s
-                               : emit_pure(b, VM_add_l, 1, VC_l, latest(s.avail, to->step.avail),
-                                           (u32[]){to->step.reg, s.reg}, 2);
+      VmVal s = emit_int(b, VM_mul_l, sym, vb_integer(b, coef * b->row.step));
+      to->step = to->step.reg ? emit_int(b, VM_add_l, to->step, s) : s;
     }
   }
   if (!sym.reg) {
     add_part(b, parts, x, coef, (VmVal){0});
     return;
   }
-  if (coef != 1)
-    x = emit_pure(b, VM_mul_l, 1, VC_l, x.avail, (u32[]){x.reg, vb_integer(b, coef).reg}, 2);
+  if (coef != 1) x = emit_int(b, VM_mul_l, x, vb_integer(b, coef));
   add_part(b, parts, x, 1, sym);
 }
 
@@ -137,20 +123,15 @@ static void addr_per_lane(VmBuild *b, VmAddr *to, const Buf *buf, const ExprId *
     if (!sym.reg) sym = vb_integer(b, stride);
     if (stride != 1 || sym.avail || sym.reg != vb_integer(b, 1).reg) {
       VmOp op = x.lanes == 1 ? VM_mul_l : VM_vmuls_l;
-      x = emit_pure(b, op, x.lanes, VC_l, latest(x.avail, sym.avail), (u32[]){x.reg, sym.reg}, 2);
+      x = emit_pure(b, op, x.lanes, VC_l, (VmVal[]){x, sym}, 2);
     }
     if (!sum.reg) {
       sum = x;
       continue;
     }
-    u32 avail = latest(sum.avail, x.avail);
-    if (sum.lanes == 1 && x.lanes == 1)
-      sum = emit_pure(b, VM_add_l, 1, VC_l, avail, (u32[]){sum.reg, x.reg}, 2);
-    else if (x.lanes == 1)
-      sum = emit_pure(b, VM_vadds_l, 0, VC_l, avail, (u32[]){sum.reg, x.reg}, 2);
-    else
-      sum = emit_pure(b, sum.lanes == 1 ? VM_vaddr_l : VM_vadd_l, 0, VC_l, avail,
-                      (u32[]){sum.reg, x.reg}, 2);
+    bool one = sum.lanes == 1 && x.lanes == 1;
+    VmOp add = one ? VM_add_l : x.lanes == 1 ? VM_vadds_l : sum.lanes == 1 ? VM_vaddr_l : VM_vadd_l;
+    sum = emit_pure(b, add, one, VC_l, (VmVal[]){sum, x}, 2);
   }
   to->at = widen_val(b, sum, VC_l, 0);
   to->by_offsets = true;
@@ -184,10 +165,7 @@ VmAddr vb_place(VmBuild *b, BufId id, const ExprId *idx) {
     else if (a.k)
       add_part(b, &parts, vb_integer(b, a.k), 1, sym);
   }
-  if (to.step.reg && to.inc) {
-    VmVal inc = vb_integer(b, to.inc);
-    to.step = emit_pure(b, VM_add_l, 1, VC_l, to.step.avail, (u32[]){to.step.reg, inc.reg}, 2);
-  }
+  if (to.step.reg && to.inc) to.step = emit_int(b, VM_add_l, to.step, vb_integer(b, to.inc));
   if (to.k != (i32)to.k) {
     add_part(b, &parts, vb_integer(b, to.k), 1, (VmVal){0});
     to.k = 0;
@@ -320,26 +298,23 @@ static VmOp binary(Op op, DType dt) {
 /* Wraps or rounds results of + - * and of functions to the type. */
 static VmVal fitted(VmBuild *b, VmVal v, DType dt) {
   if (dt == DT_f32 || dt == DT_f64 || dt == DT_i32 || dt == DT_i64 || dt == DT_u64) return v;
-  return emit_pure(b, VM_fit, v.lanes, vm_class(dt), v.avail, (u32[]){v.reg, dt}, 2);
+  return emit_typed(b, VM_fit, v.lanes, vm_class(dt), &v, 1, dt);
 }
 
 static VmVal apply_binary(VmBuild *b, VmOp op, const Expr *e, DType dt, const VmVal *x) {
   bool swap = e->op == OP_gt || e->op == OP_ge, pred = op_info[e->op].res == OR_pred;
   VmVal l = x[swap], r = x[!swap];
-  u32 lanes = l.lanes == 1 ? r.lanes : l.lanes, avail = latest(l.avail, r.avail);
+  u32 lanes = l.lanes == 1 ? r.lanes : l.lanes;
   u32 form = l.lanes == 1 ? (r.lanes == 1 ? 0 : 3) : r.lanes == 1 ? 2 : 1;
   VmClass cls = pred ? VC_w : vm_class(dt);
-  VmVal v = emit_pure(b, (VmOp)(op + form), lanes, cls, avail, (u32[]){l.reg, r.reg}, 2);
+  VmVal v = emit_pure(b, (VmOp)(op + form), lanes, cls, (VmVal[]){l, r}, 2);
   bool wraps = e->op == OP_add || e->op == OP_sub || e->op == OP_mul || e->op == OP_div;
   return wraps ? fitted(b, v, dt) : v;
 }
 
 static VmVal apply_fma(VmBuild *b, DType dt, VmVal *x, u32 lanes) {
   VmClass cls = vm_class(dt);
-  u32 avail = latest(latest(x[0].avail, x[1].avail), x[2].avail);
-  if (lanes == 1)
-    return emit_pure(b, cls == VC_f ? VM_fma_f : VM_fma_d, 1, cls, avail,
-                     (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
+  if (lanes == 1) return emit_pure(b, cls == VC_f ? VM_fma_f : VM_fma_d, 1, cls, x, 3);
   if (x[0].lanes == 1) {
     VmVal t = x[0];
     x[0] = x[1];
@@ -348,37 +323,31 @@ static VmVal apply_fma(VmBuild *b, DType dt, VmVal *x, u32 lanes) {
   for (u32 i = 0; i < 3; i += 2) x[i] = widen_val(b, x[i], cls, lanes);
   VmOp op = cls == VC_f ? VM_vfma_f : VM_vfma_d;
   if (x[1].lanes == 1) op = (VmOp)(op + 1);
-  return emit_pure(b, op, lanes, cls, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg}, 3);
+  return emit_pure(b, op, lanes, cls, x, 3);
 }
 
 static VmVal apply_dot(VmBuild *b, Op op, VmVal *x, u32 lanes) {
-  u32 avail = latest(latest(x[0].avail, x[1].avail), x[2].avail);
   bool one = x[0].lanes == 1 && lanes != 1;
   for (u32 i = one; i < 3; i++) x[i] = widen_val(b, x[i], VC_w, lanes);
   VmOp code = op == OP_dot_i8x4 ? VM_vdot_i8x4 : VM_vdot_i16x2;
-  return emit_pure(b, (VmOp)(code + one), lanes, VC_w, avail, (u32[]){x[0].reg, x[1].reg, x[2].reg},
-                   3);
+  return emit_pure(b, (VmOp)(code + one), lanes, VC_w, x, 3);
 }
 
 static VmVal apply_general(VmBuild *b, const Expr *e, DType of, VmVal *x, u32 lanes) {
-  u32 w[4], avail = 0;
-  for (u32 i = 0; i < e->narg; i++) {
-    VmClass cls = e->op == OP_select && !i ? VC_w : vm_class(of);
-    w[i] = widen_val(b, x[i], cls, lanes).reg;
-    avail = latest(avail, x[i].avail);
-  }
-  w[e->narg] = vb_operation(b, e->op, of, e->dt);
+  for (u32 i = 0; i < e->narg; i++)
+    x[i] = widen_val(b, x[i], e->op == OP_select && !i ? VC_w : vm_class(of), lanes);
+  u32 how = vb_operation(b, e->op, of, e->dt);
   VmClass cls = vm_class(e->dt);
   if (e->op == OP_select && of != DT_str) {
     static const VmOp sel[] = {
         [VC_f] = VM_vsel_f, [VC_d] = VM_vsel_d, [VC_w] = VM_vsel_w, [VC_l] = VM_vsel_l};
-    return emit_pure(b, sel[cls], lanes, cls, avail, w, 3);
+    return emit_pure(b, sel[cls], lanes, cls, x, 3);
   }
   if (e->narg == 1 && op_info[e->op].res == OR_same && (cls == VC_f || cls == VC_d)) {
-    VmVal v = emit_pure(b, cls == VC_f ? VM_fun_f : VM_fun_d, lanes, cls, avail, w, 2);
+    VmVal v = emit_typed(b, cls == VC_f ? VM_fun_f : VM_fun_d, lanes, cls, x, 1, how);
     return fitted(b, v, of); /* the general instruction has already rounded */
   }
-  return emit_pure(b, (VmOp)(VM_gen1 + e->narg - 1), lanes, cls, avail, w, e->narg + 1);
+  return emit_typed(b, (VmOp)(VM_gen1 + e->narg - 1), lanes, cls, x, e->narg, how);
 }
 
 /* Does a register hold every value of one type as the same value of the other? */
@@ -395,8 +364,7 @@ static bool holds(Op op, DType of, DType to) {
 static VmVal apply_convert(VmBuild *b, const Expr *e, DType of, VmVal x) {
   if (holds(e->op, of, e->dt)) return x;
   u32 how = (u32)of | (u32)e->dt << 8 | (u32)e->sat << 16;
-  return emit_pure(b, e->op == OP_cast ? VM_cast : VM_bits, x.lanes, vm_class(e->dt), x.avail,
-                   (u32[]){x.reg, how}, 2);
+  return emit_typed(b, e->op == OP_cast ? VM_cast : VM_bits, x.lanes, vm_class(e->dt), &x, 1, how);
 }
 
 static VmVal compile_op(VmBuild *b, const Expr *e) {
@@ -414,8 +382,7 @@ static VmVal compile_op(VmBuild *b, const Expr *e) {
   if (e->op == OP_fma) return fitted(b, apply_fma(b, of, x, lanes), of);
   if (e->op == OP_dot_i8x4 || e->op == OP_dot_i16x2) return apply_dot(b, e->op, x, lanes);
   if (lanes == 1 && of == DT_i64 && (e->op == OP_div || e->op == OP_mod))
-    return emit_pure(b, e->op == OP_div ? VM_div_l : VM_mod_l, 1, VC_l,
-                     latest(x[0].avail, x[1].avail), (u32[]){x[0].reg, x[1].reg}, 2);
+    return emit_int(b, e->op == OP_div ? VM_div_l : VM_mod_l, x[0], x[1]);
   return apply_general(b, e, of, x, lanes);
 }
 
@@ -455,7 +422,7 @@ static bool load_only(VmBuild *b, const Expr *e, VmVal *to) {
     return true;
   }
   if (buf->space != BS_in || !a->ld) return false;
-  *to = emit_pure(b, a->ld, 1, cls, 0, (u32[]){b->buf[e->ref], vb_integer(b, 0).reg, 0}, 3);
+  *to = emit_pure(b, a->ld, 1, cls, (VmVal[]){{b->buf[e->ref], 0, 1}, vb_integer(b, 0), {0}}, 3);
   return true;
 }
 

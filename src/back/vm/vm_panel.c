@@ -328,8 +328,7 @@ static VmVal trip_count(VmBuild *b, const Stmt *s) {
   if (ex_is_int(b->p, s->b, &hi))
     return vb_integer(b, hi > lo ? (hi - lo + s->step - 1) / s->step : 0);
   VmVal to = vb_compile(b, s->b);
-  if (!lo) return to;
-  return emit_pure(b, VM_sub_l, 1, VC_l, to.avail, (u32[]){to.reg, vb_integer(b, lo).reg}, 2);
+  return lo ? emit_int(b, VM_sub_l, to, vb_integer(b, lo)) : to;
 }
 
 /* Writes the instruction for rows x panels accumulators, from the given ones on. */

@@ -93,10 +93,12 @@ static bool look_stmt(RowAnalysis *o, const Stmt *s) {
   return true;
 }
 
-static bool mentions_any(RowAnalysis *o, const ExprId *idx, u32 n) {
+/* Do the expressions load, or depend on a variable of the body or on `loop` (0: none)? */
+static bool varies(RowAnalysis *o, const ExprId *e, u32 n, VarId loop) {
   for (u32 i = 0; i < n; i++)
-    for (ExprVisit w = ex_visit(o->b->p, idx[i]); ex_next(&w);)
-      if (w.e->kind == EX_load || (w.e->kind == EX_var && has_var(o->local, o->nlocal, w.e->ref)))
+    for (ExprVisit w = ex_visit(o->b->p, e[i]); ex_next(&w);)
+      if (w.e->kind == EX_load ||
+          (w.e->kind == EX_var && (w.e->ref == loop || has_var(o->local, o->nlocal, w.e->ref))))
         return true;
   return false;
 }
@@ -110,12 +112,12 @@ static bool same_element(RowAnalysis *o, const RowAccess *x, const RowAccess *y)
   if (dtype_bytes(prog_buf(b->p, x->buf)->dt) != dtype_bytes(prog_buf(b->p, y->buf)->dt))
     return false;
   if (flat_of(b, x->buf, x->idx, &fx) && flat_of(b, y->buf, y->idx, &fy) &&
-      !mentions_any(o, x->idx, prog_buf(b->p, x->buf)->rank))
+      !varies(o, x->idx, prog_buf(b->p, x->buf)->rank, 0))
     return affine_coef(&fx, o->loop->var) != 0 && affine_differ_by(&fx, &fy, &by) && !by;
   if (x->buf != y->buf) return false;
   u32 rank = prog_buf(b->p, x->buf)->rank;
   bool moves = false;
-  if (mentions_any(o, x->idx, rank)) return false;
+  if (varies(o, x->idx, rank, 0)) return false;
   for (u32 i = 0; i < rank; i++) {
     Affine a;
     if (!ex_same(b->p, x->idx[i], y->idx[i])) return false;
@@ -124,20 +126,11 @@ static bool same_element(RowAnalysis *o, const RowAccess *x, const RowAccess *y)
   return moves;
 }
 
-static bool is_uniform(RowAnalysis *o, const ExprId *idx, u32 n) {
-  for (u32 i = 0; i < n; i++)
-    for (ExprVisit w = ex_visit(o->b->p, idx[i]); ex_next(&w);)
-      if (w.e->kind == EX_load || (w.e->kind == EX_var && (w.e->ref == o->loop->var ||
-                                                           has_var(o->local, o->nlocal, w.e->ref))))
-        return false;
-  return true;
-}
-
 /* op(y[k], x) stored to an invariant y[k]: the operand that is y[k]; -1: none. */
 static int reduces_memory(RowAnalysis *o, const Stmt *s) {
   const Expr *e = prog_expr(o->b->p, s->a);
   if (e->kind != EX_op || e->narg != 2 || op_info[e->op].res != OR_same) return -1;
-  if (!is_uniform(o, s->idx, s->nidx)) return -1;
+  if (varies(o, s->idx, s->nidx, o->loop->var)) return -1;
   for (int k = 0; k < 2; k++) {
     const Expr *y = prog_expr(o->b->p, e->arg[k]);
     bool same = y->kind == EX_load && y->ref == s->buf;
@@ -158,7 +151,7 @@ static bool memory_is_safe(RowAnalysis *o) {
       company++;
       if (!same_element(o, s, &o->acc[k])) others++;
     }
-    if (is_uniform(o, s->idx, s->store->nidx)) {
+    if (!varies(o, s->idx, s->store->nidx, o->loop->var)) {
       if (company != 1 || reduces_memory(o, s->store) < 0) return false;
     } else if (others)
       return false;
@@ -226,7 +219,7 @@ static bool contiguous(const VmAddr *p) {
 }
 
 /* y = y + x * z in f32, memory to memory: one instruction. */
-static bool multiply_add(VmBuild *b, RowAnalysis *o, const Stmt *s) {
+static bool multiply_add(VmBuild *b, const Stmt *s) {
   const Expr *e = prog_expr(b->p, s->a);
   if (e->dt != DT_f32 || e->kind != EX_op || e->op != OP_add) return false;
   const Expr *y = prog_expr(b->p, e->arg[0]), *m = prog_expr(b->p, e->arg[1]);
@@ -236,7 +229,7 @@ static bool multiply_add(VmBuild *b, RowAnalysis *o, const Stmt *s) {
   u32 first = 0;
   if (!row_depends(b, m->arg[0])) first = 1;
   const Expr *x = prog_expr(b->p, m->arg[first]), *z = prog_expr(b->p, m->arg[1 - first]);
-  if (x->kind != EX_load || !is_uniform(o, &m->arg[1 - first], 0)) return false;
+  if (x->kind != EX_load) return false;
   VmAddr py = vb_place(b, s->buf, s->idx), px = vb_place(b, x->ref, x->arg);
   if (!contiguous(&py) || !contiguous(&px)) return false;
   u32 w[9] = {py.buf, py.at.reg, (u32)(i32)py.k, px.buf, px.at.reg, (u32)(i32)px.k};
@@ -267,7 +260,7 @@ static void write_store(VmBuild *b, RowAnalysis *o, const Stmt *s) {
     store_to(b, &at, (VmVal){reg, b->cur + 1, 1}, 1);
     return;
   }
-  if (multiply_add(b, o, s)) return;
+  if (multiply_add(b, s)) return;
   VmVal v = vb_compile(b, s->a);
   VmAddr at = vb_place(b, s->buf, s->idx);
   store_to(b, &at, v, 0);

@@ -251,12 +251,12 @@ static Val head_norm(Decoder *d, LmTensorRole p, u32 layer, Val x) {
       w[i] = mk_unsqueeze(g, tensor(d, name, size, 0), 0);
       *map_put(&d->used, str_of(c, name)) = 1 + p;
     }
-    Val all = mk_concat(g, w, (u32)heads, 0);
-    return mk_mul(g, normalize(d, x), mk_unsqueeze(g, all, 1));
+    Val all = mk_unsqueeze(g, mk_concat(g, w, (u32)heads, 0), 1);
+    return mk_mul(g, normalize(d, x), all);
   }
   if (!t || t->rank != 2) return norm(d, p, layer, x);
-  Val w = tensor(d, name_of(d, p, layer, weight), heads, size);
-  return mk_mul(g, normalize(d, x), mk_unsqueeze(g, w, 1));
+  Val w = mk_unsqueeze(g, tensor(d, name_of(d, p, layer, weight), heads, size), 1);
+  return mk_mul(g, normalize(d, x), w);
 }
 
 /* Does the norm of queries and keys span all heads? */

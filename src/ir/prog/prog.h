@@ -461,6 +461,9 @@ Pieces lane_pieces(u32 lanes, u32 max_lanes);
 DType lanes_stored(const Target *t, const Tensor *x);
 
 /* prog_bytes.c */
+/* Matches round(y) + zero saturated to an integer of 8 or 16 bits. Returns y; zero: 0: none. 0: no
+ * match. */
+ExprId ex_quantized(const Prog *p, const Expr *cast, ExprId *zero);
 /* Matches round(y) + k saturated to bytes, optionally converted back to i16 or f32 less k. Returns
  * y; as: type of the bytes. 0: no match, or too few lanes. */
 ExprId ex_bytes(const Prog *p, const Expr *x, DType *as, i64 *k);

@@ -19,19 +19,31 @@ i64 ex_splat_int(const Prog *p, ExprId id) {
   return c ? c->imm.i : INT64_MIN;
 }
 
+ExprId ex_quantized(const Prog *p, const Expr *cast, ExprId *zero) {
+  u32 bits = dtype_is_int(cast->dt) ? dtype_info[cast->dt].bits : 0;
+  *zero = 0;
+  if (cast->kind != EX_op || cast->op != OP_cast || !cast->sat || (bits != 8 && bits != 16))
+    return 0;
+  const Expr *x = prog_expr(p, cast->arg[0]);
+  if (x->kind == EX_op && x->op == OP_add && x->dt == DT_f32) {
+    const Expr *last = prog_expr(p, x->arg[1]);
+    u32 side = last->kind == EX_op && last->op == OP_round;
+    *zero = x->arg[!side];
+    x = prog_expr(p, x->arg[side]);
+  }
+  return x->kind == EX_op && x->op == OP_round && x->dt == DT_f32 ? x->arg[0] : 0;
+}
+
 /* Matches a saturating cast of round(x) + k to bytes; returns x, else 0. */
 static ExprId quantized(const Prog *p, const Expr *cast, i64 *k) {
-  const Expr *x = prog_expr(p, cast->arg[0]);
+  ExprId zero, x = ex_quantized(p, cast, &zero);
+  const Expr *c = zero ? splat_const(p, zero) : NULL;
   *k = 0;
-  if (!cast->sat || x->dt != DT_f32 || (cast->dt != DT_u8 && cast->dt != DT_i8)) return 0;
-  if (x->kind == EX_op && x->op == OP_add) {
-    const Expr *c = splat_const(p, x->arg[1]);
-    if (!c || !(c->imm.f >= -255 && c->imm.f <= 255)) return 0;
-    *k = (i64)c->imm.f;
-    if ((double)*k != c->imm.f) return 0;
-    x = prog_expr(p, x->arg[0]);
-  }
-  return x->kind == EX_op && x->op == OP_round ? x->arg[0] : 0;
+  if (!x || dtype_bytes(cast->dt) != 1) return 0;
+  if (!zero) return x;
+  if (!c || !(c->imm.f >= -255 && c->imm.f <= 255)) return 0;
+  *k = (i64)c->imm.f;
+  return (double)*k == c->imm.f ? x : 0;
 }
 
 /* Matches an i16 value i16(byte) - k, where the byte is round(x) + k saturated; returns x, else 0.

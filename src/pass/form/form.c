@@ -360,7 +360,7 @@ static void of_map(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) 
   }
 }
 
-bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
+static bool describe(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
   if (n->op < OP_SCALARS) {
     of_map(g, n, p, buf, f);
     return true;
@@ -393,4 +393,10 @@ bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
   case OP_broadcast: of_view(n, p, buf, f); return true;
   default: return false;
   }
+}
+
+bool form_of(Graph *g, const Node *n, Prog *p, const BufId *buf, Form *f) {
+  if (!describe(g, n, p, buf, f)) return false;
+  f->of = n->out[0];
+  return true;
 }

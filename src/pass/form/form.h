@@ -70,6 +70,8 @@ struct Form {
   Scalar init;
   Operand from; /* initial value of the reduction; buf 0: init */
   DType dt;     /* type of the reduction's result, before the epilogue */
+  Val of;       /* the value that the body computes; 0: a copy */
+  Val root;     /* the result of the epilogue */
   Val epilogue; /* the reduction's value if this kernel has an epilogue, whose result is `out`; 0:
                    none */
 };

@@ -87,5 +87,6 @@ bool group_reduction(Lower *l, const Node *root, Form *f) {
     internal_error(l->c, n->loc, "%s has no form", op_info[n->op].name);
   f->out.buf = l->buf[root->out[0]]; /* same shape, as fuse.c ensures */
   f->epilogue = v;
+  f->root = root->out[0];
   return true;
 }

@@ -80,7 +80,7 @@ ExprId nest_finish(Nest *x, ExprId value) {
   ExprScope in = x->in;
   in.acc = x->f->epilogue;
   in.acc_expr = value;
-  return inlined_eval(x->l, x->l->n->out[0], idx, &in);
+  return inlined_eval(x->l, x->f->root, idx, &in);
 }
 
 void nest_store(Nest *x, ExprId value) {

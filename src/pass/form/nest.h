@@ -44,22 +44,15 @@ typedef struct Lower {
   Ctx *c;
   Graph *g;
   Prog *p;
-  BufId *buf; /* by graph value */
-  Cursor at;  /* where the next statement is inserted */
-  const Node *n;
+  BufId *buf;    /* by graph value */
+  Cursor at;     /* where the next statement is inserted */
+  const Node *n; /* the node being lowered; only pass/lower reads it, and lower_kernel */
   Storages places;
   States *states;
   Attentions *attentions;
   Map once; /* see MemoKind */
   const PassCtx *pass;
 } Lower;
-
-static inline BufId lower_in(const Lower *l, u32 i) {
-  return l->buf[l->n->in[i]];
-}
-static inline BufId lower_out(const Lower *l, u32 i) {
-  return l->buf[l->n->out[i]];
-}
 
 /* nest.c */
 /* Context in which an expression is built. */

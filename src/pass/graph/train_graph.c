@@ -136,10 +136,11 @@ static void clip_norm(Graph *g, double most, Val *d, u32 n) {
 
 /* Clips every element of the gradients to -most..most. */
 static void clip_elements(Graph *g, double most, Val *d, u32 n) {
-  for (u32 i = 0; i < n; i++)
-    if (d[i])
-      d[i] = mk_map2(g, OP_min, mk_map2(g, OP_max, d[i], mk_like(g, d[i], -most)),
-                     mk_like(g, d[i], most));
+  for (u32 i = 0; i < n; i++) {
+    if (!d[i]) continue;
+    Val high = mk_like(g, d[i], most);
+    d[i] = mk_map2(g, OP_min, mk_map2(g, OP_max, d[i], mk_like(g, d[i], -most)), high);
+  }
 }
 
 static void clip_gradients(Graph *g, const TrainOptions *o, Val *d, u32 n) {

@@ -163,7 +163,7 @@ static Val trusted(const Update *u, Val w, Val move) {
   move = u->decay ? add(g, move, times(g, w, u->decay)) : move;
   Val of_w = norm(g, w), of_move = norm(g, move), zero = mk_like(g, of_w, 0);
   Val both = mk_map2(g, OP_lt, zero, mk_map2(g, OP_min, of_w, of_move));
-  Val ratio = mk_select(g, both, divide(g, of_w, of_move), mk_like(g, of_w, 1));
+  Val one = mk_like(g, of_w, 1), ratio = mk_select(g, both, divide(g, of_w, of_move), one);
   return mul(g, move, ratio);
 }
 

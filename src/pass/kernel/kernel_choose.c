@@ -191,7 +191,7 @@ static bool choose_segments(Lower *l, const Form *f, KernelChoice *r) {
 
 static void write_segments(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   if (!each_segment(l, at, f, r, false))
-    internal_error(l->c, l->n->loc, "a segment of a convolution has no tile");
+    internal_error(l->c, LOC_NONE, "a segment of a convolution has no tile");
 }
 
 /* ---- scalar loops ---- */
@@ -286,10 +286,9 @@ static const FamilyFns families[FA_COUNT] = {
     [FA_plain] = {NULL, write_loops, false},
 };
 
-/* A form with an epilogue is that of the reduction before it. */
 void kernel_choose(Lower *l, const Form *f, KernelChoice *c) {
   *c = (KernelChoice){.axis = FORM_AXES, .why_not = "the reduction continues an earlier one"};
-  c->conv = conv_plan_of(l->pass, f->epilogue ? graph_producer(l->g, f->epilogue) : l->n);
+  c->conv = conv_plan_of(l->pass, f->of ? graph_producer(l->g, f->of) : NULL);
   bool vectors = l->pass->target->lanes >= 4 && !f->from.buf;
   for (u32 i = 0; i < FA_COUNT; i++)
     if (families[i].choose && (vectors || !families[i].vectors) && families[i].choose(l, f, c))

@@ -739,7 +739,7 @@ static void all_panels(MmqTile *b, Cursor at) {
 }
 
 void lower_mmq(Lower *l, Cursor at, const Form *f) {
-  const Node *n = f->epilogue ? graph_producer(l->g, f->epilogue) : l->n;
+  const Node *n = graph_producer(l->g, f->of);
   Str name = node_attr(n, AT_kind)->u.s;
   QBlockKind kind = qblock_from_name(str_text(l->c, name), str_len(l->c, name));
   BufId w = l->buf[n->in[1]];

@@ -101,7 +101,7 @@ ExprId tile_operand(const Tile *t, u32 k) {
   if (t->lanes == 1) return e;
   Vectorizer w = tile_widen(t, 0);
   ExprId v = widen(&w, e);
-  if (!v) internal_error(p->c, t->l->n->loc, "an operand is not contiguous along the lanes");
+  if (!v) internal_error(p->c, LOC_NONE, "an operand is not contiguous along the lanes");
   return v;
 }
 
@@ -125,8 +125,7 @@ static VarId epilogue_scattered(Tile *t, Cursor *at, ExprId vec, ExprId first) {
   Vectorizer w = tile_widen(t, vec);
   ExprId value = widen(&w, nest_finish(&x, ex_var(p, t->acc_var)));
   if (!value)
-    internal_error(p->c, t->l->n->loc,
-                   "the epilogue of a reduction is not contiguous along the lanes");
+    internal_error(p->c, LOC_NONE, "the epilogue of a reduction is not contiguous along the lanes");
   return tile_let(p, at, value, "done");
 }
 
@@ -136,7 +135,7 @@ void store_wide(Nest *x, const Vectorizer *w, ExprId value) {
   u32 n = nest_address(x, &x->f->out, &out, idx);
   value = widen(w, value);
   if (!value || !widen_place(w, &out, idx, &n))
-    internal_error(x->p->c, x->l->n->loc, "a result is not contiguous along the lanes");
+    internal_error(x->p->c, LOC_NONE, "a result is not contiguous along the lanes");
   prog_store(x->p, &x->at, out, idx, n, value);
 }
 

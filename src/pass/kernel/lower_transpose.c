@@ -99,7 +99,7 @@ static ExprId vector_at(TransposePlan *x, ExprId block, ExprId first, ExprId e) 
   Nest nest = tile_nest(t, prog_end());
   Vectorizer w = tile_widen(t, 0);
   ExprId value = widen(&w, nest_value(&nest));
-  if (!value) internal_error(p->c, t->l->n->loc, "a map is not contiguous along the lanes");
+  if (!value) internal_error(p->c, LOC_NONE, "a map is not contiguous along the lanes");
   const Expr *v = prog_expr(p, value);
   if (v->dt == x->as) return value;
   bool rounds = x->as == DT_f32 && v->kind == EX_op && v->op == OP_cast &&
@@ -142,7 +142,7 @@ static void transposed_tile(TransposePlan *x, Cursor at, ExprId block, ExprId fi
     BufId out;
     ExprId idx[MAX_RANK + 1], lane = ex_op2(p, OP_add, first_lane(x, block), ex_int(p, i));
     if (!place_of(x, lane, first, &out, idx, &rank))
-      internal_error(p->c, t->l->n->loc, "a result is not contiguous along the lanes");
+      internal_error(p->c, LOC_NONE, "a result is not contiguous along the lanes");
     prog_store(p, &at, out, idx, rank, stored_as(p, out, ex_var(p, v[i])));
   }
 }

@@ -17,6 +17,7 @@ enum {
 
 typedef struct TreeWalk {
   Lower *l;
+  const Node *n;        /* the loop */
   Val carried, next;    /* loop-carried value and its next value */
   Type type;            /* type of both */
   bool *inside;         /* by value: defined in the body */
@@ -96,15 +97,15 @@ static BufId start_of(Lower *l, Val v) {
   return prog_add_const(l->p, once, 0);
 }
 
-static bool walk_find(Lower *l, TreeWalk *w) {
-  const Node *n = l->n;
+static bool walk_find(Lower *l, const Node *n, TreeWalk *w) {
   const GraphRegion *body = &l->g->region.at[n->region[0]];
   if (n->nin != 3 || n->nout != 1 || n->nsym || !is_true(l, n->in[1])) return false;
   if (body->ret.at[0] != body->param.at[1] && !is_true(l, body->ret.at[0])) return false;
-  *w = (TreeWalk){.l = l, .carried = body->param.at[2], .next = body->ret.at[1], .lanes = 1};
+  *w =
+      (TreeWalk){.l = l, .n = n, .carried = body->param.at[2], .next = body->ret.at[1], .lanes = 1};
   w->type = *graph_type(l->g, n->out[0]);
   if (w->type.kind != TY_tensor || !w->type.rank || !dtype_is_int(w->type.dt)) return false;
-  if (layout_of(l, lower_out(l, 0)) || !body_fits(w, n)) return false;
+  if (layout_of(l, l->buf[w->n->out[0]]) || !body_fits(w, n)) return false;
   w->start = start_of(l, n->in[2]);
   if (l->pass->target->lanes > 1 && l->pass->aim != AIM_size) w->lanes = (i64)figures.walks;
   return true;
@@ -161,8 +162,8 @@ static void move_lane(TreeWalk *w, Cursor *at, VarId g, ExprId to) {
 
 static ExprId walk_rounds(TreeWalk *w) {
   Lower *l = w->l;
-  const Tensor *t = graph_const(l->g, l->n->in[0]);
-  return t ? ex_int(l->p, tensor_get(t, 0).i) : load_at(l->p, lower_in(l, 0), NULL);
+  const Tensor *t = graph_const(l->g, w->n->in[0]);
+  return t ? ex_int(l->p, tensor_get(t, 0).i) : load_at(l->p, l->buf[w->n->in[0]], NULL);
 }
 
 static ExprId start_value(TreeWalk *w, u32 axis, VarId g) {
@@ -190,7 +191,7 @@ static void walk_step(TreeWalk *w, Cursor at, u32 axis, i64 lanes, VarId moved) 
   ExprId idx[MAX_RANK];
   VarId g = each_lane(p, &at, lanes);
   ExprScope scope = {.acc = w->carried, .acc_expr = lane(w, g)};
-  walk_index(w, lower_out(l, 0), axis, g, idx);
+  walk_index(w, l->buf[w->n->out[0]], axis, g, idx);
   ExprId next = inlined_eval(l, w->next, idx, &scope);
   if (moved) {
     VarId to = let_new(p, &at, "next", next);
@@ -234,8 +235,8 @@ static void walk_lanes(TreeWalk *w, Cursor at, u32 axis, i64 lanes) {
   else
     walk_until_still(w, at, axis, lanes);
   VarId g = each_lane(p, &at, lanes);
-  walk_index(w, lower_out(l, 0), axis, g, idx);
-  prog_store(p, &at, lower_out(l, 0), idx, w->type.rank, lane(w, g));
+  walk_index(w, l->buf[w->n->out[0]], axis, g, idx);
+  prog_store(p, &at, l->buf[w->n->out[0]], idx, w->type.rank, lane(w, g));
 }
 
 /* Opens a loop along axis from lo to hi by `step` and sets the position. */
@@ -282,17 +283,16 @@ static void walk_rest(TreeWalk *w, Cursor at, Dim from) {
 
 static Cursor walk_kernel(TreeWalk *w) {
   Lower *l = w->l;
-  Cursor at = lower_kernel(l, group_label(l->g, l->n));
+  Cursor at = lower_kernel(l, group_label(l->g, w->n));
   KernelRecord r = {.family = FA_tree_walk};
   r.size = str_fmt(l->c, "of %lld interleaved", (long long)w->lanes);
   kernel_record(l->p, l->at.last, r);
   return at;
 }
 
-bool lower_tree_walk(Lower *l) {
+bool lower_tree_walk(Lower *l, const Node *n) {
   TreeWalk w;
-  if (!walk_find(l, &w)) return false;
-  const Node *n = l->n;
+  if (!walk_find(l, n, &w)) return false;
   u32 rank = w.type.rank;
   Dim from = 0, rows = rank > 1 ? w.type.dim[rank - 2] : 0;
   body_inline(&w, &l->g->region.at[n->region[0]]);

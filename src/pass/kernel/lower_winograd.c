@@ -262,7 +262,7 @@ static void multiply(WinogradWriter *w, Cursor at, BufId u, i64 count) {
     o[k]->rank = 3;
     for (u32 d = 0; d < 3; d++) o[k]->idx[d] = (Index){.n = 1, .axis = {axes[k][d]}, .coef = {1}};
   }
-  if (!lower_tiles(l, at, &f)) internal_error(l->c, l->n->loc, "a matmul of Winograd has no tile");
+  if (!lower_tiles(l, at, &f)) internal_error(l->c, LOC_NONE, "a matmul of Winograd has no tile");
 }
 
 static Nest wino_nest(const WinogradWriter *w, Cursor at) {

@@ -322,6 +322,6 @@ void lower_mmq(Lower *l, Cursor at, const Form *f);
 
 /* lower_tree_walk.c: a loop in which every element follows its own path; false: nothing was
  * written. */
-bool lower_tree_walk(Lower *l);
+bool lower_tree_walk(Lower *l, const Node *n);
 
 #endif

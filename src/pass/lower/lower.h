@@ -7,6 +7,12 @@
 typedef void LowerFn(Lower *l, Cursor at); /* l->n is the node; at is inside its kernel */
 
 /* lower.c */
+static inline BufId lower_in(const Lower *l, u32 i) {
+  return l->buf[l->n->in[i]];
+}
+static inline BufId lower_out(const Lower *l, u32 i) {
+  return l->buf[l->n->out[i]];
+}
 void lower_region(Lower *l, RegionId b);
 void lower_copy(Lower *l, BufId from, BufId to); /* writes a kernel of its own */
 

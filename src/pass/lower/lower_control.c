@@ -87,7 +87,7 @@ static bool is_true(Lower *l, Val v) {
 }
 
 void lower_loop(Lower *l) {
-  if (lower_tree_walk(l)) return;
+  if (lower_tree_walk(l, l->n)) return;
   Prog *p = l->p;
   const Node *n = l->n;
   const GraphRegion *b = &l->g->region.at[n->region[0]];
