@@ -24,7 +24,7 @@
  * Constants are packed at compile time, with k contiguous. Rows of scratch are padded by 16 bytes,
  * so that eight rows lie in different banks. Elements outside of an image are copied as zeros.
  */
-#include "pass/gpu/gpu.h"
+#include "pass/kernel/tile.h"
 
 #include "ir/prog/affine.h"
 #include "ir/prog/cost.h"
