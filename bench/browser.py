@@ -29,7 +29,7 @@ INGOT = os.environ.get("INGOT", os.path.join(ROOT, "build", "ingot"))
 FOLDER = os.path.join(ROOT, "build", "bench", "browser")
 NAMES = ("digits", "mobilenetv3-small", "mobilenetv2")
 BATCH_MS = 300
-WHEEL = "open-webui==0.6.5"  # whose pages use it
+WHEEL = "open-webui==0.6.5"  # the wheel that contains ONNX Runtime Web
 INSIDE = "open_webui/frontend/_app/immutable/assets/"
 FILES = {"ort.mjs": ("ort.bundle.min.D2-GKZ-g.mjs", "4a1b716d20ded3556ae7a692c1a16888fe1fddccf220dbd6e810bb53ae1b69c4"), "ort.wasm": ("ort-wasm-simd-threaded.jsep.Y7jqkEt_.wasm", "d7de09721a4bbc4f3c8a8b8824da82475189bda7ebcfd9ac83e5b162a7d7d479")}
 PAGE = """<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>bench</title><script type="module">

@@ -37,7 +37,7 @@ EMX_VERSION = "1.4.0"
 FLAGS = ["-O3", "-march=native", "-ffp-contract=off", "-std=gnu99", "-w"]
 OTHERS = ("digits", "mobilenetv2", "squeezenet", "silero-v6", "magika", "ppocr-cls")
 SMALL = {"digits": ["-d", "batch=1"], "tour": ["-d", "batch=1"], "silero-v6": [], "ppocr-cls": []}
-MOST = {"arena": 3200000, "code": 150 * 1024, "off": 1e-6}  # of the Sense graph
+MOST = {"arena": 3200000, "code": 150 * 1024, "off": 1e-6}  # limits of the Sense graph
 # Published results of programs that are not run here.
 PUBLISHED = """published, not measured here:
   Sense itself (TVM to C): 388 calls, 0 allocations, arena 22.34 MB, 236 KB of code, 7553 lines, 4.1 ms on another machine, 2.4e-07 off

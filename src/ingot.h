@@ -227,9 +227,9 @@ typedef struct IngotPassOptions {
 } IngotPassOptions;
 IngotStatus ingot_passes(Ingot *m, const IngotPassOptions *pipe);
 /* Programs quantize the activations that they multiply with quantized weights: int8, 32 elements
- * per scale. They do not if ingot_set_precise was called or if the model asks for floats. Engines
- * that evaluate the graph never do, unless this call makes them, so that the rest can be compared.
- * It imports the model; afterwards no program can be made from it. */
+ * per scale, unless ingot_set_precise was called or the model asks for floats. The reference
+ * engines do the same after this call, so that a comparison does not include this rounding. Imports
+ * the model; afterwards no program can be made from it. */
 IngotStatus ingot_round_activations(Ingot *m);
 /* Explains, one line each, why values keep their own buffer instead of being fused into their
  * users, and the family, reason and estimated time of every kernel. */
@@ -271,7 +271,7 @@ IngotStatus ingot_write_c(Ingot *m, const IngotCodegen *o, const char *source, c
 
 /* Writes a folder for a build system: C, an example program, build files, and a README with sizes.
  * Files of an earlier export (listed in .ingot-export) are replaced, others never.
- * ingot_check_export refuses early whatever is wrong regardless of the model. */
+ * ingot_check_export refuses, before the model is read, what does not depend on it. */
 typedef struct IngotExport {
   IngotCodegen c;     /* name is required; only weights and selftest of the rest are used */
   const char *kind;   /* "cmake", "make", "zephyr", "arduino", "platformio", "esp-idf" or "rust" */
@@ -329,9 +329,9 @@ IngotStatus ingot_build(Ingot *m, const IngotBuild *o);
  * builds. Profiles are cached in ~/.cache/ingot; ingot_clean removes them. */
 IngotStatus ingot_build_report(Ingot *m, int json, const char **text, size_t *n);
 IngotStatus ingot_presets(Ingot *m, int json, const char **text, size_t *n);
-/* Refuses early whatever ingot_build would refuse regardless of the model: options, outputs (see
- * ingot_will_write), a missing C compiler. Without output, for ingot_bench, checks the compiler
- * only. No model need be open. */
+/* Refuses, before the model is read, what ingot_build would refuse for any model: options, outputs
+ * (see ingot_will_write), a missing C compiler. Without output, for ingot_bench, checks the
+ * compiler only. */
 IngotStatus ingot_check_build(Ingot *m, const IngotBuild *o);
 
 /* Builds a language model as a chat program in ~/.cache/ingot, or finds it there.
@@ -354,7 +354,7 @@ typedef struct IngotChatModel {
   size_t nvocab;
   uint64_t context, chunk, logits;
   double token_bytes, kv_bytes; /* read per token: of weights, of KV cache per position */
-  const char *open, *open_system, *system, *ask, *next; /* of the chat template; NULL: none */
+  const char *open, *open_system, *system, *ask, *next; /* texts of the chat template; NULL: none */
   const char *none;                                     /* why the template is missing, or NULL */
   int trims;
   const char *prompt; /* see ingot_bake_prompt */
@@ -381,7 +381,7 @@ typedef struct IngotServe {
   uint32_t queue;             /* sequences that may wait; further requests get status 429 */
   uint32_t timeout;           /* seconds to receive a request; 0: 30 */
   uint64_t body_bytes;        /* largest request; 0: 4 MiB */
-  const char *name;           /* of the model; NULL: its file name */
+  const char *name;           /* name of the model; NULL: its file name */
   const char *engine;         /* c, jit or vm; NULL: c, without a C compiler vm */
   const char *cc, *march;     /* as in IngotBuild */
   void (*on_ready)(void *user, uint32_t port); /* the server answers */
@@ -461,7 +461,7 @@ IngotStatus ingot_quantize(Ingot *m, const IngotQuantize *o, IngotQuantized *out
 typedef struct IngotProgress {
   uint64_t epoch, epochs, example,
       examples;          /* epoch: from 1; example: examples seen in this epoch */
-  double loss, accuracy; /* of this epoch so far; accuracy NaN: not a classifier */
+  double loss, accuracy; /* means over this epoch so far; accuracy NaN: not a classifier */
   double rate;           /* examples per second */
   double seconds_left;
 } IngotProgress;
@@ -518,7 +518,7 @@ typedef struct IngotTrained {
   uint64_t weights, steps; /* number of trained weights; steps of this call */
   uint64_t resumed;        /* steps completed before the checkpoint that was loaded */
   uint64_t best;           /* epoch whose weights were written; without patience the last */
-  double seconds;          /* of the steps of this call */
+  double seconds;          /* time of the steps of this call */
   int rank;                /* MPI rank; rank 0 writes the file */
 } IngotTrained;
 /* Writes the training loop as C. Of o, only loss, optimizer, more, rate, clip, freeze, batch (0: 1)
@@ -680,7 +680,8 @@ typedef struct IngotPerplexity {
 } IngotPerplexity;
 IngotStatus ingot_perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
                              IngotPerplexity *out);
-IngotTensor ingot_output(const Ingot *m, uint32_t i); /* of the last run; valid until the next */
+IngotTensor ingot_output(const Ingot *m,
+                         uint32_t i); /* output i of the last run; valid until the next run */
 /* Writes .npz, .npy (one output), or output_0.pb, ... into a directory. */
 IngotStatus ingot_write_outputs(Ingot *m, const char *path);
 

@@ -29,7 +29,7 @@ typedef struct Embed {
   const char *manifest;
   char input[INPUTS][NAME]; /* files read */
   int ninput, depth, source;
-  /* of the join directive being run */
+  /* state of the join directive being run */
   char *without[8];
   int nwithout, apart, first; /* first: input[first ..] are expanded already */
 } Embed;

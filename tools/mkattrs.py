@@ -15,7 +15,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "
 OUT = os.path.join(FOLDER, "onnx_attrs.def")
 KEYS = {"": "ai", "ai.onnx.ml": "ml", "ai.onnx.preview": "preview", "ai.onnx.preview.training": "training",
         "com.microsoft": "ms"}  # as in src/front/onnx/onnx_op_table.c
-LATER = {("ai", "SwiGLU"): {"alpha"},  # of an opset that the packages do not have
+LATER = {("ai", "SwiGLU"): {"alpha"},  # added in an opset that the packages lack
          ("ms", "SimplifiedLayerNormalization"): {"axis", "epsilon", "stash_type"}}  # has a schema in ai only
 HEAD = """/* Attributes of operators: OA(domain, name, attributes). Written by tools/mkattrs.py from the
  * schemas of ONNX and ONNX Runtime, for all versions of an operator. Sorted by strcmp. Operators

@@ -82,7 +82,7 @@ typedef struct ChatSession {
   char *in; /* a chunk of ids, as the model takes them */
   size_t chunk;
   u32 *next;         /* ids of the rendered conversation */
-  u8 *piece, *shown; /* of a token, and its complete UTF-8 part */
+  u8 *piece, *shown; /* text of a token, and its complete UTF-8 part */
   StopStrings stops;
   size_t stop_length[STOPS];
   TurnStats stats;
@@ -266,8 +266,8 @@ static int render(ChatSession *t) {
   return OK;
 }
 
-/* Replaces the ids by those of the rendered conversation, and keeps what the KV cache has of them.
- * If its text begins with the known text, then the ids of that stay as they were generated. */
+/* Replaces the ids by those of the rendered conversation and keeps the common prefix of the KV
+ * cache. If the text begins with the known text, the generated ids of the known text stay. */
 static int adopt_prompt(ChatSession *t) {
   size_t known =
       t->prompt.n >= t->nknown && t->n && t->nknown && !memcmp(t->prompt.at, t->known, t->nknown)
@@ -739,7 +739,7 @@ typedef struct Option {
   Kind kind;
   void *to;
   double min, max;
-  const char *form, *says; /* for --help; NULL: described by another row */
+  const char *form, *says; /* help; NULL: described by another row */
 } Option;
 
 static void print_help(const Option *x, int n) {

@@ -26,7 +26,7 @@ typedef struct Run {
   void *arena;
   int64_t *size;
   const void **in;
-  int64_t (*dim)[RANK]; /* of the given inputs */
+  int64_t (*dim)[RANK]; /* extents of the given inputs */
   char *given;
   char *spare; /* names of unused arrays, each with its zero; NULL: none */
   size_t nspare;
@@ -513,7 +513,7 @@ static int run_on(Run *r, double *ms) {
 enum { TIMED = 255 }; /* runs whose kernel times are kept */
 
 static struct {
-  double last, *ms, *calls; /* of this run, by kernel */
+  double last, *ms, *calls; /* times and calls of this run, by kernel */
   double *all;              /* ms of TIMED runs */
 } timed;
 

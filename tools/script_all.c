@@ -12,7 +12,7 @@
 
 #ifdef __TINYC__
 #define __builtin_trap abort
-/* of u64 */
+/* overflow checks of u64 */
 #define __builtin_mul_overflow(a, b, to)                                                           \
   ((a) && (b) > UINT64_MAX / (a) ? 1 : (*(to) = (a) * (b), 0))
 #define __builtin_add_overflow(a, b, to) ((b) > UINT64_MAX - (a) ? 1 : (*(to) = (a) + (b), 0))

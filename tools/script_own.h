@@ -74,9 +74,9 @@ struct StructInfo {
 
 struct LangType {
   LangKind kind;
-  const char *text;            /* for messages */
-  const LangType *elem;        /* of an array */
-  const LangType *const *item; /* of a tuple */
+  const char *text;            /* shown in messages */
+  const LangType *elem;        /* type of the elements of an array */
+  const LangType *const *item; /* types of the items of a tuple */
   u32 n;
   const StructInfo *of;
   bool shaped; /* a tensor type with a shape */

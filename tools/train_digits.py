@@ -49,7 +49,7 @@ RATE = 0.01  # falls to 0 along a half cosine
 MOMENTUM = 0.9
 DECAY = 5e-4
 GRID = 2.0**16  # weights are multiples of 1 / GRID
-EPSILON = 1e-5  # of BatchNorm
+EPSILON = 1e-5  # epsilon of BatchNorm
 ACCURACY = 0.98  # below this nothing is written
 
 

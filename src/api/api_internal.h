@@ -221,7 +221,7 @@ u64 api_weight_bytes(const Ingot *m); /* emit_model.c: total over all variants *
 IngotTensor api_tensor(const Ingot *m, Str name, const Tensor *t);
 void api_import(Ingot *m, bool symbolic);
 void api_graph_stats(Ingot *m); /* computes GraphFacts */
-void api_describe(Ingot *m);    /* of the current graph or program */
+void api_describe(Ingot *m);    /* describes inputs and outputs of the current graph or program */
 typedef struct CompileRequest { /* how to make a program */
   const Target *target;
   Aim aim;
@@ -288,15 +288,16 @@ EmitFacts api_write_c(Ingot *m, const IngotCodegen *options, const char *source_
                       const char *header_path, const char *weights_path);
 /* Are the weights large enough to go to a file by default? */
 bool api_wants_weights_file(const Ingot *m);
-EmitOptions api_query_options(const Ingot *m,
-                              const Target *target); /* for facts about the C only */
+EmitOptions
+api_query_options(const Ingot *m,
+                  const Target *target); /* options that suffice for facts about the C */
 
 /* chat_assets.c */
 const LmAssets *api_chat_assets(Ingot *m); /* NULL: not a language model */
 i64 api_context_length(const Ingot *m);    /* positions of the KV cache */
 double api_kv_bytes(const Ingot *m);       /* bytes per position of the KV cache */
 /* Texts of the chat template with the date filled in. */
-i64 api_chat_day(const Ingot *m); /* of --date, or the default, in seconds since 1970 */
+i64 api_chat_day(const Ingot *m); /* date of --date, or the default, in seconds since 1970 */
 ChatFormat api_chat_texts(Ingot *m, const LmAssets *s);
 
 /* lm_c.c: minimum over the layers of the positions in the KV cache. */
@@ -345,7 +346,7 @@ typedef struct TuneRecords {
   Map number; /* Str key -> 1 + index in line */
 } TuneRecords;
 TuneTable *api_load_tuning(Ingot *m); /* tile sizes for the lowering; NULL: none */
-TuneTable *tune_file_table(Ctx *c, const TuneRecords *f); /* for the lowering */
+TuneTable *tune_file_table(Ctx *c, const TuneRecords *f); /* the table that lowering reads */
 /* Lines for this machine; NULL fields match any. others: receives other lines; may be NULL. */
 TuneRecords tune_file_read(Ctx *c, const char *path, const TuneEnv *machine, StrBuf *others);
 void tune_file_add(Ctx *c, TuneRecords *f, TuneRecord x); /* replaces an earlier one */
@@ -362,7 +363,7 @@ typedef struct CallArgs {
 } CallArgs;
 u8 *api_alloc_aligned(Ctx *c, u64 bytes);    /* zeroed, aligned as an arena */
 u8 *api_alloc_arena(Ingot *m, u64 bytes);    /* with initial state */
-CallArgs api_call_args(Ingot *m, u8 *arena); /* for m->in */
+CallArgs api_call_args(Ingot *m, u8 *arena); /* arguments from m->in */
 void api_drop_arena(Ingot *m);               /* the state and the threads of engine c */
 void api_close_c(Ingot *m);
 void api_run_c(Ingot *m, u64 seed); /* compiles, loads and runs the C of the model; fills m->out */
@@ -424,9 +425,9 @@ Tensor *api_check_input(Ingot *m, u32 i,
 /* freeze.c */
 const InputBinding *api_frozen(const Ingot *m, Str name); /* NULL: not frozen */
 bool api_is_redundant(Ingot *m, InputBinding *v);         /* equal to the frozen value? */
-void api_freeze_text(Ingot *m);                           /* for a graph in text form */
-_Noreturn void api_no_input(Ingot *m, Str name);          /* values.c: refuses a name */
-void api_warn_unused(Ctx *c, Loc loc, Str name);          /* for an array of an archive */
+void api_freeze_text(Ingot *m);                  /* freezes inputs of a graph in text form */
+_Noreturn void api_no_input(Ingot *m, Str name); /* values.c: refuses a name */
+void api_warn_unused(Ctx *c, Loc loc, Str name); /* warns about an unused array of an archive */
 /* Ignores, with a warning, or refuses a binding without an input. */
 void api_skip_binding(Ingot *m, InputBinding *v);
 

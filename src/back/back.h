@@ -49,7 +49,7 @@ u32 vm_tables(void); /* see igb_tables */
 VmProgram *vm_read(Ctx *c, const u8 *at, size_t n, Arena *a);
 Prog *vm_prog(const VmProgram *v);
 typedef struct VmFacts {
-  u32 version; /* of the file format */
+  u32 version; /* version of the file format */
   u64 words, slots, arena,
       weights; /* words: code, 4 bytes each; slots: registers, 8 bytes each; others in bytes */
 } VmFacts;
@@ -146,7 +146,7 @@ typedef struct EmitFacts {
       *profile; /* with EmitOptions.profile: kernels of the variant that this machine runs */
   u32 nprofile; /* length of profile; max_profile is the maximum over all variants */
   u32 max_profile;
-  EmitParams params; /* of the first entry */
+  EmitParams params; /* parameters of the first entry */
   const char
       *feature; /* CPU feature that would make it faster if the compiler may use it; "": none */
 } EmitFacts;
@@ -241,7 +241,7 @@ typedef struct LlvmOptions {
   const char *keep;     /* folder of cached code; NULL: none */
   const char *maker;    /* identifies this version of ingot in cached code */
   bool (*take)(Ctx *c, const char *path); /* may this cached file be trusted? */
-  /* for objects: */
+  /* objects only: */
   const char *machine; /* TRIPLE,CPU,FEATURES; NULL: this machine */
   const char *name;    /* prefix of external names */
 } LlvmOptions;
@@ -299,7 +299,7 @@ void cuda_print(const Prog *p, const Target *t, StrBuf *to);
 typedef struct CudaFile {
   const char *name, *file; /* prefix of C names; name of the three files without suffix */
   const char *version, *source, *chips; /* chips: for -gencode, separated by commas */
-  u64 hash;                             /* of the model */
+  u64 hash;                             /* hash of the model */
 } CudaFile;
 void cuda_emit(const Prog *p, const CudaFile *o, StrBuf *source, StrBuf *header, StrBuf *blob);
 void cuda_report(Ctx *c, const char **gpu, const char **compiler); /* NULL: not found */

@@ -16,7 +16,7 @@ typedef struct Block Block;
 struct Block {
   Block *next;  /* older; for a large block: the next large block of the same host */
   Block *prev;  /* newer: for large blocks, or with INGOT_HOSTILE */
-  Block *host;  /* of a large block: the block it is attached to */
+  Block *host;  /* large block: the block it is attached to */
   Block *large; /* large blocks allocated while this block was the newest */
   Arena *owner;
   size_t cap, at; /* bytes after the header; bytes allocated of these */

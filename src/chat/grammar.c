@@ -13,8 +13,8 @@
 
 enum {
   MAX_DEPTH = 64,       /* nesting of groups */
-  MAX_ELEMS = 1 << 18,  /* of all rules */
-  MAX_REPEAT = 1 << 14, /* of {m,n} */
+  MAX_ELEMS = 1 << 18,  /* maximum elements of all rules */
+  MAX_REPEAT = 1 << 14, /* maximum of {m,n} */
   MAX_STATES = 1 << 14,
   MAX_NODES = 1 << 18,
   MAX_STACKS = 1 << 10, /* of one state */
@@ -34,7 +34,7 @@ typedef struct ByteSet {
 } ByteSet;
 typedef struct Rule {
   VEC(u32) alt; /* first element of each alternative */
-  u32 line;     /* where it is used or defined */
+  u32 line;     /* line of its use or definition */
   bool defined;
 } Rule;
 typedef struct StackNode {

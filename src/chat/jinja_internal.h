@@ -7,7 +7,7 @@
 typedef struct JinjaNode JinjaNode; /* a node of the syntax tree */
 typedef struct Jinja Jinja;         /* a running template */
 typedef struct JinjaOut JinjaOut;   /* output text with its marks */
-typedef struct JinjaArgs JinjaArgs; /* of a call */
+typedef struct JinjaArgs JinjaArgs; /* arguments of a call */
 
 enum {
   JINJA_DEPTH = 100,
@@ -118,7 +118,7 @@ bool str_at(Jinja *j, JinjaStr s, u32 i, JinjaStr what); /* true if s has `what`
 JinjaVal jinja_items(Jinja *j, JinjaVal v); /* the elements of an iterable, as a list */
 JinjaVal jinja_attr(Jinja *j, JinjaVal v, JinjaVal key); /* undefined if there is none */
 JinjaVal text_of(Jinja *j, JinjaVal v);                  /* str(v) */
-JinjaStr jinja_escape(Jinja *j, JinjaStr s);             /* for HTML */
+JinjaStr jinja_escape(Jinja *j, JinjaStr s);             /* escapes for HTML */
 
 /* jinja_lib.c */
 JinjaVal jinja_filter(Jinja *j, JinjaVal name, JinjaVal v, const JinjaArgs *args);

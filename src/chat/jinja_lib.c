@@ -522,7 +522,7 @@ static JinjaVal f_unique(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return out;
 }
 
-/* The elements that filters look at: none of a false value, whatever its kind. */
+/* Elements that a filter iterates over; empty for every false value. */
 static JinjaVal items_if_true(Jinja *j, JinjaVal v) {
   return jinja_is_true(v) ? jinja_items(j, v) : jinja_list(j->a);
 }

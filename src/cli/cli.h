@@ -96,7 +96,7 @@ typedef struct OptionInfo {
   const char *words;                   /* possible values, separated by blanks; NULL: free text */
   int is_list;                         /* repeatable */
   int is_taken;                        /* 0: this verb does not take it */
-  char text_room[512], word_room[256]; /* of text and words that list the targets */
+  char text_room[512], word_room[256]; /* memory of texts that list the targets */
 } OptionInfo;
 int args_option(const Verb *v, int i, OptionInfo *out); /* 0: after the last */
 void args_engines(const Verb *v, FILE *to);             /* engines of a verb, a blank before each */

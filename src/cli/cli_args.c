@@ -30,7 +30,7 @@ typedef struct Opt {
   OptKind kind;
   size_t at, count; /* offset in Args; count: offset of the count of a list, size of a number */
 
-  int max_count;               /* of a list */
+  int max_count;               /* maximum elements of a list */
   const char *value, *text;    /* text NULL: not in the help */
   unsigned long long min, max; /* range of a whole number */
   const char *verb;            /* the only verb with this row; NULL: all */

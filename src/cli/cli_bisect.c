@@ -18,7 +18,7 @@
 
 typedef struct Pair {
   Ingot *ref, *other;
-  Ingot *wide; /* for gradients: the reference in double, or NULL */
+  Ingot *wide; /* reference in double, for gradients; else NULL */
   IngotStatus ref_bad, other_bad;
 } Pair;
 
@@ -240,7 +240,7 @@ typedef struct Bisect {
   const SubgraphFiles *files;
   Pair all;    /* the exposed model: ref holds every value */
   Pair part;   /* the last subgraph that was tried */
-  IngotDiff d; /* of its output */
+  IngotDiff d; /* difference of its output */
 } Bisect;
 
 /* Sets the inputs of the subgraph to values of the exposed run, by name. */

@@ -19,7 +19,7 @@ enum { MOST = 1024, MOST_SIDES = 16 };
 
 typedef struct Side {
   const char *engine;
-  unsigned flags; /* of the engine */
+  unsigned flags; /* flags of the engine */
   Ingot *m;
   IngotStatus status;
 } Side;

@@ -26,7 +26,7 @@ static struct {
   double next;                   /* time of the next line, without a terminal */
   char text[200];                /* replaces both; "": none */
   int started, shown, draws, quiet, verbose;
-  const char *checkpoint;    /* of a training, whose state it keeps; NULL: none */
+  const char *checkpoint;    /* checkpoint of the training; NULL: none */
   volatile int yields;       /* another thread handles the signals */
   volatile int *interrupted; /* set by SIGINT, which then does not end the process; NULL: off */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -11,7 +11,7 @@ typedef struct ClassLabels { /* class indices of one example, one per row of its
 } ClassLabels;
 typedef struct Examples {
   u32 n, ninput;
-  const Str *name;    /* of inputs */
+  const Str *name;    /* names of inputs */
   Tensor ***at;       /* at[i][k]: input k in example i */
   ClassLabels *label; /* by example; NULL: not requested */
 } Examples;

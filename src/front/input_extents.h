@@ -9,7 +9,7 @@ typedef struct Extents Extents;
 struct Extents {
   Ctx *c;
   Dims *dims;
-  Str file;                /* for messages */
+  Str file;                /* shown in messages */
   const ImportOptions *o;  /* extents_open replaces it by a copy that it may change */
   const DeclValue **input; /* inputs that are parameters */
   u32 ninput;

@@ -30,8 +30,8 @@ typedef VEC(Str) Strs;
 struct Source {
   const u8 *at;
   size_t n;
-  Str file;         /* for messages */
-  const char *path; /* for sibling files; NULL: bytes of a caller */
+  Str file;         /* shown in messages */
+  const char *path; /* path, to find sibling files; NULL: bytes of a caller */
 };
 
 /* ---- declarations, as written: may be absent or invalid ---- */
@@ -238,7 +238,7 @@ struct RequantRow {
 struct RequantPlan {
   VEC(Chunk) piece;
   VEC(RequantRow) row;
-  u64 bytes; /* of the file */
+  u64 bytes; /* bytes of the file */
 };
 
 struct ReaderOp {

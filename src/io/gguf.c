@@ -24,7 +24,7 @@ enum {
   MAX_STRING = 16 << 20,
   MAX_ELEMENTS = 1 << 26, /* per array */
   MAX_RECORDS = 1000000,  /* keys or tensors */
-  MAX_NAME = 255,         /* of a tensor, in bytes; ggml allows 63 */
+  MAX_NAME = 255,         /* maximum bytes of a tensor name; ggml allows 63 */
   MAX_KEY = 65535,
   MIN_KEY_BYTES = 8 + 1 + 4 + 1,
   MIN_TENSOR_BYTES = 8 + 1 + 4 + 8 + 4 + 8,

@@ -43,7 +43,7 @@ typedef enum GgufType {
 
 struct GgufKey {
   Str name;
-  GgufType type; /* of the value, or of the elements of an array */
+  GgufType type; /* type of the value, or of the elements of an array */
   bool array;
   u64 n;          /* elements; 1 if not an array */
   const u8 *at;   /* the first element: little-endian, unaligned */

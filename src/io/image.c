@@ -112,7 +112,7 @@ static Image read_pnm(const ImageFile *p) {
 typedef struct Tiff {
   const ImageFile *p;
   bool big;
-  size_t entry; /* of the first directory */
+  size_t entry; /* entry of the first directory */
   u32 entries;
 } Tiff;
 

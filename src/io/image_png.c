@@ -14,7 +14,7 @@ typedef struct Png {
   u32 width, height, bits, kind, planes;
   const u8 *palette;
   u32 colors;
-  StrBuf body; /* of all IDAT chunks */
+  StrBuf body; /* bytes of all IDAT chunks */
 } Png;
 
 static void read_head(Png *g, size_t at) {

@@ -29,7 +29,7 @@ struct Wire {
   const u8 *base;
   size_t pos, end;
   u32 depth; /* enclosing messages */
-  u32 field; /* of the last tag */
+  u32 field; /* field of the last tag */
   WireType wire;
 };
 

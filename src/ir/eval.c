@@ -369,7 +369,7 @@ static double eval_f64(Op op, double a, double b, double c) {
 #ifndef VM_SINGLE
   case OP_pow: return im_pow(a, b);
 #endif
-  case OP_max: return b > a || isnan(b) ? b : a; /* of equal operands (-0, 0) the first */
+  case OP_max: return b > a || isnan(b) ? b : a; /* equal operands (-0, 0): the first */
   case OP_min: return b < a || isnan(b) ? b : a;
   case OP_fma: return im_fma(a, b, c);
   case OP_recip: return 1 / a;

@@ -44,7 +44,7 @@ typedef struct Target {
   const char *needs;   /* CPU features that its code needs, separated by commas */
   const char *guard;   /* C preprocessor condition: compiled for this target or a superset */
   const char *arch;    /* C preprocessor condition of its architecture; "": any */
-  const char *header;  /* of its intrinsics */
+  const char *header;  /* header of its intrinsics */
   const char
       *cflags; /* flags of gcc and clang that satisfy guard, separated by spaces; may be "" */
   const char

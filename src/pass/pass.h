@@ -58,7 +58,7 @@ struct Pass {
   const char *name;
   void (*graph)(Graph *g); /* exactly one of the three is set */
   void (*prog)(Prog *p);
-  void (*unit)(PassCtx *u); /* for passes that need the target */
+  void (*unit)(PassCtx *u); /* the pass, if it needs the target */
   Exactness exact;
   const char *text; /* one line: what the pass does */
   bool only_named;  /* runs only if --stop or --start names it */

@@ -241,8 +241,8 @@ enum {
  * below VOCAB_PER_BYTE. Otherwise vocab_encode may return VOCAB_ROOM. */
 enum { VOCAB_PER_BYTE = 60, VOCAB_SLACK = 1 << 16 };
 TEXT_FN size_t vocab_encode_bytes(const Vocab *v, size_t n);
-/* Returns the number of ids, or VOCAB_FULL, VOCAB_ROOM, VOCAB_SLOW. marked, or NULL: one byte per
- * byte of text, not 0 if it must not be part of a special token, whatever the flags. room: aligned
+/* Returns the number of ids, or VOCAB_FULL, VOCAB_ROOM, VOCAB_SLOW. marked: NULL, or one byte per
+ * byte of text; nonzero: never part of a special token. room: aligned
  * to 8. */
 TEXT_FN i64 vocab_encode(const Vocab *v, const void *text, size_t n, const u8 *marked, u32 flags,
                          u32 *ids, size_t max, void *room, size_t nroom);

@@ -41,9 +41,9 @@ static void push_unknown(const Vocab *v, const u8 *at, size_t n, bool fuse, IdLi
 typedef struct Bpe {
   const Vocab *v;
   u32 n;             /* initial symbols */
-  u32 *id;           /* of each symbol */
+  u32 *id;           /* id of each symbol */
   u32 *next, *prev;  /* n or VOCAB_NONE: none */
-  u32 *rank;         /* of the pair it starts; VOCAB_NONE: not mergeable */
+  u32 *rank;         /* rank of the pair that it starts; VOCAB_NONE: not mergeable */
   u32 *heap, *place; /* heap of symbols by rank; place of each in it */
   u32 nheap;
 } Bpe;

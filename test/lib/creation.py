@@ -8,7 +8,7 @@ A function creates nodes if its name begins with mk_, if it calls graph_add, or 
 import os
 import re
 
-FOLDERS = ("front", "lang", "pass/graph")  # where nodes are created
+FOLDERS = ("front", "lang", "pass/graph")  # folders that create nodes
 WORD = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 HEAD = re.compile(r"^(static\s+)?(?!typedef|struct|enum|return|else)[A-Za-z_][\w *]*?[ *](\w+)\([^;{}]*\)\s*\{", re.M)
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof"}

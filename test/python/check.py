@@ -633,7 +633,7 @@ def forks():
         def child():
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
-                return float(net(one)[0]) == 2 and float(net(one)[0]) == 4 and [w.category for w in said] == [RuntimeWarning] and "state starts again" in str(said[0].message)
+                return float(net(one)[0]) == 2 and float(net(one)[0]) == 4 and [w.category for w in said] == [RuntimeWarning] and "state starts from the beginning" in str(said[0].message)
         assert behind(child) and float(net(one)[0]) == 4
 
 

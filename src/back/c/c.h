@@ -416,8 +416,8 @@ void put_shared(Emit *e, StmtId first);           /* the parallel loop, inside i
 u64 pool_bytes(const Emit *e);                    /* part of the arena */
 void put_thread_headers(Emit *e, StrBuf *t);
 void put_threads(Emit *e, StrBuf *t);
-void put_thread_entry(Emit *e, StrBuf *t); /* of each program */
-void put_thread_start(Emit *e, StrBuf *t); /* of the variant */
+void put_thread_entry(Emit *e, StrBuf *t); /* writes the thread entry of each program */
+void put_thread_start(Emit *e, StrBuf *t); /* writes the thread start of the variant */
 void put_thread_declarations(Emit *e, StrBuf *t);
 
 /* cweights.c */
@@ -426,7 +426,7 @@ void put_weights(Emit *e, StrBuf *out);
 void make_blob(Emit *e, Blob *blob);
 void put_weights_head(Emit *e, StrBuf *t); /* declarations before the weights */
 void put_weight(Emit *e, StrBuf *t, const Tensor *d, u32 number, Str name);
-void put_table(Emit *e, StrBuf *t); /* of EmitExtra */
+void put_table(Emit *e, StrBuf *t); /* writes the table of EmitExtra */
 u64 table_bytes(const EmitOptions *o);
 void begin_blob(Blob *blob);
 void end_blob(Emit *e, Blob *blob);

@@ -10,14 +10,6 @@
 
 #include <string.h>
 
-/* Is it a letter of an identifier? */
-static bool is_letter(char ch) {
-  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
-}
-static bool is_digit(char ch) {
-  return ch >= '0' && ch <= '9';
-}
-
 enum { BASE = 4 };
 
 /* ---- kernels ---- */
@@ -27,7 +19,8 @@ const char *kernel_ident(Emit *e, Str label) {
   StrBuf t = sb_new(&e->c->keep);
   for (; *s && *s != ' ' && t.n < KERNEL_LABEL_MAX; s++) {
     bool upper = *s >= 'A' && *s <= 'Z';
-    if (is_letter(*s) || is_digit(*s)) sb_fmt(&t, "%c", upper ? *s - 'A' + 'a' : *s);
+    if (upper || (*s >= 'a' && *s <= 'z') || (*s >= '0' && *s <= '9') || *s == '_')
+      sb_fmt(&t, "%c", upper ? *s - 'A' + 'a' : *s);
   }
   return t.n ? sb_cstr(&t) : "kernel";
 }
@@ -58,12 +51,6 @@ static void base_name(Emit *e, VarId v, char base[BASE]) {
   if (is_one_of(base, words, sizeof words / sizeof *words)) base[0] = 0;
 }
 
-/* Parameters are x, w, b, y and s, numbered from the second on; z is the lane. */
-static bool is_param(const char *name) {
-  static const char *const own[] = {"x", "w", "b", "y", "s", "z"};
-  return is_one_of(name, own, sizeof own / sizeof *own);
-}
-
 static const char *mark(Emit *e, const char *name) {
   if (!e->in_kernel) return name;
   StrBuf t = sb_new(&e->c->scratch);
@@ -74,9 +61,11 @@ static const char *mark(Emit *e, const char *name) {
 
 const char *name_loop(Emit *e, VarId v) {
   static const char letters[] = "ijklmnopqr";
+  /* names of parameters and, z, of the lane */
+  static const char *const taken[] = {"x", "w", "b", "y", "s", "z"};
   char base[BASE];
   base_name(e, v, base);
-  if (!*base || is_param(base)) {
+  if (!*base || is_one_of(base, taken, sizeof taken / sizeof *taken)) {
     base[0] = letters[e->names.scope.n % (sizeof letters - 1)];
     base[1] = 0;
   }

@@ -54,7 +54,7 @@ static const Recipe recipes[DT_COUNT] = {
     [DT_bool] = {"(uint8_t)(w >> 31)", 0, 0, 0, 0},
 };
 
-enum { LIMIT = 10 }; /* of integers that are not indices */
+enum { LIMIT = 10 }; /* bound of generated integers that are not indices */
 
 static i64 test_int(DType dt, u32 w, u32 limit) {
   u32 bits = dtype_info[dt].bits;

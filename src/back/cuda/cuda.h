@@ -78,7 +78,7 @@ typedef struct CudaUnit {
   StrBuf text;
   char *cubin; /* in malloc'ed memory */
   size_t n;
-  char *log; /* what the compiler said; NULL: nothing */
+  char *log; /* messages of the compiler; NULL: none */
 } CudaUnit;
 typedef struct CudaUnits {
   u32 n;

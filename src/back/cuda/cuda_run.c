@@ -28,7 +28,7 @@ enum {
   EDGES_VERSION = 12030,      /* drivers from here on keep that order in graphs */
   CAPTURE_THREAD = 1,
   GRAPHS = 8,           /* recorded runs that are kept */
-  NODES_MAX = 1 << 14,  /* of a graph */
+  NODES_MAX = 1 << 14,  /* maximum nodes of a CUDA graph */
   TRACE_MAX = 1 << 16,  /* values */
   HOST_STEPS = 1 << 14, /* statements of a kernel that runs on the host */
   COUNT_MAX = 1 << 24,  /* bound of iterations for which a grid is sized */
@@ -61,7 +61,7 @@ struct Cuda {
   u32 nhost;
   u8 **host;   /* by buffer: of roots that no kernel accesses; NULL: on the device */
   bool *small; /* by call: the host may run it */
-  bool *quiet; /* by statement: nothing but launches and loops */
+  bool *quiet; /* by statement: contains only launches and loops */
   u32 *place;  /* by variable: its number in `slots`; the seed has 0 */
   u64 *shown;  /* by number: value there */
   u32 nslots;
@@ -332,7 +332,7 @@ void cuda_end(Cuda *g) {
   *g = (Cuda){.c = g->c, .l = g->l};
 }
 
-/* ---- what stands between kernels ---- */
+/* ---- statements between kernels ---- */
 
 static void wait_device(DeviceRun *r) {
   cuda_check(r->c, r->g->l, "run", r->g->l->stream_wait(r->g->stream));

@@ -90,7 +90,7 @@ typedef struct Kernel {
   bool *sets;       /* by variable of `takes` */
   const bool *slot; /* see CudaText */
   bool any_set, grid;
-  u32 warps;  /* of a block; 0: workers are warps or threads */
+  u32 warps;  /* warps of a block; 0: workers are warps or threads */
   u64 shared; /* bytes of a block */
 } Kernel;
 

@@ -18,7 +18,7 @@ struct View {
   u8 *data;
   BufId root;  /* buffer that owns the memory */
   BufId other; /* root: its last view; view: the previous one; 0: none */
-  u32 input;   /* of a caller's array: its index */
+  u32 input;   /* index of a caller's array */
   bool fixed;  /* does not change during a run */
   u32 ready;   /* Run.set when computed; 0: not computed */
   u32 size;    /* bytes of an element with all lanes */

@@ -42,11 +42,11 @@ typedef struct EntryParams {
 
 struct LlvmGen {
   Ctx *c;
-  ParamMarks marks; /* of kernels */
+  ParamMarks marks; /* marks of kernels */
   Prog *p;
   const Llvm *l;
   const LlvmOptions *o;
-  const char *triple, *cpu, *features; /* of the target machine */
+  const char *triple, *cpu, *features; /* names of the target machine */
   LLVMTargetRef machine;
   Caps has;       /* operations that the machine or LLVM supports */
   LlvmUnit *unit; /* current unit */
@@ -54,12 +54,12 @@ struct LlvmGen {
   u32 nunits;
   LVal fn;
   LLVMBasicBlockRef head; /* first block of the function, for allocas */
-  LVal *base;   /* by buffer: address in this function, or an alloca that pin_constraint it */
-  bool *moving; /* by buffer: base is an alloca, since fences change the address */
-  LVal *reg;    /* by register buffer: its array, if it is not split into variables */
-  LVal *var;    /* by variable: value, or an alloca that pin_constraint it */
-  bool *placed; /* by variable: var is an alloca */
-  bool *is_set; /* by variable: assigned more than once in the current body */
+  LVal *base;             /* by buffer: address in this function, or an alloca that holds it */
+  bool *moving;           /* by buffer: base is an alloca, since fences change the address */
+  LVal *reg;              /* by register buffer: its array, if it is not split into variables */
+  LVal *var;              /* by variable: value, or an alloca that holds it */
+  bool *placed;           /* by variable: var is an alloca */
+  bool *is_set;           /* by variable: assigned more than once in the current body */
   u32 nvars;
   LVal seed;
   EntryParams params;
@@ -131,7 +131,7 @@ typedef struct RuntimeCall {
   CallKind kind;
   Op op;
   DType from, to;
-  bool flag; /* of a cast: saturates */
+  bool flag; /* cast: saturates */
 } RuntimeCall;
 LVal gen_call(LlvmGen *g, RuntimeCall f, const LVal *arg, u32 n, u32 lanes);
 u64 llvm_runtime_call(u64 code, u64 a, u64 b, u64 c);
@@ -156,7 +156,7 @@ bool is_open_shape(Prog *p, const Buf *b);               /* does the shape depen
 /* ljit.c */
 void gen_begin(LlvmGen *g, const Prog *p, const LlvmOptions *o, StrList *why);
 u32 llvm_status_of(LlvmGen *g, const Stmt *require);
-void list_statuses(LlvmGen *g); /* of the entry, in order */
+void list_statuses(LlvmGen *g); /* lists the statuses of the entry, in order */
 #define ENTRY_NAME "ingot_entry"
 
 /* lcompile.c */

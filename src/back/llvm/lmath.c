@@ -56,7 +56,7 @@ static void if_statement(CParser *r) {
   set_insert_point(r, end);
 }
 
-/* for and while; the text of a for's step precedes its body and is parsed after it. */
+/* Statements for and while. The text of a for's step precedes its body and is parsed after it. */
 static void loop(CParser *r, bool counts) {
   LLVMBasicBlockRef test = new_block(r, "test"), body = new_block(r, "body");
   LLVMBasicBlockRef end = new_block(r, "end");

@@ -118,12 +118,6 @@ static void gen_assign(LlvmGen *g, const Stmt *s) {
   lv_store(g, x, g->var[s->var], 0);
 }
 
-/* Makes the address opaque, so that later loads cannot move above the fence. */
-static void gen_fence(LlvmGen *g, const Stmt *s) {
-  if (!g->moving[s->buf]) return;
-  lv_store(g, opaque(g, gen_buf(g, s->buf), "=r,0", true), g->base[s->buf], 0);
-}
-
 static void gen_list(LlvmGen *g, StmtId first) {
   for (StmtId id = first; id; id = prog_stmt(g->p, id)->next) {
     Stmt s = *prog_stmt(g->p, id); /* generating may add expressions, never statements */
@@ -136,7 +130,10 @@ static void gen_list(LlvmGen *g, StmtId first) {
     case ST_store: gen_store(g, &s); break;
     case ST_kernel: gen_kernel_call(g, s.into ? s.into : id); break;
     case ST_require: gen_require(g, &s); break;
-    case ST_fence: gen_fence(g, &s); break;
+    case ST_fence: /* an opaque address: later loads cannot move above it */
+      if (g->moving[s.buf])
+        lv_store(g, opaque(g, gen_buf(g, s.buf), "=r,0", true), g->base[s.buf], 0);
+      break;
     default: break;
     }
   }

@@ -118,7 +118,7 @@ static Scalar apply(MathMode math, u32 o, const Scalar *arg) {
 #define VM_COLD
 #define VM_INLINE
 #endif
-#ifndef VM_NOINLINE /* of the standalone machine */
+#ifndef VM_NOINLINE /* defined by the standalone machine */
 #define VM_NOINLINE
 #endif
 VM_COLD static void general(MathMode math, u32 o, u64 *to, const u64 *const *from, u32 narg,
@@ -479,7 +479,8 @@ static bool fun_d(u32 what, vm_d *o, const vm_d *a, u32 n) {
   }
 
 /* turned: op(lane, a) instead of op(a, lane). */
-static void fold(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first, u32 n) {
+static void accumulate(MathMode math, u32 o, bool turned, u64 *to, const u64 *from, u32 first,
+                       u32 n) {
   const DType dt = (DType)(o >> 8 & 0xff);
   if (!turned || (o & 0xff) <= OP_mul) {
     if (dt == DT_f32) FOLD_FLOAT(vm_f, lane_larger_f, lane_smaller_f)

@@ -66,7 +66,7 @@ typedef struct VmInit {
 typedef struct VmCode {
   u32 *word;
   u32 nword;
-  u32 slots; /* of the register file */
+  u32 slots; /* slots of the register file */
   u32 row;   /* maximum lanes of a row */
   u32 nbuf, nmessage;
   MathMode math;

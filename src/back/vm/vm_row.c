@@ -210,7 +210,7 @@ static void emit_reduction(VmBuild *b, VmVal to, const Expr *e, int acc) {
     return;
   }
   VmVal v = widen_val(b, vb_compile(b, e->arg[1 - acc]), cls, 0);
-  emit_effect(b, acc ? VM_foldr : VM_fold, 0,
+  emit_effect(b, acc ? VM_accumr : VM_accum, 0,
               (u32[]){to.reg, v.reg, vb_operation(b, e->op, e->dt, e->dt)}, 3);
 }
 

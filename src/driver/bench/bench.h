@@ -8,7 +8,7 @@
 /* bench.c: one measurement */
 typedef struct Bench {
   Ingot *m;         /* with inputs, after the passes */
-  const char *name; /* of the engine; NULL: the first */
+  const char *name; /* engine; NULL: the first */
   const Engine *engine;
   const IngotBuild *build;
   double seconds, start; /* start: when the call began, in ms */

@@ -35,7 +35,7 @@ typedef struct ToolChain {
   CompilerKind kind;
   const char *version;
   const char *lto;         /* flags */
-  const char *profdata;    /* of clang */
+  const char *profdata;    /* llvm-profdata, for clang */
   const char *bolt, *perf; /* perf NULL: instrument the program */
   const char *perf2bolt;
 } ToolChain;
@@ -72,8 +72,8 @@ typedef struct ProductBuild {
   StrBuf source, header;
   EmitFacts facts;
   u32 parts;
-  bool chats;    /* the program around it is a chat program */
-  ArgVec runner; /* objects of the program around it, if it does not chat */
+  bool chats;    /* the product is a chat program */
+  ArgVec runner; /* objects of tools/runner.c, if the product is another program */
   ArgVec guard;  /* objects of a CPU check that runs before main */
   /* PGO builds: */
   bool aims_elsewhere; /* baseline optimizes for time, later steps as the preset says */
@@ -105,7 +105,7 @@ void build_check_name(Ctx *c, const char *output); /* fails if its suffix is not
  * '_'. */
 const char *build_stem(Ctx *c, const char *path, ProductKind kind);
 const char *build_sibling_path(Ctx *c, const char *output, const char *end); /* OUT.h for OUT.so */
-void build_file(Ctx *c, const char *path, FileOut f);   /* for tools that are started */
+void build_file(Ctx *c, const char *path, FileOut f);   /* writes a file that a tool reads */
 void build_text(Ctx *c, ProductBuild *b);               /* emits b->source and related texts */
 const char *build_default_level(const ProductBuild *b); /* default level after -O */
 /* Makes v->product and the programs that are not NULL. */

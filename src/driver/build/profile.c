@@ -25,7 +25,7 @@ typedef struct RunProfile {
   ProductBuild *b;
   ArgVec file;        /* files for the compiler, in cache order */
   const char *merged; /* clang: the only file */
-  u32 model;          /* gcc: files of the model; the other is of the chat program */
+  u32 model;          /* gcc: number of files of the model; the last file is of the chat program */
   const char *key;
 } RunProfile;
 

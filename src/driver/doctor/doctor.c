@@ -23,7 +23,7 @@ typedef struct Doctor {
 
 /* ---- the machine ---- */
 
-/* Features that decide about kernels or compiler flags. */
+/* CPU features that kernels or compiler flags depend on. */
 static const char *features(Ctx *c) {
   static const char known[] =
       " sse2 ssse3 sse4_1 sse4_2 popcnt abm bmi1 bmi2 f16c fma avx avx2 avx_vnni avx512f avx512dq "

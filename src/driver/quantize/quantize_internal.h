@@ -15,13 +15,13 @@ typedef struct ErrorSums {              /* sums of squares: expected values, err
 struct ModelRunner {
   Ctx *c;
   StrBuf model;     /* its bytes */
-  const char *file; /* for messages */
+  const char *file; /* shown in messages */
   Ingot *s;         /* NULL: not opened yet */
   Tensor **last;    /* inputs of the last run */
 };
 void runner_run(ModelRunner *t, const Examples *e, u32 i);
 const Tensor *runner_value(const ModelRunner *t,
-                           const char *name); /* of the last run; NULL: unknown */
+                           const char *name); /* a value of the last run; NULL: unknown */
 void runner_close(ModelRunner *t);
 void error_sums_add(ErrorSums *s, const Tensor *have, const Tensor *want);
 double error_sums_sqnr(const ErrorSums *s); /* dB */

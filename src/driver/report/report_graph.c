@@ -159,8 +159,8 @@ static void bind_kernel(Groups *s, u32 kernel, StmtId id) {
   if (node) bind(s->r, kernel, node - 1);
 }
 
-/* Finds for every node of the lowered graph 1 + its kernel, or that of its first user. Only a
- * constant may be left of a node. */
+/* Finds 1 + the kernel of every node of the lowered graph, or that of its first user. A folded node
+ * has only a constant. */
 static void bind_rest(Groups *s) {
   Graph *g = s->g;
   PageReport *r = s->r;

@@ -119,7 +119,7 @@ struct Http {
   struct event *tick, *signal[SIGNALS];
   VEC(Connection) open;
   u32 port, signals;
-  sigset_t mask; /* of the caller */
+  sigset_t mask; /* signal mask of the caller */
   bool paused, masked;
 };
 

@@ -34,7 +34,7 @@ struct HttpRequest {
   const char *host, *origin; /* headers; NULL: absent */
   double start;              /* milliseconds */
   bool begun, gone;
-  void *job; /* of the caller */
+  void *job; /* data of the caller */
   struct evhttp_request *own;
 };
 

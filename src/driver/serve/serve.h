@@ -27,7 +27,7 @@ enum {
   SERVE_CHOICES = 64,            /* sequences of one request */
   SERVE_TOP = 20,                /* top_logprobs */
   SERVE_BIAS = 1024,             /* entries of logit_bias */
-  SERVE_BUCKETS = 12,            /* of a histogram */
+  SERVE_BUCKETS = 12,            /* buckets of a histogram */
   SERVE_DRAFT = LM_SLOT_ROWS - 1 /* drafted tokens of one run */
 };
 
@@ -60,7 +60,7 @@ struct ServeSeq {
 struct ServeJob {
   Serve *s;
   HttpRequest *r;
-  ServeJob *next; /* of all jobs */
+  ServeJob *next; /* next of all jobs */
   bool chat, stream, usage;
   u32 nseq, left; /* left: sequences that go on */
   ServeSeq *seq;
@@ -118,7 +118,7 @@ struct Serve {
   float *logits, *z;
   Candidate *candidate;
   u8 *piece, *shown, *mask;
-  GrammarTokens *tokens; /* of the vocabulary; made with the first grammar */
+  GrammarTokens *tokens; /* tokens of the vocabulary; made with the first grammar */
   ServeSeq *queue, **queue_end;
   u32 queued, active;
   ServeJob *jobs;
@@ -131,7 +131,7 @@ struct Serve {
 /* serve_batch.c */
 bool serve_has_work(const Serve *s);
 void serve_step(Serve *s);                   /* one run of the model, if there is work */
-void serve_enqueue(Serve *s, ServeJob *job); /* of a complete job */
+void serve_enqueue(Serve *s, ServeJob *job); /* enqueues a complete job */
 void serve_drop_gone(Serve *s);              /* cancels the jobs of clients that have left */
 
 /* serve_request.c: reads a body into a job, or fails; j->param names the field. */
@@ -139,7 +139,7 @@ ServeJob *serve_read_job(Serve *s, HttpRequest *r, bool chat);
 const char *serve_param(const HttpRequest *r);
 
 /* serve_reply.c */
-void serve_begin(ServeJob *j);                      /* of a stream */
+void serve_begin(ServeJob *j);                      /* begins a stream */
 void serve_say(ServeSeq *q, bool end);              /* delivers new text */
 void serve_finish(ServeSeq *q, const char *reason); /* and answers after the last sequence */
 void serve_ping(ServeJob *j, double now);           /* keeps a silent stream open */

@@ -54,7 +54,7 @@ struct Dataset {
   DataColumn *col;
   u32 ncol;
   DataColumn label;
-  u64 hash; /* of all arrays */
+  u64 hash; /* hash of all arrays */
 };
 
 /* Arrays grow with the number of classes. */
@@ -109,7 +109,7 @@ struct Training {
 void train_step_open(Training *f, TrainStep *d, TrainPart part, u64 rows, const char *engine);
 void train_step_close(TrainStep *d);
 Tensor *train_step_in(const TrainStep *d, Str name); /* NULL: unknown; its data may be written */
-const Tensor *train_step_out(const TrainStep *d, const char *name); /* of the last run */
+const Tensor *train_step_out(const TrainStep *d, const char *name); /* an output of the last run */
 void train_step_run(TrainStep *d, u64 seed);
 StateArray *train_step_state(const TrainStep *d, Str name); /* NULL: unknown */
 /* Copy the states of a step from and to the master copy. */

@@ -125,7 +125,8 @@ static double rtol_of(DType dt) {
   }
 }
 
-/* One quantization step of about 1/128 in the other direction changes everything after it. */
+/* Tolerance of models that quantize activations: one value that rounds the other way, by about
+ * 1/128, changes all later values. */
 #define ROUNDED 0x1p-5
 
 /* Lower quartile of the nonzero finite magnitudes as a power of 2, from a histogram of exponents;

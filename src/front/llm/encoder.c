@@ -15,7 +15,7 @@ enum { MAX_LAYERS = 1024, MAX_EXTENT = 1 << 22 };
 typedef struct Encoder {
   LmFile *f;
   Graph *g;
-  const char *prefix; /* of all names: "bert." in models with a head */
+  const char *prefix; /* prefix of all names: "bert." in models with a head */
   i64 layers, heads, hidden, inner, vocab, longest, types;
   double eps;
   Str act;

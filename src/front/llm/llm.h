@@ -28,19 +28,19 @@ struct LmFile {
   const char *path; /* NULL: bytes of a caller */
   Loc loc;
   Str arch;              /* general.architecture, or model_type of config.json */
-  const Gguf *gguf;      /* of the first part; NULL: safetensors */
+  const Gguf *gguf;      /* first part; NULL: safetensors */
   const JsonDoc *config; /* config.json; NULL: GGUF */
   const Json *text;      /* its text_config, whose keys come first; NULL: none */
   const char *root;      /* safetensors: prefix of the tensors of the decoder: "model." */
   const char *stack;     /* ... and of its layers: "model.layers." */
-  StoredTensors tensor;  /* of all parts */
+  StoredTensors tensor;  /* tensors of all parts */
   Map by_name;           /* tensor name -> index + 1 */
   VEC(LmJsonFile) side;  /* JSON files opened so far */
 };
 
 struct LmList {
   const LmFile *f;
-  const char *key;    /* for messages */
+  const char *key;    /* shown in messages */
   u64 n;              /* elements left */
   GgufType type;      /* GGUF: element type */
   const u8 *at;       /* GGUF: next element */
@@ -49,7 +49,7 @@ struct LmList {
 };
 
 struct LmSlot {
-  Dim tokens, first; /* of this run: number, and the row of the first one */
+  Dim tokens, first; /* number of tokens of this run, row of the first one */
   Dim past;          /* tokens of earlier runs */
   Val before;        /* past as a scalar */
 };
@@ -57,7 +57,7 @@ struct LmSlot {
 struct LmInput {
   LmSlot slot[LM_SLOTS];
   u32 nslot;
-  Dim tokens; /* of all sequences */
+  Dim tokens; /* tokens of all sequences */
   Val ids;    /* i32[tokens] */
   Val rows;   /* i32[logits]: rows whose logits are results; 0: see LmOptions.every */
 };

@@ -84,7 +84,7 @@ struct LmRope {
   double base;             /* RoPE base before scaling */
   const char *scaling;     /* kind of scaling as config.json calls it; NULL: not by a key */
   const char *at;          /* config.json: path of the object with the scaling */
-  double factor, original; /* of the scaling; original: context length before it */
+  double factor, original; /* factor of the scaling; context length before it */
   double fast, slow;       /* yarn: interpolates pairs between these numbers of turns */
   double reach;            /* linear, yarn: context length after scaling; 0: other kinds */
 };
@@ -105,7 +105,7 @@ struct LmHparams {
   LmAct act;
   LmPositions positions;
   double embed_scale, residual_scale, logit_scale; /* 0: none */
-  double scale;                                    /* of attention scores */
+  double scale;                                    /* scale of attention scores */
   double alibi;                                    /* factor of ALiBi slopes */
   double attn_cap, logit_cap, qkv_cap;             /* 0: none */
   double far_scale, far_from; /* queries at position p are scaled by 1 + far_scale *

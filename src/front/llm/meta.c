@@ -11,7 +11,7 @@
 
 /* Location of a value in GGUF or in JSON. */
 typedef struct KeyLookup {
-  const char *name; /* of several names, the one that was found */
+  const char *name; /* the name that was found, if there are several */
   const GgufKey *key;
   const JsonDoc *doc;
   const Json *json;

@@ -32,10 +32,6 @@ typedef struct ShapeEntry {
   Dim dim;
 } ShapeEntry;
 
-static ShapeEntry number_entry(i64 k) {
-  return (ShapeEntry){k < 0 ? k : 0, k < 0 ? 0 : k};
-}
-
 static bool entry_at(Build *b, Val v, i64 at, ShapeEntry *out, u32 depth);
 
 /* Result of a comparison at element `at`, if it is certain. */
@@ -70,8 +66,11 @@ static bool entry_at(Build *b, Val v, i64 at, ShapeEntry *out, u32 depth) {
   if (!t->rank || t->dim[0] == 1) at = 0;
   const Tensor *known = graph_const(g, v);
   if (known && (u64)at >= known->n) return false;
-  if (known) *out = number_entry(tensor_get(known, (u64)at).i);
-  if (known) return true;
+  if (known) {
+    i64 k = tensor_get(known, (u64)at).i;
+    *out = (ShapeEntry){k < 0 ? k : 0, k < 0 ? 0 : k};
+    return true;
+  }
   NodeId def = graph_val(g, v)->def;
   const Node *n = def ? graph_node(g, def) : NULL;
   u32 count = 0;
@@ -100,7 +99,8 @@ static Str name_of_size(Graph *g, Val v) {
   while (!graph_val(g, v)->name && (n = graph_producer(g, v)) &&
          (n->op == OP_cast || op_info[n->op].kind == OK_VIEW))
     v = n->in[0];
-  return graph_val(g, v)->def ? graph_val(g, v)->name : 0; /* of inputs it means their shape */
+  return graph_val(g, v)->def ? graph_val(g, v)->name
+                              : 0; /* the name of an input stands for its shape */
 }
 
 /* One element of a list of sizes, a scalar. A size that nothing bounds is bounded by checks of the

@@ -26,7 +26,7 @@ typedef struct Export {
   u32 nsym;       /* symbols of the graph; more are made while writing */
   Str *result;    /* by value: its name as an output; 0: not an output */
   const Node *at; /* the node being written */
-  DType dt;       /* of its result */
+  DType dt;       /* type of its result */
   u32 errors;
 } Export;
 

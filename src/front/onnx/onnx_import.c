@@ -11,7 +11,7 @@
 
 enum {
   IMPORT_STEPS = 4000000, /* nodes built */
-  OPSET_MAX = 28,         /* of ai.onnx */
+  OPSET_MAX = 28,         /* latest opset of ai.onnx */
   IR_MIN = 3,
   IR_MAX = 14,
 };

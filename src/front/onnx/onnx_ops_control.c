@@ -106,7 +106,7 @@ typedef struct ScanBody {
   const OnnxGraph *g;
   u32 nstate, nin, nout;
   const Val *seq; /* scan inputs */
-  u32 axis[64];   /* of each scan input */
+  u32 axis[64];   /* axis of each scan input */
   bool backward[64];
   Dim length;
 } ScanBody;

@@ -241,8 +241,8 @@ static int ascending(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Binary search of the feature of t in n sorted values: equal to the middle one, below it, above
- * it. If NaN must pass, it fails only the test of the middle value. */
+/* Binary search of the feature of t in n sorted values, as a tree of comparisons with middle
+ * values. If NaN must pass, only the equality test fails for it. */
 static TreeNode search(Forest *f, TreeNode t, const double *x, u32 n) {
   u32 mid = n / 2;
   TreeNode at = t, under;

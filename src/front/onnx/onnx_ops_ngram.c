@@ -9,7 +9,7 @@ typedef struct NgramPool {
   Build *b;
   const OnnxAttr *ints, *strs, *start, *index;
   u32 items; /* in the pool */
-  i64 size;  /* of the output */
+  i64 size;  /* size of the output */
 } NgramPool;
 
 static NgramPool read_pool(Build *b) {

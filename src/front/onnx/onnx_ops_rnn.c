@@ -32,7 +32,7 @@ typedef struct Cell {
   Val lens; /* [B] i64 or 0 */
   bool
       quantized; /* W and R are [D,in,G*H] integers; their other operand is quantized dynamically */
-  Val r_scale, r_zero; /* of the direction */
+  Val r_scale, r_zero; /* scale and zero point of the direction */
 } Cell;
 
 /* ---- activations ---- */

@@ -85,7 +85,7 @@ void build_unique(Build *b) {
     Val head =
         mk_gather(g, mk_scatter_elems(g, zeros, running_group(b, starts), at, 0, "max"), group, 0);
     Val first = mk_scatter_elems(g, zeros, order, mk_gather(g, order, head, 0), 0,
-                                 "none"); /* of the group of each row */
+                                 "none"); /* count of the group of each row */
     Val leads = mk_eq(g, first, i);
     out[1] = places_of(b, leads);
     out[2] = mk_gather(g, running_group(b, leads), first, 0);

@@ -59,7 +59,7 @@ typedef struct ChannelSums {
   bool wanted;
   u32 channels;
   u64 counted;                /* elements per channel in the sums: */
-  double *sum, *sum_of_bytes; /* of the values, and of the dequantized values */
+  double *sum, *sum_of_bytes; /* sums of the values and of the dequantized values */
 } ChannelSums;
 
 struct QuantObserver {
@@ -101,7 +101,7 @@ struct QuantLayer {
 struct QuantJob {
   Ctx *c;
   QuantOptions wish;
-  const char *path; /* of the model, for its external data; NULL: none */
+  const char *path; /* path of the model, to find external data; NULL: none */
   struct OnnxModel *m;
   Map taken;   /* all value names */
   Map init;    /* Str -> 1 + index of an initializer of m */

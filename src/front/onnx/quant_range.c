@@ -87,10 +87,6 @@ void quant_observe(QuantJob *j, u32 point, const Tensor *t, QuantStat look) {
 
 /* ---- selection ---- */
 
-static double center(const QuantObserver *p, u32 bin) {
-  return p->lo + ((double)bin + 0.5) * (p->hi - p->lo) / QUANT_BINS;
-}
-
 /* One value in this many may fall outside, on either side. */
 #define OUTSIDE 10000
 
@@ -113,7 +109,8 @@ static double error_of(const QuantObserver *p, double from, double to) {
   double within = step > wide ? 0 : wide * wide / 12; /* variance within a bin */
   for (u32 i = 0; i < QUANT_BINS; i++) {
     if (!p->bin[i]) continue;
-    double x = center(p, i), q = rint((x - from) / step) * step + from;
+    double x = p->lo + ((double)i + 0.5) * (p->hi - p->lo) / QUANT_BINS, /* center of the bin */
+        q = rint((x - from) / step) * step + from;
     q = q < from ? from : q > to ? to : q;
     sum += (double)p->bin[i] * ((x - q) * (x - q) + within);
   }

@@ -122,11 +122,6 @@ u32 quant_bits(const QuantJob *j, const QuantLayer *l) {
   return j->wish.method == QM_weights4 && !l->table && (l->weight->rank == 2 || j->four) ? 4 : 8;
 }
 
-/* f16 and bf16 have no codes. */
-static void round_weights(const Tensor *w, DType to, QuantWeights *out) {
-  for (u64 i = 0; i < w->n; i++) out->value[i] = (float)scalar_round(to, tensor_get(w, i).f);
-}
-
 const QuantWeights *quant_encode_weights(QuantJob *j, QuantLayer *l) {
   const Tensor *w = l->weight;
   Arena *a = &j->c->keep;
@@ -135,8 +130,9 @@ const QuantWeights *quant_encode_weights(QuantJob *j, QuantLayer *l) {
   QuantWeights *to = NEW(a, QuantWeights);
   to->value = NEWS(a, float, w->n);
   l->coded = to;
-  if (how == QM_f16 || how == QM_bf16) {
-    round_weights(w, how == QM_f16 ? DT_f16 : DT_bf16, to);
+  if (how == QM_f16 || how == QM_bf16) { /* rounded, without integers */
+    DType dt = how == QM_f16 ? DT_f16 : DT_bf16;
+    for (u64 i = 0; i < w->n; i++) to->value[i] = (float)scalar_round(dt, tensor_get(w, i).f);
     measure_error(w, to);
     return to;
   }

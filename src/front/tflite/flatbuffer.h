@@ -12,7 +12,7 @@ struct FlatBuffer {
   Ctx *c;
   const u8 *at;
   size_t n;
-  Loc loc;  /* for messages */
+  Loc loc;  /* location in messages */
   u64 left; /* budget of bytes to open: see flat_open */
 };
 

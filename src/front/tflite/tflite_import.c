@@ -129,11 +129,6 @@ Str lite_node_name(const LiteGraph *g, const LiteOp *op) {
   return op->nout && op->out[0] >= 0 ? g->tensor[op->out[0]].name : 0;
 }
 
-static Loc op_loc(const LiteImport *im, const LiteOp *op, u32 i) {
-  Str name = lite_node_name(im->scope->graph, op);
-  return (Loc){.file = im->file, .node = name, .op = op->name, .index = (i32)i};
-}
-
 static void define(LiteImport *im, const LiteOp *op, u32 k, Val v, Loc loc) {
   if (op->out[k] < 0) return;
   const LiteTensor *t = &im->scope->graph->tensor[op->out[k]];
@@ -158,7 +153,7 @@ static void import_ops(LiteImport *im) {
   const LiteGraph *lg = im->scope->graph;
   for (u32 i = 0; i < lg->nop; i++) {
     const LiteOp *op = &lg->op[i];
-    Loc loc = op_loc(im, op, i);
+    Loc loc = {.file = im->file, .node = lite_node_name(lg, op), .op = op->name, .index = (i32)i};
     count_steps(im, 1, loc);
     LiteNode b = {.c = im->c, .g = im->g, .ds = im->g->dims, .im = im, .op = op};
     b.out = NEWS(&im->c->work, Val, op->nout + 1);

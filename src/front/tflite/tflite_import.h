@@ -98,7 +98,8 @@ bool lite_is_quant(const LiteTensor *t);
 bool lite_same_quant(const LiteTensor *x, const LiteTensor *y);
 /* Real value: (q - zero) * scale in f32 if quantized, f32 for f16 and bf16, else unchanged. */
 Val lite_real(LiteNode *b, u32 i);
-Val lite_real_of(LiteNode *b, Val v, const LiteTensor *t);        /* of any value stored like t */
+Val lite_real_of(LiteNode *b, Val v,
+                 const LiteTensor *t); /* real value of v, which is stored like t */
 Val lite_sub_zero_point(LiteNode *b, Val v, const LiteTensor *t); /* q - zero, i32 */
 /* Scale (f32) and zero point (i32), shaped to broadcast against a value of that rank whose axis
  * `axis` is q.axis of the tensor. Scalars if there is only one. */

@@ -11,9 +11,9 @@
 
 typedef struct Detect {
   LiteNode *b;
-  i64 most, each, per_box,
-      classes; /* boxes; per class; classes per box; classes without background */
-  double least, overlap, scale[4]; /* score and IoU thresholds; scales of y, x, h, w */
+  i64 most, each, per_box, classes; /* limits of boxes, of boxes per class and of classes per box;
+                                       classes without background */
+  double least, overlap, scale[4];  /* score and IoU thresholds; scales of y, x, h, w */
   bool regular;
   Val edge[4]; /* [n] */
   Val score;   /* [n, classes], without background */

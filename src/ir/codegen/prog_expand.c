@@ -57,11 +57,6 @@ static ExprId cast(Expand *q, DType to, ExprId a) {
   return make(q, (Expr){.op = OP_cast, .dt = to}, &a, 1);
 }
 
-/* Cast of a number known to fit. */
-static ExprId cast_small(Expand *q, DType to, ExprId a) {
-  return make(q, (Expr){.op = OP_cast, .dt = to, .sat = true, .small = true}, &a, 1);
-}
-
 static ExprId bits(Expand *q, DType to, ExprId a) {
   const Expr *x = prog_expr(q->p, a);
   bool back = x->kind == EX_op && x->op == OP_bitcast && prog_expr(q->p, x->arg[0])->dt == to;
@@ -238,7 +233,8 @@ static ExprId clamped(Expand *q, const Expr *x, ExprId a) {
   ExprId min = real(q, (double)lo.i), max = real(q, (double)hi.i);
   a = let(q, op3(q, OP_select, op2(q, OP_lt, a, real(q, (double)lo.i)), min, a));
   a = op3(q, OP_select, op2(q, OP_gt, a, real(q, (double)hi.i)), max, a);
-  return cast(q, x->dt, cast_small(q, DT_i32, a));
+  a = make(q, (Expr){.op = OP_cast, .dt = DT_i32, .sat = true, .small = true}, &a, 1);
+  return cast(q, x->dt, a);
 }
 
 static ExprId saturate(Expand *q, const Expr *x, const ExprId *arg) {

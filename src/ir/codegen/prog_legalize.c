@@ -168,7 +168,7 @@ static void put_legal(Legal *o, Stmt s) {
   stmts_add(o->p, o->out, &s);
 }
 
-/* Gives a shuffle a variable, if the machine wants that. */
+/* Gives a shuffle a variable, if the machine requires one. */
 static ExprId set_apart(Legal *o, ExprId id) {
   const Expr *x = at(o, id);
   if (!o->sequences.has->apart || x->kind != EX_shuffle) return id;

@@ -95,10 +95,6 @@ static FloatRange of_map(const Node *n, const FloatRange *x) {
 
 static FloatRange range_of(Graph *g, Val v, Ends ends, u32 *left);
 
-static Ends turned(Ends n) {
-  return (Ends)((n & END_lo ? END_hi : 0) | (n & END_hi ? END_lo : 0));
-}
-
 /* Ranges of the operands of a scalar op, as far as needed. */
 static void operands(Graph *g, const Node *n, Ends ends, u32 *left, FloatRange *x) {
   bool pick = n->op == OP_max || n->op == OP_min;
@@ -106,7 +102,8 @@ static void operands(Graph *g, const Node *n, Ends ends, u32 *left, FloatRange *
   for (u32 i = 0; i < n->nin; i++) {
     u32 k = pick ? i ^ known : i;
     Ends ask = op_is(n->op, OF_MONO) ? ends : END_both;
-    if (n->op == OP_neg || (n->op == OP_sub && k == 1)) ask = turned(ends);
+    if (n->op == OP_neg || (n->op == OP_sub && k == 1)) /* the ends swap */
+      ask = (Ends)((ends & END_lo ? END_hi : 0) | (ends & END_hi ? END_lo : 0));
     if (n->op == OP_sub && k == 0) ask = ends;
     if (n->op == OP_select && k == 0) continue;
     if (pick && i == 1) { /* max already has a lower bound, min an upper bound */

@@ -398,7 +398,7 @@ Graph *graph_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weigh
 
 /* graph_check.c: verifier; reports through internal_error(), which names the pass. */
 void graph_check(Graph *g);
-void graph_check_input(Graph *g); /* for a graph parsed from text: fails with ERR_input */
+void graph_check_input(Graph *g); /* checks a graph parsed from text; fails with ERR_input */
 /* Kind of an attribute of op from ops.def; false if op does not have it. */
 bool attr_spec(Op op, AttrKey key, AttrKind *kind, bool *optional);
 bool attr_is_dims(AttrKey key); /* entries of the list are dimensions, not integers */

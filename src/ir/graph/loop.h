@@ -10,7 +10,7 @@ typedef struct CountedLoop {
   Val i, go;      /* first parameters of the body; values below i are defined outside */
   u32 n;          /* carried values */
   const Val *init, *param,
-      *next;  /* of each carried value: before, during and after an iteration; 0: not a tensor */
+      *next;  /* each carried value before, during and after an iteration; 0: not a tensor */
   Val more;   /* the condition at the end of the body */
   u32 nsyms;  /* number of symbols before the body */
   u32 visits; /* values visited by loop_count */

@@ -206,7 +206,7 @@ struct Prog {
   u32 threads;     /* threads per run; 0 or 1: single-threaded */
   u32 grain;       /* minimum work of a chunk, in estimated ns; 0: the default */
   bool planned;    /* offsets are set */
-  u64 arena_bytes; /* of a planned program */
+  u64 arena_bytes; /* set by the pass plan */
 };
 
 /* A list under construction. */
@@ -503,13 +503,13 @@ void prog_fuse(Prog *p, const UnfusedExprs *u); /* restores p */
 
 /* prog_check.c: verifier of scopes, types, ranks, lanes, and provably out-of-range indices. */
 void prog_check(Prog *p);       /* leaves through internal_error() */
-void prog_check_input(Prog *p); /* for a program parsed from text: fails with ERR_input */
+void prog_check_input(Prog *p); /* checks a program parsed from text; fails with ERR_input */
 
 /* prog_unroll.c: a copy of the list with its unrolled loops expanded; operands in a. 0: too long, a
  * bound is unknown, or the list contains kernels. */
 StmtId prog_unroll(Prog *p, StmtId first, Arena *a);
-/* The same, but loops with the role reduce stay as they are, with all loops inside. 0: also if the
- * bound of an unrolled loop is not a constant. */
+/* prog_unroll that keeps loops with the role reduce and the loops inside of them. 0 also if
+ * the bound of an unrolled loop is not a constant. */
 StmtId prog_unroll_tiles(Prog *p, StmtId first, Arena *a);
 /* Expands such a loop, except for those inside of it. */
 StmtId prog_unroll_loop(Prog *p, StmtId loop, Arena *a);
@@ -565,7 +565,7 @@ typedef struct Caps {
 /* Caps of a back end with functions for all scalar operations and the vector instructions of t; t
  * NULL: functions for vectors too. */
 Caps caps_scalars(const Target *t);
-Caps caps_warp(void); /* of a GPU, where a lane is a scalar of a thread */
+Caps caps_warp(void); /* Caps of a GPU, where a lane is a scalar of a thread */
 bool caps_has(const Caps *has, u32 what, u32 lanes);
 /* State of legalizing a list; operands lie in a. */
 typedef struct Legalize {

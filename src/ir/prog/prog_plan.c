@@ -16,7 +16,7 @@ typedef struct Lifetime {
   u32 at; /* last program point that accesses it */
 } Lifetime;
 
-typedef struct Use { /* of a buffer in a loop */
+typedef struct Use { /* use of a buffer in a loop */
   u32 need, loop, count;
   bool reads_first;
 } Use;

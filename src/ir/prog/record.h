@@ -56,10 +56,10 @@ struct KernelRecord {
   u32 packed[RECORD_IN]; /* buffers that are read in panels; 0: none */
   u32 out;               /* buffer that gets the results of the epilogue; 0: unknown */
   u64 ns;                /* estimated time on one thread, by lowering */
-  Str size, reason;      /* for reports; 0: none. size: if not said by the numbers */
+  Str size, reason;      /* texts for reports; 0: none. size: only if `tile` does not give it */
   u32 number;            /* position in the list of its kernel, from 1 */
   RecordId next;         /* next record of the kernel */
-  RecordId last;         /* of the first record: the last record of the kernel */
+  RecordId last;         /* first record: the last record of the kernel */
 };
 
 /* record.c: the tile with more elements; of two equal ones, that with more panels. */

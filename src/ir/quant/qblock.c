@@ -70,7 +70,7 @@ bool qblock_has(QBlockKind k, QBlockPart part) {
 
 static i32 digit(QBlockDigit d, u8 byte, u32 level) {
   static const u8 power3[] = {1, 3, 9, 27, 81};
-  u32 bits = 1u << d; /* of BD_bits1 to BD_bits8 */
+  u32 bits = 1u << d; /* valid for BD_bits1 to BD_bits8 */
   if (d == BD_byte) return (i8)byte;
   if (d == BD_trit) return (u8)(byte * power3[level]) * 3 >> 8;
   return byte >> bits * level & ((1 << bits) - 1);

@@ -105,7 +105,8 @@ static void encode(const Quantizer *z, const float *x, u8 *to) {
 
 /* Rounds to f16, ties to even; false: overflow or NaN. */
 static bool float_half(float x, u8 *to) {
-  float shifted = fabsf(x) + 0.5f; /* for subnormal f16 its last bit has the right weight */
+  float shifted =
+      fabsf(x) + 0.5f; /* the last bit has the weight of the last bit of a subnormal f16 */
   u32 bits, small;
   memcpy(&bits, &x, sizeof bits);
   memcpy(&small, &shifted, sizeof small);

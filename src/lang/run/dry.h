@@ -80,7 +80,7 @@ void dry_force(PendingGraph *k, const StrBuf *key); /* records the graph; result
 void dry_require_known(Eval *ev, const Ast *at, const LangValue *d);
 /* Return true if an operand is unknown; only then *out is set. */
 bool dry_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y, LangValue *out);
-LangValue dry_cast(Eval *ev, const Ast *n, const LangValue *v, char to); /* of an unknown v */
+LangValue dry_cast(Eval *ev, const Ast *n, const LangValue *v, char to); /* casts an unknown v */
 bool dry_builtin(Eval *ev, const Ast *n, LangValue *arg, LangValue *out);
 LangValue dry_any_element(Eval *ev, const ListObj *l); /* join of all elements */
 bool dry_element(Eval *ev, const Ast *n, const LangValue *v, const LangValue *i, LangValue *out);

@@ -34,8 +34,8 @@ struct LangObject {
   Map moment_at;
   u32 npart; /* layers of a model, in order */
   LangObject **part;
-  const char *name; /* of a model */
-  const char *path; /* of a network */
+  const char *name; /* name of a model */
+  const char *path; /* path of a network */
 };
 
 /* lang_object.c */

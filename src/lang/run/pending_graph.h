@@ -15,7 +15,7 @@ typedef struct PendingGraph {
 } PendingGraph;
 
 /* pending_graph.c */
-void pending_collect(PendingGraph *k, Arena *a); /* for k->out */
+void pending_collect(PendingGraph *k, Arena *a); /* collects the operations of k->out */
 /* True for an operation, false for a known operand. */
 bool pending_is_op(const PendingGraph *k, const LazyTensor *t);
 /* Equal bytes for equal programs. */

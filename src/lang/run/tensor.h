@@ -84,7 +84,7 @@ LazyTensor *lazy_placeholder(Eval *ev, const i64 *dim, u32 rank);
 typedef struct TracedFn {
   DType dt;
   LazyTensor **param, **out;
-  const char **name; /* of parameters */
+  const char **name; /* names of parameters */
   u32 n, nout;
 } TracedFn;
 

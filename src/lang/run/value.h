@@ -116,7 +116,7 @@ LangValue fn_gradient(Eval *ev, ClosureObj *f);  /* as a function */
 LangValue value_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y);
 LangValue value_negate(Eval *ev, const Ast *n, const LangValue *d);
 LangValue value_cast(Eval *ev, const Ast *n, LangValue d, const char *to); /* takes d */
-i64 value_bound(Eval *ev, const Ast *n, const LangValue *d);               /* of a range */
+i64 value_bound(Eval *ev, const Ast *n, const LangValue *d);               /* bound of a range */
 i64 value_upto(Eval *ev, const Ast *n, i64 end); /* the end of a range that includes it */
 LangValue value_range(Eval *ev, const Ast *n, i64 from, i64 end);
 LangValue value_repeat(Eval *ev, const Ast *n, LangValue d, const LangValue *times); /* takes d */

@@ -25,10 +25,6 @@ typedef struct Merge {
   Seen seen[1 + FORM_IN];
 } Merge;
 
-static bool constant(const Index *ix) {
-  return ix->n == 0 && ix->base == 0 && ix->shift == 0;
-}
-
 /* Removes an axis with a single point from every index. */
 static void forget(Merge *m, u32 axis) {
   for (u32 k = 0; k < m->n; k++) {
@@ -48,7 +44,8 @@ static void forget(Merge *m, u32 axis) {
 static void squeeze(Seen *s) {
   u32 n = 0;
   for (u32 i = 0; i < s->o->rank; i++) {
-    if (s->dim[i] == 1 && constant(&s->o->idx[i])) continue;
+    const Index *ix = &s->o->idx[i];
+    if (s->dim[i] == 1 && !ix->n && !ix->base && !ix->shift) continue;
     s->dim[n] = s->dim[i];
     s->o->idx[n++] = s->o->idx[i];
   }

@@ -45,7 +45,7 @@ typedef struct Lower {
   Graph *g;
   Prog *p;
   BufId *buf;    /* by graph value */
-  Cursor at;     /* where the next statement is inserted */
+  Cursor at;     /* position of the next statement */
   const Node *n; /* the node being lowered; only pass/lower reads it, and lower_kernel */
   Storages places;
   States *states;

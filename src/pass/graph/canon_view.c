@@ -218,7 +218,7 @@ static void sort(i64 *x, u32 n) {
     }
 }
 
-/* reduce(transpose(x)) -> transpose(reduce(x)): the result is smaller and often in order. Leaves
+/* reduce(transpose(x)) -> transpose(reduce(x)): transposing the smaller result is cheaper. Leaves
  * the graph alone if x has other readers after the transpose: norms need both in one layout. */
 bool canon_reduce_view(GraphEdit *e, NodeId id) {
   Graph *g = e->g;

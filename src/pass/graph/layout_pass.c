@@ -75,11 +75,6 @@ static bool blocked(const LayoutCtx *w, Val v) {
   return w->of[v] && w->of[v]->block;
 }
 
-static void set_block(LayoutCtx *w, Val v) {
-  w->of[v] = NEW(&w->g->c->keep, Layout);
-  w->of[v]->block = w->block;
-}
-
 static bool any_blocked(const LayoutCtx *w, const Node *n) {
   for (u32 i = 0; i < n->nin; i++)
     if (n->in[i] && blocked(w, n->in[i])) return true;
@@ -289,11 +284,6 @@ static Val plain_of(LayoutCtx *w, Val v) {
   return w->plain[v];
 }
 
-/* f16 has no blocks: it is converted from row-major values, in vectors. */
-static bool makes_halves(Graph *g, const Node *n) {
-  return n->op == OP_cast && dtype_is_half(graph_type(g, n->out[0])->dt);
-}
-
 static bool visit(GraphEdit *e, NodeId id) {
   LayoutCtx *w = e->user;
   Graph *g = e->g;
@@ -302,7 +292,10 @@ static bool visit(GraphEdit *e, NodeId id) {
   for (u32 i = 0; i < n->nout; i++) reserve(w, n->out[i]);
   e->changed = true; /* operands changed in place */
   bool gather = n->op == OP_gather && !becomes_blocked(w, n);
-  if (!node_takes_layout(n) || gather || (!w->u->target->warp && makes_halves(g, n))) {
+  /* on CPUs f16 has no blocks: it is converted from row-major values, in vectors */
+  bool makes_half =
+      !w->u->target->warp && n->op == OP_cast && dtype_is_half(graph_type(g, n->out[0])->dt);
+  if (!node_takes_layout(n) || gather || makes_half) {
     for (u32 i = 0, nin = n->nin; i < nin; i++) { /* a copy moves the nodes */
       Val v = graph_node(g, id)->in[i];
       if (v && w->of[v]) {
@@ -312,7 +305,10 @@ static bool visit(GraphEdit *e, NodeId id) {
     }
     return true;
   }
-  if (becomes_blocked(w, n)) set_block(w, n->out[0]);
+  if (becomes_blocked(w, n)) {
+    w->of[n->out[0]] = NEW(&g->c->keep, Layout);
+    w->of[n->out[0]]->block = w->block;
+  }
   if (takes(w->u, n) || reads_vectors(w, n)) add_border(w, id);
   return true;
 }

@@ -79,11 +79,6 @@ static GroupWay cheapest(const Target *t, const Type *x, SmallGroups *s, bool by
   return padded <= figures.group_padding * (double)(s->in * s->out) ? GW_padded : GW_stay;
 }
 
-/* Relative time of an int8 multiply-add, as int8 or stored as int16 (widen_i8.c). */
-static double bytes_time(const PassCtx *u) {
-  return u->prefer_i16 ? u->target->cost->dot_i16x2_time : figures.dot_i8x4_time;
-}
-
 /* Are bytes that become floats moved as bytes? A gather of scattered bytes into a vector costs as
  * much as converting each one. */
 static bool moves_bytes(const PassCtx *u) {
@@ -94,7 +89,8 @@ static bool moves_bytes(const PassCtx *u) {
  * including copies. bytes: as int8; otherwise as floats. */
 static double least_time(const PassCtx *u, const Type *x, SmallGroups *s, bool bytes) {
   const Target *t = u->target;
-  double each = bytes ? bytes_time(u) : 1, stay = time_unchanged(t, s),
+  double as_bytes = u->prefer_i16 ? t->cost->dot_i16x2_time : figures.dot_i8x4_time,
+         each = bytes ? as_bytes : 1, stay = time_unchanged(t, s),
          copy = figures.copy_time / (double)s->window, gather = moves_bytes(u) ? copy / 4 : copy;
   switch (cheapest(t, x, s, bytes)) {
   case GW_depthwise:

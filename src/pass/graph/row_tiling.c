@@ -215,7 +215,7 @@ static bool is_free(Graph *g, const Node *n) {
 }
 
 static void find_cuts(RowTiling *w) {
-  u32 reach = 0; /* inline values are used before it */
+  u32 reach = 0; /* position after the last use of the inline values so far */
   w->cut = NEWS(w->a, u32, w->n + 2);
   for (u32 i = 0; i < w->n; i++) {
     const Node *n = graph_node(w->g, w->g->region.at[1].node.at[i]);

@@ -20,7 +20,7 @@ typedef struct StripeValue { /* state of one value while stripes are written */
 typedef struct StripeWriter {
   const StripeGroup *region;
   u32 count, next;
-  StripeValue *held; /* of the current group, by position - from */
+  StripeValue *held; /* values of the current group, by position - from */
 } StripeWriter;
 
 static Val rows_of(Graph *g, Val v, u32 axis, i64 from, i64 to) {

@@ -10,9 +10,9 @@ typedef struct TrainOptions TrainOptions;
 typedef enum TrainPart {
   TP_step,   /* all of it */
   TP_eval,   /* loss and classes of the model in inference mode; weights unchanged */
-  TP_grads,  /* loss and classes in training mode, gradients as results NAME.slope, running means as
+  TP_grads,  /* loss and classes in training mode, gradients as results NAME.grad, running means as
                 results NAME.next; weights unchanged */
-  TP_update, /* the optimizer, with gradients as parameters NAME.slope */
+  TP_update, /* the optimizer, with gradients as parameters NAME.grad */
   TP_infer,  /* the model in inference mode with its own results; weights unchanged */
 } TrainPart;
 

@@ -153,7 +153,7 @@ static Val add_rate(Graph *g) {
 }
 
 static Str grad_name(Graph *g, Val w) {
-  return str_fmt(g->c, "%s.slope", str_text(g->c, graph_val(g, w)->name));
+  return str_fmt(g->c, "%s.grad", str_text(g->c, graph_val(g, w)->name));
 }
 
 /* A separate graph with the weights w and gradients d (some 0) of g as parameters. */

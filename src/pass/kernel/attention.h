@@ -7,7 +7,7 @@
 typedef struct Attention Attention;
 typedef struct KeyLimit KeyLimit;
 
-/* A row does not see keys from `at` + add on; low: it does not see keys before that. */
+/* A row sees only keys below `at` + add, or, with `low`, only keys from there on. */
 struct KeyLimit {
   Val at; /* one integer per row */
   i64 add;

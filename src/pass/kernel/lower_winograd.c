@@ -54,7 +54,7 @@ struct WinogradWriter {
   const Form *f;
   u32 m, side;                    /* outputs and inputs along one side of a patch */
   u32 lanes;                      /* size of a channel block */
-  DType in_dt, dt;                /* of transformed inputs, and of accumulators */
+  DType in_dt, dt;                /* types of transformed inputs and of accumulators */
   u32 batch, out, high, wide, in; /* axes: image, output channel, row, column, input channel */
   i64 nin, nout, down, across;    /* channels; patches per column and per row */
   i64 pad_y, pad_x;

@@ -19,8 +19,8 @@ enum { PANELS = 4 };
 typedef struct MmqPanels {
   QBlockKind kind;
   u32 lanes;
-  bool loops;          /* for scalar loops: see quant; panels are separate, not PANELS together */
-  bool along;          /* for scalar loops: elements of a unit are contiguous */
+  bool loops;          /* scalar loops, see quant; panels are separate, not PANELS together */
+  bool along;          /* scalar loops: elements of a unit are contiguous */
   i64 rows, n, blocks; /* quant blocks of a row */
   u32 words;        /* vectors of four bytes per lane in a unit: one per bit of an element, or 8 if
                        unpacked */

@@ -27,7 +27,7 @@ typedef struct MmqLoops {
   const Form *f;
   MmqPanels q;
   BufId x, by, sum;  /* operands: int8, scales, sums; sum 0: none */
-  BufId sums, acc;   /* of a tile: [rows, LANES] */
+  BufId sums, acc;   /* tile [rows, LANES] */
   BufId words;       /* if units lie along: x of a unit, i16[rows, QBLOCK_X] */
   DType sum_dt;      /* type of sums */
   u32 together;      /* products whose sum fits in int16 */

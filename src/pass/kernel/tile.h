@@ -127,7 +127,7 @@ typedef struct Tile {
   bool widens;                 /* this tile fills `wide` for later tiles */
   TileStore store;
   BufId table;     /* lookup table of a map (tile_lut.c); 0: computed */
-  RecordId record; /* of the kernel being written */
+  RecordId record; /* record of the kernel being written */
   u64 unroll;      /* bit i: unroll reduction axis i, so that overlapping windows share loads */
   TileAccumulators sums;
   VarId lane_var, acc_var; /* lane and accumulator in scalar expressions; widening replaces them */

@@ -63,11 +63,6 @@ static bool sliced(const Accesses *t, BufId root, VarId v, Dim *size) {
   return true;
 }
 
-static bool writes(const Accesses *t, BufId root) {
-  const RootUse *use = access_root(t, root);
-  return use && use->write;
-}
-
 static bool is_element(Prog *p, BufId root) {
   const Buf *b = prog_buf(p, root);
   return dim_product(p->dims, b->dim, b->rank) == 1;
@@ -305,10 +300,11 @@ static bool same_row(Prog *p, StmtId x, StmtId y) {
   if (a.nstmts + b.nstmts > MERGE_STMTS) return false;
   for (u32 i = 0; i < b.at.n; i++) {
     BufId root = b.at.at[i].root;
+    const RootUse *before = access_root(&a, root);
     if (prog_buf(p, root)->space == BS_reg) continue;
     if (b.at.at[i].write) {
       reduces = reduces && is_element(p, root);
-    } else if (writes(&a, root)) {
+    } else if (before && before->write) {
       flow = true;
       element = element || is_element(p, root);
     }

@@ -26,7 +26,7 @@ typedef struct NmsCtx {
   Dim n;
   VarId var[3]; /* loop variables: batch, class, none */
   VarId limit, least, most;
-  VarId size, count; /* of the heap, of the kept boxes */
+  VarId size, count; /* elements of the heap, number of kept boxes */
 } NmsCtx;
 
 /* One test of as many boxes as there are lanes, from i on. mine: edges and area; NULL for tests of

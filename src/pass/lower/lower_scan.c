@@ -279,7 +279,7 @@ static bool cum_vertical(Lower *l, Cursor at) {
       cum_vector(&s, in, ex_op2(p, OP_add, v, ex_int(p, done)));
       done += count * s.lanes;
     }
-    s.lanes = s.lanes > 4 ? s.lanes / 2 : 1; /* for the remainder */
+    s.lanes = s.lanes > 4 ? s.lanes / 2 : 1; /* lanes of the remainder */
   }
   return true;
 }

@@ -28,8 +28,8 @@ typedef struct PlacerCtx {
   u32 *leaf;     /* by item */
   u32 *end;      /* by node (root 1, leaves from `leaves` on): 1 + last point; 0: none */
   u64 *top;      /* by node: highest end of a placed item */
-  u64 *floor;    /* by node: maximum below. A node raised as a whole differs from its children: the
-                    higher child, or both if equal, are to be raised too */
+  u64 *floor;    /* by node: maximum below. If it exceeds both children, the whole node was raised,
+                    and the higher child (both if equal) must still be raised */
   PlaceItem **found, **sorted;
   u32 nsorted;
 } PlacerCtx;
