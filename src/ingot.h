@@ -672,16 +672,20 @@ IngotStatus ingot_ready(Ingot *m, const char *engine);
 IngotStatus ingot_reset(Ingot *m);
 
 /* Perplexity of a text, given as token ids, under a language model. Texts longer than the context
- * length are split; the first token of each part is not scored. on_progress receives the number of
- * tokens that have been run after every chunk; it may be NULL. */
+ * length are split; the first token of each part is not scored. */
+typedef struct IngotScoreText {
+  const int32_t *ids;
+  uint64_t n;
+  const char *engine;
+  void (*on_progress)(void *user, uint64_t done, uint64_t total); /* after a chunk; may be NULL */
+  void *user;
+} IngotScoreText;
 typedef struct IngotPerplexity {
   double nll;        /* mean negative log-likelihood in nats */
   double perplexity; /* exp(nll) */
   uint64_t tokens;   /* number of scored tokens */
 } IngotPerplexity;
-IngotStatus ingot_perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
-                             void (*on_progress)(void *user, uint64_t done, uint64_t total),
-                             void *user, IngotPerplexity *out);
+IngotStatus ingot_perplexity(Ingot *m, const IngotScoreText *o, IngotPerplexity *out);
 IngotTensor ingot_output(const Ingot *m,
                          uint32_t i); /* output i of the last run; valid until the next run */
 /* Writes .npz, .npy (one output), or output_0.pb, ... into a directory. */

@@ -585,17 +585,15 @@ static int is_among(const char *name, const char *const *names) {
   return *names != NULL;
 }
 
-/* The command of a line; 0: the line is a message. Commands start with ':', known ones also with
- * '/'; exit, quit and help are commands if alone on a line. */
+/* The command of a line; 0: the line is a message. Commands start with ':', or with '/' and a word
+ * without a second '/'; exit, quit and help are commands if alone on a line. */
 static int command_name(const char *line, char name[16]) {
   static const char *const plain[] = {"exit", "quit", "help", NULL};
-  static const char *const known[] = {"exit",  "quit",  "bye",  "help", "reset",
-                                      "clear", "stats", "save", "load", NULL};
   int sign = *line == ':' || *line == '/';
   size_t n = strcspn(line + sign, " ");
   snprintf(name, 16, "%.*s", (int)n, line + sign);
   if (!sign) return !line[n] && is_among(name, plain);
-  return *line == ':' || is_among(name, known);
+  return *line == ':' || (line[1] >= 'a' && line[1] <= 'z' && !memchr(line + 1, '/', n));
 }
 
 /* Returns 1 to end, or a status. */

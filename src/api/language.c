@@ -95,11 +95,12 @@ static void import_decoder(Perplexity *o, u64 n) {
   o->context = m->g->state.at[0].most;
 }
 
-static void perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
-                       void (*on_progress)(void *user, uint64_t done, uint64_t total), void *user,
-                       IngotPerplexity *out) {
+static void perplexity(Ingot *m, const IngotScoreText *score, IngotPerplexity *out) {
   Ctx *c = m->c;
-  Perplexity o = {.m = m, .engine = engine};
+  api_need(c, score, "the ids to score");
+  const i32 *ids = score->ids;
+  u64 n = score->n;
+  Perplexity o = {.m = m, .engine = score->engine};
   api_need(c, n ? ids : (const void *)"", "the ids");
   api_need(c, out, "a pointer to the result");
   if (n < 2)
@@ -113,14 +114,12 @@ static void perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *eng
     for (i64 i = 0; i < left; i += o.chunk) {
       i64 count = left - i < o.chunk ? left - i : o.chunk;
       feed(&o, ids + at + i, count, left - i - 1);
-      if (on_progress) on_progress(user, at + (u64)(i + count), n);
+      if (score->on_progress) score->on_progress(score->user, at + (u64)(i + count), n);
     }
   }
   *out = (IngotPerplexity){o.sum / (double)o.n, exp(o.sum / (double)o.n), o.n};
 }
 
-IngotStatus ingot_perplexity(Ingot *m, const int32_t *ids, uint64_t n, const char *engine,
-                             void (*on_progress)(void *user, uint64_t done, uint64_t total),
-                             void *user, IngotPerplexity *out) {
-  API_CALL(m, perplexity(m, ids, n, engine, on_progress, user, out));
+IngotStatus ingot_perplexity(Ingot *m, const IngotScoreText *o, IngotPerplexity *out) {
+  API_CALL(m, perplexity(m, o, out));
 }

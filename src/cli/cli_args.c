@@ -347,7 +347,7 @@ static const struct {
     {"bench", "march", "CPU", "${targets}, native (default), multi, or as for -march="},
     {"run", "text", "TEXT", "text to tokenize as the input ids; -: standard input"},
     {"perplexity", "text", "FILE", "text to score; -: standard input"},
-    {"perplexity", "engine", "NAME", "default c, without a C compiler jit or vm:"},
+    {"perplexity", "engine", "NAME", "default c:"},
     {"perplexity", "march", "CPU", "instruction set (default native)"},
     {"perplexity", "threads", "N", "number of threads (default: number of cores, at most 16)"},
     {"play", "stop", "TEXT", "stop an answer before this text; repeatable"},

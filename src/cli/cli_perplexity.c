@@ -87,7 +87,8 @@ int verb_perplexity(const Args *a) {
   if (!rest.threads && e && e->flags & INGOT_NATIVE) rest.threads = default_threads();
   if (!s) s = cli_prepare(m, &rest);
   watch_task("compile");
-  if (!s) s = ingot_perplexity(m, ids, n, engine, show_progress, (void *)(uintptr_t)engine, &p);
+  IngotScoreText o = {ids, n, engine, show_progress, (void *)(uintptr_t)engine};
+  if (!s) s = ingot_perplexity(m, &o, &p);
   watch_task(NULL);
   free(ids);
   if (!s && a->json)
