@@ -1,9 +1,10 @@
-"""Engine cuda on the GPU of this machine: bench/cuda.py [--expect DIR] [--kernels N] [--seconds S] MODEL...
+"""Engine cuda on the GPU of this machine: bench/cuda.py [--expect DIR] [--kernels N] [--seconds S] [--precision P] [-d NAME=N]... [--torch NAME]... MODEL...
 
 For each model: are two runs equal to the bit, and equal to DIR/MODEL.npz if that exists (outputs of
 `ingot run --engine interp --march cuda`, or of the CPU shim); the time to the first result with an empty
-and with a filled cache of kernels; the median time of a run, with copies of inputs and outputs; and the
-N slowest kernels.
+and with a filled cache of kernels; the median time of a run on the device alone, and with copies of inputs and
+outputs; and the N slowest kernels. --torch times a network of torchvision under torch.compile (mode reduce-overhead,
+TF32 off) on the device, in f16 and f32.
 """
 import argparse
 import json
@@ -40,21 +41,45 @@ def difference(a, b):
     return ""
 
 
+def torch_times(name):
+    import torch
+    import torchvision
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    for dtype in (torch.float16, torch.float32):
+        net = getattr(torchvision.models, name)().to("cuda", dtype).eval()
+        x = torch.randn(1, 3, 224, 224, device="cuda", dtype=dtype)
+        times = []
+        with torch.no_grad():
+            step = torch.compile(net, mode="reduce-overhead")
+            for i in range(109):
+                a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                a.record()
+                step(x)
+                b.record()
+                b.synchronize()
+                times.append(a.elapsed_time(b))
+        print(f"torch.compile {name} {dtype}: median {sorted(times[8:])[50]:.3f} ms", flush=True)
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--expect")
     p.add_argument("--kernels", type=int, default=0)
     p.add_argument("--seconds", default="2")
-    p.add_argument("model", nargs="+")
+    p.add_argument("--precision", default="f32")
+    p.add_argument("-d", action="append", default=[], dest="dims")
+    p.add_argument("--torch", action="append", default=[])
+    p.add_argument("model", nargs="*")
     a = p.parse_args()
     folder = tempfile.mkdtemp()
+    dims = [x for d in a.dims for x in ("-d", d)]
     bad = 0
-    print(f"{'model':20} {'median ms':>10} {'min ms':>8} {'first s':>8} {'cached s':>8}  bits", flush=True)
+    print(f"{'model':20} {'device ms':>10} {'median ms':>10} {'min ms':>8} {'first s':>8} {'cached s':>8}  bits", flush=True)
     for path in a.model:
         name = os.path.splitext(os.path.basename(path))[0]
         cache = os.path.join(folder, name)
         out = [os.path.join(folder, f"{name}.{i}.npz") for i in range(2)]
-        run = ["run", path, "--engine", "cuda", "-q", "--keep-code", "-o"]
+        run = ["run", path, "--engine", "cuda", "-q", "--keep-code", "--precision", a.precision, *dims, "-o"]
         try:
             first = ingot(cache, *run, out[0])[1]
             cached = ingot(cache, *run, out[1])[1]
@@ -65,7 +90,7 @@ def main():
                 far = difference(out[0], expect)
                 bad += far != ""
                 said += f", NOT AS EXPECTED: {far}" if far else ", as expected"
-            bench = ["bench", path, "--engine", "cuda", "-q", "--json", "--keep-code", "--seconds", a.seconds]
+            bench = ["bench", path, "--engine", "cuda", "-q", "--json", "--keep-code", "--seconds", a.seconds, "--precision", a.precision, *dims]
             text = ingot(cache, *bench, *(["--per-kernel"] if a.kernels else []))[0]
         except SystemExit as e:
             print(f"{name:20} {str(e)[-1500:]}", flush=True)
@@ -74,10 +99,12 @@ def main():
         r = json.loads(text)
         r = r[0] if isinstance(r, list) else r
         bad += "DIFFERENT" in said
-        print(f"{name:20} {r['p50_ms']:10.3f} {r['min_ms']:8.3f} {first:8.2f} {cached:8.2f}  {said}", flush=True)
+        print(f"{name:20} {r.get('device_ms', 0):10.3f} {r['p50_ms']:10.3f} {r['min_ms']:8.3f} {first:8.2f} {cached:8.2f}  {said}", flush=True)
         for k in sorted(r.get("kernels", []), key=lambda k: -k["ms"])[:a.kernels]:
             print(f"    {1e3 * k['ms']:9.1f} us {k.get('calls', 1):6.0f} x  {str(k['values'])[:90]}", flush=True)
     shutil.rmtree(folder)
+    for name in a.torch:
+        torch_times(name)
     return bad != 0
 
 

@@ -118,6 +118,9 @@ const char *ingot_native(void);       /* the target that "native" selects */
  * default is computation in float, within the errors of docs/numerics.md. Call before the passes.
  */
 IngotStatus ingot_set_precise(Ingot *m);
+/* Precision of products of f32 on a GPU: "f32" (default, exact), "tf32", "f16" or "bf16". With the
+ * last two, weights and values between products are stored in 16 bits. Sums are f32. */
+IngotStatus ingot_set_precision(Ingot *m, const char *name);
 
 /* Optimization goal. "time" is the default. "ram" selects a program that needs less memory (arena,
  * stack, inputs and outputs together) and little more time, for example with row tiling; a warning
@@ -547,7 +550,8 @@ typedef struct IngotBench {
   double build_ms; /* engine c: ingot and the C compiler */
   uint64_t rss_kb; /* peak memory of the process */
   uint64_t text_bytes, data_bytes; /* engine c: code and constants of the object file */
-  const IngotKernel *kernel;       /* engine c with build->c.profile; valid until ingot_free */
+  double device_ms; /* engine cuda: median of the recorded run without copies; 0: not recorded */
+  const IngotKernel *kernel; /* engine c with build->c.profile; valid until ingot_free */
   uint32_t nkernel;
   double peak_gflops, peak_gbps; /* peak of this machine with as many threads (a multiply-add is 2
                                     operations, bytes are reads); 0: unknown */

@@ -41,6 +41,7 @@ typedef struct CodegenOptions {
   bool aim_given;      /* given explicitly: a preset does not change it */
   u64 ram;             /* limit in bytes; 0: none */
   bool precise;        /* see ingot_set_precise */
+  Precision precision; /* see ingot_set_precision */
   u32 threads, grain;  /* threads: 0 means 1; see Prog */
   bool openmp;         /* OpenMP threads */
 } CodegenOptions;

@@ -450,6 +450,21 @@ IngotStatus ingot_set_precise(Ingot *m) {
   API_CALL(m, set_precise(m));
 }
 
+static void set_precision(Ingot *m, const char *name) {
+  api_need(m->c, name, "the precision");
+  need_unpassed(m);
+  for (u32 i = 0; i < PREC_COUNT; i++)
+    if (!strcmp(name, precision_name[i])) {
+      m->codegen.precision = (Precision)i;
+      return;
+    }
+  fail(m->c, ERR_usage, LOC_NONE, "precision %s, expected f32, tf32, f16 or bf16", name);
+}
+
+IngotStatus ingot_set_precision(Ingot *m, const char *name) {
+  API_CALL(m, set_precision(m, name));
+}
+
 const char *ingot_target(uint32_t i) {
   return i < target_count ? target_table[i].name : NULL;
 }

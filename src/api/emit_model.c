@@ -209,6 +209,8 @@ static const char *options_text(Ingot *m, const IngotCodegen *o) {
   if (m->machine.variants.n || (m->machine.target && m->machine.target->lanes > 1))
     sb_fmt(&t, "%smarch=%s", separator(&t), api_march_text(m, m->machine.target));
   if (m->codegen.precise) sb_fmt(&t, "%sprecise", separator(&t));
+  if (m->codegen.precision)
+    sb_fmt(&t, "%sprecision=%s", separator(&t), precision_name[m->codegen.precision]);
   if (m->tuning.tune) sb_fmt(&t, "%stuned", separator(&t));
   if (m->codegen.aim != AIM_time)
     sb_fmt(&t, "%soptimize-for=%s", separator(&t), m->codegen.aim == AIM_ram ? "ram" : "size");

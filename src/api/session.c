@@ -488,6 +488,7 @@ void api_compile(Ingot *m, const IngotPassOptions *p, const CompileRequest *how)
   o.aim = how->aim;
   o.ram = how->arena_goal;
   o.precise = m->codegen.precise;
+  o.precision = m->codegen.precision;
   o.threads = o.target && o.target->warp ? GPU_THREADS : m->codegen.threads;
   o.grain = m->codegen.grain;
   o.tune = how->aim == AIM_time ? api_load_tuning(m) : NULL; /* tile sizes were measured for time */

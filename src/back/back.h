@@ -281,6 +281,9 @@ Cuda *cuda_make(const Prog *p, const CudaOptions *o);
 void cuda_run(Cuda *g, u64 seed, Tensor *const *in, Tensor **out, Arena *a);
 /* Overwrites n bytes of a buffer with state. */
 void cuda_set_state(Cuda *g, BufId b, u64 at, const void *from, u64 n);
+/* Median time of the recorded run on the device, in ms; 0: no run was recorded. Changes the state.
+ */
+double cuda_replay_ms(Cuda *g);
 /* From now on every kernel is timed alone, in ms; returns their number. */
 typedef struct KernelTime {
   StmtId id;

@@ -30,7 +30,7 @@ struct Args {
   const char *engine, *data, *inputs, *output;
   const char *name, *function;
   const char *optimize_for, *ram;
-  const char *march, *threads_api, *python, *library;
+  const char *march, *precision, *threads_api, *python, *library;
   const char *tune, *tuned; /* tune: "" for the default file */
   const char *start, *stop, *skip, *dump, *constants;
   const char *text, *ids;

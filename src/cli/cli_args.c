@@ -177,6 +177,8 @@ static const Opt opts[] = {
     FLAG("precise", precise,
          "compute exp, tanh, ... in double; no Winograd F(4x4), no int8 activations in language "
          "models"),
+    TEXT("precision", NULL, precision, "P",
+         "products on a GPU: f32 (default, exact), tf32, f16 or bf16; sums are f32"),
     TEXT("backend", NULL, build.backend, "llvm",
          "emit OUT.o, OUT.a or OUT.so with LLVM instead of C"),
     TEXT("triple", NULL, build.triple, "T[,CPU[,FEATURES]]",

@@ -101,6 +101,7 @@ static void print(const Args *a, const char *engine, const IngotBench *b, int fi
     json_text(",\"target\":", b->target);
     json_text(",\"compiler\":", b->compiler ? b->compiler : "");
     printf(",\"threads\":%u", b->threads);
+    if (b->device_ms > 0) printf(",\"device_ms\":%.6f", b->device_ms);
     if (a->per_kernel) print_kernels_json(b);
     printf("}");
     return;
@@ -115,6 +116,7 @@ static void print(const Args *a, const char *engine, const IngotBench *b, int fi
       runs_per_s(b), b->first_ms, b->build_ms, (unsigned long long)b->rss_kb,
       (unsigned long long)b->text_bytes, (unsigned long long)b->data_bytes, b->target, b->threads,
       b->compiler ? ", " : "", b->compiler ? b->compiler : "");
+  if (b->device_ms > 0) printf("on the device, without copies: P50 %.4f ms\n", b->device_ms);
   if (a->per_kernel) print_kernels(b);
 }
 

@@ -176,6 +176,7 @@ IngotStatus cli_prepare(Ingot *m, const Args *a) {
   if (!s && a->optimize_for) s = ingot_optimize_for(m, a->optimize_for);
   if (!s && a->ram) s = ingot_set_ram(m, a->ram);
   if (!s && a->precise) s = ingot_set_precise(m);
+  if (!s && a->precision) s = ingot_set_precision(m, a->precision);
   if (!s && (a->threads || a->threads_api || a->threads_grain))
     s = ingot_set_threads(m, a->threads ? (int)a->threads : 1, a->threads_api,
                           (int)a->threads_grain);
@@ -601,7 +602,7 @@ static int verb_vm(const Args *a) {
 /* --help lists the options named in a usage line. */
 const Verb verb_table[] = {
     {"compile", verb_compile,
-     "output name weights state march cc tune tuned precise optimize-for ram threads "
+     "output name weights state march cc tune tuned precise precision optimize-for ram threads "
      "threads-api threads-grain selftest no-selftest split cpp caller profile debug json input "
      "inputs "
      "data bake-prompt date " SHAPES,
@@ -610,7 +611,7 @@ const Verb verb_table[] = {
      "compile models to one C file (and its header with -o), or to bytecode", MODELS_MAX,
      "compile"},
     {"build", verb_build,
-     "output name weights state cc march backend triple target tune tuned precise "
+     "output name weights state cc march backend triple target tune tuned precise precision "
      "optimize-for ram "
      "optimize sanitize threads threads-api threads-grain selftest no-selftest caller profile "
      "debug preset presets lto pgo bolt fast-math seconds clean json input inputs data "
@@ -619,7 +620,8 @@ const Verb verb_table[] = {
      "[--threads N] [--preset max] [--pgo] [--backend llvm]",
      "build an object file, a library, WebAssembly or a program", MODELS_MAX, "compile"},
     {"export", verb_export,
-     "project output name weights state march tuned precise optimize-for ram threads threads-api "
+     "project output name weights state march tuned precise precision optimize-for ram threads "
+     "threads-api "
      "threads-grain selftest no-selftest json input inputs data " SHAPES,
      "MODEL [-d batch=1] --project cmake|make|zephyr|arduino|platformio|esp-idf|rust -o DIR "
      "[--name NAME] [--march CPU]",
@@ -629,6 +631,7 @@ const Verb verb_table[] = {
      "min-p "
      "repeat-penalty "
      "frequency-penalty presence-penalty seed stop engine threads threads-grain cc march precise "
+     "precision "
      "bake-prompt date clean conversation single-turn",
      "MODEL [-p PROMPT] [--system TEXT] [--raw] [--max-tokens N] [--context N] [--temperature X] "
      "[--top-k N] [--top-p X] [--seed N] [--threads N]",
@@ -641,7 +644,8 @@ const Verb verb_table[] = {
      "[--host ADDRESS]",
      "serve a language model over HTTP with the OpenAI API", 1, "run"},
     {"run", verb_run,
-     "input inputs data text output engine keep-code march tuned precise optimize-for ram threads "
+     "input inputs data text output engine keep-code march tuned precise precision optimize-for "
+     "ram threads "
      "threads-api "
      "threads-grain library name python seed state steps max-steps json " SHAPES,
      "MODEL [-d batch=1] [-i x=@x.npy | --inputs FILE.npz | --data DIR | --text TEXT] "
@@ -652,7 +656,8 @@ const Verb verb_table[] = {
     {"check", verb_check, "", "PROGRAM.ch", "check a program without running it", 1, "language"},
     {"fmt", verb_fmt, "output", "PROGRAM.ch [-o FILE]", "format a program", 1, "language"},
     {"verify", verb_verify,
-     "data input inputs engine keep-code march tuned precise optimize-for ram threads threads-api "
+     "data input inputs engine keep-code march tuned precise precision optimize-for ram threads "
+     "threads-api "
      "threads-grain "
      "library name seed state steps rtol atol json html per-node bisect python output " SHAPES,
      "MODEL [-d batch=1] [--data DIR | --per-node | --html FILE | --bisect] [--engine NAME] "
@@ -660,6 +665,7 @@ const Verb verb_table[] = {
      "compare engines with each other, with ONNX Runtime or with stored outputs", 1, "examine"},
     {"bench", verb_bench,
      "model-path input inputs data engine keep-code seed seconds cc march tune tuned precise "
+     "precision "
      "optimize-for ram "
      "optimize "
      "threads threads-api threads-grain state per-kernel json " SHAPES,
@@ -681,12 +687,14 @@ const Verb verb_table[] = {
      "train a model and write it with its new weights, or write the training loop as C", 1,
      "change"},
     {"inspect", verb_inspect,
-     "json html bench seconds cc tuned state march precise optimize-for ram threads threads-grain "
+     "json html bench seconds cc tuned state march precise precision optimize-for ram threads "
+     "threads-grain "
      "input inputs data " SHAPES,
      "MODEL [-d batch=1] [--freeze x=1] [--march CPU] [--json | --html FILE [--bench]]",
      "report what a model contains and needs", 1, "examine"},
     {"opt", verb_opt,
-     "start stop skip dump march ram tuned choices precise threads threads-grain explain check "
+     "start stop skip dump march ram tuned choices precise precision threads threads-grain explain "
+     "check "
      "time "
      "output weights-file constants state input inputs data " SHAPES,
      "MODEL|TEXT [-d batch=1] [--stop=PASS] [--dump=all] [--constants all] [--explain] "
@@ -696,7 +704,8 @@ const Verb verb_table[] = {
      "MODEL --text TEXT|- | --ids \"1 2 3\" [--special] [--bare]",
      "convert text to token ids, or token ids to text", 1, "examine"},
     {"perplexity", verb_perplexity,
-     "model-path text ids json engine march precise threads threads-api threads-grain context "
+     "model-path text ids json engine march precise precision threads threads-api threads-grain "
+     "context "
      "chunk cache",
      "MODEL --text FILE | --ids \"1 2 3\" [--context N] [--json]",
      "measure the perplexity of a text under a language model", 1, "examine"},

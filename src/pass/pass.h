@@ -18,6 +18,10 @@ typedef enum Aim {
   AIM_size /* nothing that needs more code or weights: no Winograd, small tiles */
 } Aim;
 
+/* Precision of products on a GPU: of f32 operands. Sums are f32. */
+typedef enum Precision { PREC_f32, PREC_tf32, PREC_f16, PREC_bf16, PREC_COUNT } Precision;
+extern const char *const precision_name[PREC_COUNT]; /* pipeline.c */
+
 /* PassCtx.ram: minimize memory; or accept a little more memory for fewer kernels. */
 enum { TILING_MIN_RAM = 1, TILING_LOW_RAM = 2 };
 
@@ -37,7 +41,8 @@ struct PassCtx {
   u64 ram;         /* bytes of arena that row tiling aims at; 0: no row tiling */
   bool precise;    /* use the f32 functions of mathlibf.h even where others are faster; no Winograd
                       F(4x4) */
-  u32 threads, grain; /* threads of one run, see Prog; set by the pipeline */
+  Precision precision; /* of GPU kernels */
+  u32 threads, grain;  /* threads of one run, see Prog; set by the pipeline */
   bool for_c;      /* a C compiler will vectorize plain loops; otherwise they run as scalar code */
   TuneTable *tune; /* measured choices; NULL: none */
   const char *tiled;   /* set by row_tiling: the chains it tiled; NULL: none */
@@ -73,10 +78,11 @@ typedef struct PipeOptions {
   bool lacks_dot_i8x4;  /* the target machine lacks the instructions for Target.dot_i8x4 */
   bool for_c;           /* see PassCtx */
   Aim aim;
-  u64 ram;            /* see PassCtx */
-  bool precise;       /* see PassCtx */
-  u32 threads, grain; /* 0 or 1: one; see Prog */
-  TuneTable *tune;    /* see PassCtx */
+  u64 ram;             /* see PassCtx */
+  bool precise;        /* see PassCtx */
+  Precision precision; /* see PassCtx */
+  u32 threads, grain;  /* 0 or 1: one; see Prog */
+  TuneTable *tune;     /* see PassCtx */
 } PipeOptions;
 
 /* pipeline.c */
@@ -118,6 +124,8 @@ void shrink_consts(PassCtx *u); /* shrink_consts.c */
 void order(Graph *g);           /* order.c */
 void parallel(Prog *p);         /* parallel.c */
 void block_sync(PassCtx *u);    /* gpu/sync.c */
+void cast16(PassCtx *u);        /* gpu/cast16.c */
+void row_registers(Prog *p);    /* gpu/row_registers.c */
 void plan(Prog *p);             /* plan.c */
 void schedule(PassCtx *u);      /* schedule.c */
 void bounds(Prog *p);           /* bounds.c */

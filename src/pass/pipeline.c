@@ -15,6 +15,8 @@
 #include <string.h>
 #include "pass/pass.h"
 
+const char *const precision_name[PREC_COUNT] = {"f32", "tf32", "f16", "bf16"};
+
 /* clang-format off */
 const Pass pass_table[] = {
   {"infer",    infer,    NULL, NULL,  PX_exact, "recompute the types of all values from the inputs", false},
@@ -27,6 +29,7 @@ const Pass pass_table[] = {
   {"dce",      dce,      NULL, NULL,  PX_exact, "remove nodes that no output depends on", false},
   {"canon",    NULL,     NULL, canon, PX_bounded, "normalize exporter idioms: scales into weights, pads into windows", false},
   {"widen_f16",     NULL,     NULL, widen_f16,  PX_bounded, "compute f16 and bf16 as f32 on vector targets", false},
+  {"cast16",   NULL,     NULL, cast16, PX_bounded, "store what products read as f16 or bf16, on a GPU with --precision", false},
   {"regroup",  NULL,     NULL, regroup, PX_exact, "rewrite grouped convolutions narrower than a vector as depthwise or zero-padded", false},
   {"split_pools",    NULL,     NULL, split_pools, PX_bounded, "split large pooling windows by dimension on vector targets", false},
   {"widen_i8",    NULL,     NULL, widen_i8, PX_exact, "widen int8 operands to int16 on targets with pmaddwd and without a 4-way int8 dot product", false},
@@ -40,6 +43,7 @@ const Pass pass_table[] = {
   {"loop_fuse", NULL,    loop_fuse, NULL, PX_exact, "fuse adjacent kernels that loop over the same slices", false},
   {"shrink_consts",   NULL,     NULL, shrink_consts, PX_exact, "store constants in the narrowest type that holds their values", false},
   {"parallel", NULL,     parallel, NULL, PX_exact, "distribute loops over threads", false},
+  {"row_registers", NULL, row_registers, NULL, PX_exact, "keep rows of fused GPU kernels in registers", false},
   {"plan",     NULL,     plan, NULL,  PX_exact, "assign every buffer an offset in one arena", false},
   {"sync",     NULL,     NULL, block_sync, PX_exact, "place barriers between the loops of a GPU block", false},
   {"schedule", NULL,     NULL, schedule, PX_exact, "add load fences and register pins so that the C compiler neither hoists nor rematerializes loads", false},
@@ -242,6 +246,7 @@ void pipeline_run(PassCtx *u, const PipeOptions *o) {
   u->conv_plan = NULL;
   u->quant = 0;
   u->precise = o->precise;
+  u->precision = o->precision;
   u->aim = o->aim;
   c->pass = "input";
   if (o->check) verify(u);

@@ -30,6 +30,7 @@
 #define IG_BLOCK(n) extern "C" void
 #define IG_RESTRICT
 #define IG_UNROLL
+#define IG_NO_UNROLL
 
 enum {
   IG_LANES = 32,
@@ -129,6 +130,16 @@ template <int N> static void ig_copy_async(void *to, const void *from) {
   else
     ig.copies[me].push_back({to, from, N, ig.groups[me]});
 }
+template <int N> static void ig_copy(void *to, const void *from, bool copies) {
+  if (copies)
+    ig_copy<N>(to, from);
+  else
+    memset(to, 0, N);
+}
+static const unsigned char ig_zeros[16] __attribute__((aligned(16))) = {0};
+template <int N> static void ig_copy_async(void *to, const void *from, bool copies) {
+  ig_copy_async<N>(to, copies ? from : (const void *)ig_zeros);
+}
 static inline void ig_commit() {
   ig.groups[ig.base + (unsigned)ig.lane]++;
 }
@@ -166,6 +177,100 @@ template <class T> static T ig_choose(uint32_t first, T x, T y) {
 static inline int ig_pick(uint64_t a, uint64_t b, uint64_t c, uint64_t d, int lane) {
   uint64_t word[4] = {a, b, c, d};
   return (int)(word[lane >> 3] >> 8 * (lane & 7) & 31);
+}
+
+/* ---- fragments ---- */
+
+struct ig_operand {
+  uint32_t x[4];
+};
+struct ig_sums {
+  float x[8];
+};
+static ig_operand ig_operands[2][IG_THREADS]; /* of a product, by thread */
+
+static void ig_need_shared(const void *p, size_t n) {
+  if ((const unsigned char *)p >= ig_shared &&
+      (const unsigned char *)p + n <= ig_shared + IG_SHARED && (uintptr_t)p % 16 == 0)
+    return;
+  fprintf(stderr, "shim: a row of a fragment is not aligned or not in shared memory\n");
+  abort();
+}
+template <class T> static ig_operand ig_operand_at(const T *p, int n) {
+  ig_operand a;
+  ig_meet();
+  for (int j = 0; j < 4; j++) {
+    const T *row = p + ((j & 1) * 8 + ig.lane / 4) * n;
+    ig_need_shared(row, 32);
+    memcpy(&a.x[j], (const char *)row + (j >> 1) * 16 + ig.lane % 4 * 4, 4);
+  }
+  return a;
+}
+template <class T> static ig_operand ig_operand_turned(const T *p, int n) {
+  ig_operand a;
+  ig_meet();
+  for (int j = 0; j < 4; j++) {
+    T pair[2];
+    for (int q = 0; q < 2; q++) {
+      const T *row = p + ((j >> 1) * 8 + ig.lane % 4 * 2 + q) * n;
+      ig_need_shared(row, 32);
+      pair[q] = row[(j & 1) * 8 + ig.lane / 4];
+    }
+    memcpy(&a.x[j], pair, 4);
+  }
+  return a;
+}
+static ig_sums ig_sums_of(float x) {
+  return {{x, x, x, x, x, x, x, x}};
+}
+static void ig_sums_store(float *p, int n, const ig_sums &s) {
+  for (int i = 0; i < 8; i++)
+    p[(ig.lane / 4 + (i >> 1 & 1) * 8) * n + (i >> 2) * 8 + ig.lane % 4 * 2 + (i & 1)] = s.x[i];
+}
+static float ig_f16_number(uint32_t bits) {
+  uint32_t e = bits >> 10 & 31, m = bits & 1023;
+  float x = e == 31 ? m ? NAN : INFINITY
+            : e     ? ldexpf((float)(1024 + m), (int)e - 25)
+                    : ldexpf((float)m, -24);
+  return bits & 0x8000 ? -x : x;
+}
+static inline float ig_get_f16(uint16_t u) {
+  return ig_f16_number(u);
+}
+static float ig_f32_number(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+/* N numbers in 32 bits. */
+template <int N, class F>
+static ig_sums ig_product(ig_operand a, ig_operand b, ig_sums c, F number) {
+  unsigned base = ig.base, me = base + (unsigned)ig.lane;
+  ig_operands[0][me] = a;
+  ig_operands[1][me] = b;
+  ig_meet();
+  for (int i = 0; i < 8; i++)
+    for (int k = 0; k < 8; k++) {
+      unsigned row = base + (unsigned)(ig.lane / 4 * 4 + k % 4),
+               column = base + (unsigned)((ig.lane % 4 * 2 + (i & 1)) * 4 + k % 4);
+      uint32_t x = ig_operands[0][row].x[(i >> 1 & 1) + k / 4 * 2],
+               y = ig_operands[1][column].x[(i >> 2) + k / 4 * 2];
+      for (int q = 0; q < N; q++) c.x[i] += number(x, q) * number(y, q);
+    }
+  ig_meet();
+  return c;
+}
+static ig_sums ig_mma_f16(ig_operand a, ig_operand b, ig_sums c) {
+  return ig_product<2>(a, b, c,
+                       [](uint32_t x, int q) { return ig_f16_number(x >> 16 * q & 0xffff); });
+}
+static ig_sums ig_mma_bf16(ig_operand a, ig_operand b, ig_sums c) {
+  return ig_product<2>(a, b, c, [](uint32_t x, int q) { return ig_f32_number(x >> 16 * q << 16); });
+}
+static ig_sums ig_mma_f32(ig_operand a, ig_operand b, ig_sums c) {
+  return ig_product<1>(a, b, c, [](uint32_t x, int) {
+    return ig_f32_number((x >> 23 & 255) == 255 ? x : (x + 0x1000) & ~0x1fffu);
+  });
 }
 
 static inline int32_t ig_pair(const int16_t *p) {
@@ -266,9 +371,9 @@ static void ig_run_block(unsigned block) {
       ig.n = IG_LANES;
       ig_run_warp();
     }
+    more = ig.waits[0];
     for (unsigned i = 0; i < ig.block; i++) {
-      more = more || ig.waits[i];
-      if (ig.waits[i] != ig.waits[0]) {
+      if (ig.waits[i] != more) {
         fprintf(stderr, "shim: threads 0 and %u of a block do not meet\n", i);
         abort();
       }

@@ -10,6 +10,7 @@ from lib import npy, tfile
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 DIGITS = os.path.join(ROOT, "models", "digits.onnx")
+PRODUCTS = os.path.join(ROOT, "test", "cuda", "products.ing")
 CHIPS = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120")
 EVERY = 6  # of the graphs of test/exec
 # What takes other paths: scalars that kernels set, loops between kernels, state, random numbers, vectors of bytes and halves.
@@ -35,17 +36,17 @@ def shim(env):
             "XDG_CACHE_HOME": os.path.join(folder, "cache")}
 
 
-def agree(env, model, name, orders=3):
-    """All orders give the bytes that interp gives for the same program."""
+def agree(env, model, name, orders=3, options=()):
+    """All orders give the bytes that interp gives for the same program. The shim multiplies fragments as interp does."""
     settings = shim(env)
     folder = env.scratch("cuda", name)
     want = os.path.join(folder, "interp.npz")
-    got = run([env.need_ingot(), "run", model, "--engine", "interp", "--march", "cuda", "-q", "-o", want], 120)
+    got = run([env.need_ingot(), "run", model, "--engine", "interp", "--march", "cuda", "-q", *options, "-o", want], 120)
     if got.rc:
         raise Fail(f"interp: {explain(got)}: {tail(got.text())}")
     for order in range(orders):
         path = os.path.join(folder, f"{order}.npz")
-        got = run([env.ingot, "run", model, "--engine", "cuda", "-q", "--keep-code", "-o", path], 300, env={**settings, "SHIM_ORDER": str(order)})
+        got = run([env.ingot, "run", model, "--engine", "cuda", "-q", "--keep-code", *options, "-o", path], 300, env={**settings, "SHIM_ORDER": str(order)})
         if got.rc:
             raise Fail(f"order {order}: {explain(got)}: {tail(got.text())}")
         here, there = npy.load_npz(path), npy.load_npz(want)
@@ -146,9 +147,31 @@ def compile_for(lib, text, chip):
     return log.value.decode()
 
 
+def product(env, precision):
+    """Products in blocks: of the bits of interp, and near those of the reference."""
+    name = "products_" + precision
+    agree(env, PRODUCTS, name, options=("--precision", precision))
+    folder = env.scratch("cuda", name)
+    got = run([env.ingot, "run", PRODUCTS, "--engine", "ref", "-q", "-o", os.path.join(folder, "ref.npz")], 120)
+    if got.rc:
+        raise Fail(f"ref: {explain(got)}: {tail(got.text())}")
+    here, there = npy.load_npz(os.path.join(folder, "0.npz")), npy.load_npz(os.path.join(folder, "ref.npz"))
+    for name in there:  # sums of at most 360 products; f16 and tf32 have 10 bits, bf16 has 7
+        most = max(abs(x) for x in there[name].data)
+        far = max(abs(x - y) for x, y in zip(here[name].data, there[name].data))
+        if not far <= {"f32": 1e-5, "bf16": 2e-2}.get(precision, 4e-3) * most:
+            raise Fail(f"{name}: differs by {far}, the largest number is {most}")
+
+
 def chip(env, name):
     lib = nvrtc(env)
-    got = run([env.need_ingot(), "opt", DIGITS, "--march", "cuda", "--dump=cuda", "--constants", "all", "-q"], 60)
+    for precision in ("f32", "f16", "bf16", "tf32"):
+        compiled(env, lib, name, PRODUCTS, precision)
+    compiled(env, lib, name, DIGITS, "f32")
+
+
+def compiled(env, lib, name, model, precision):
+    got = run([env.need_ingot(), "opt", model, "--march", "cuda", "--precision", precision, "--dump=cuda", "--constants", "all", "-q"], 60)
     if got.rc or b"IG_KERNEL" not in got.out:
         raise Fail(f"--dump=cuda: {explain(got)}: {tail(got.text())}")
     if b"#include <" in got.out.split(b"#ifdef __CUDACC_RTC__")[0]:
@@ -193,4 +216,5 @@ def tests(env):
     out = [Test("cuda/digits", lambda: agree(env, DIGITS, "digits"), cost=4), Test("cuda/runs", lambda: many_runs(env), cost=4),
            Test("cuda/chat", lambda: chat(env), cost=8), Test("cuda/memory", lambda: memory(env), cost=1), Test("cuda/missing", lambda: missing(env), cost=1), Test("cuda/file", lambda: file_of(env), cost=5)]
     out += [Test(f"cuda/exec/{os.path.basename(t.path)[:-2]}", lambda t=t: exec_graph(env, t), cost=2) for t in texts()]
-    return out + [Test(f"cuda/nvrtc/{c}", lambda c=c: chip(env, c), cost=1) for c in CHIPS]
+    out += [Test(f"cuda/products/{p}", lambda p=p: product(env, p), cost=8) for p in ("f32", "tf32", "f16", "bf16")]
+    return out + [Test(f"cuda/nvrtc/{c}", lambda c=c: chip(env, c), cost=6) for c in CHIPS]

@@ -313,6 +313,9 @@ void put_lane_number(Emit *e, const char *before, u32 lanes);
 void put_warp_shuffle(Emit *e, const Expr *x);
 void put_warp_store(Emit *e, const Stmt *s);
 bool put_copy(Emit *e, const Stmt *s);
+const char *fragment_type(DType dt, u32 lanes);
+void put_fragment(Emit *e, ExprId id);
+void put_fragment_store(Emit *e, const Stmt *s);
 
 /* cmath.c */
 const char *need_quick(Emit *e, const Expr *x); /* function of quick.def, for the current width */

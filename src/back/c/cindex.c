@@ -64,6 +64,21 @@ static void put_idx(Emit *e, ExprId id, Precedence at) {
     case OP_mul: put_idx_pair(e, x, "*", PR_mul, at, PR_unary); return;
     case OP_max: put_idx_call(e, x, RT_imax, "ig_imax"); return;
     case OP_min: put_idx_call(e, x, RT_imin, "ig_imin"); return;
+    case OP_mod:
+      if (fold_int(e, x->arg[1], &k) && k > 0 && !(k & (k - 1))) {
+        open_paren(e, PR_any, at);
+        put_idx(e, x->arg[0], PR_atom);
+        sb_fmt(e->t, " & %" PRId64, k - 1);
+        close_paren(e, PR_any, at);
+        return;
+      }
+      break;
+    case OP_div: /* truncates as C does */
+      if (fold_int(e, x->arg[1], &k) && k > 0) {
+        put_idx_pair(e, x, "/", PR_mul, at, PR_unary);
+        return;
+      }
+      break;
     default: break;
     }
   }

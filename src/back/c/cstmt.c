@@ -34,7 +34,10 @@ static bool is_sum_loop(Emit *e, const Stmt *s) {
 static void put_for(Emit *e, const Stmt *s) {
   const char *name = e->var.at[s->var] = name_loop(e, s->var);
   if (s->flags & LF_nounroll && e->b.mode == BM_vectors) put_line(e, "_Pragma(\"GCC unroll 1\")");
-  if (e->cuda && is_sum_loop(e, s)) put_line(e, "IG_UNROLL");
+  if (e->warps && !e->team) /* its body is that of all threads, and large */
+    put_line(e, "IG_NO_UNROLL");
+  else if (e->cuda && is_sum_loop(e, s))
+    put_line(e, "IG_UNROLL");
   if (s->flags & LF_dot16_loop && !e->cuda) {
     c_need(e, RT_dot16_loop);
     put_line(e, "IG_DOT16_LOOP");
@@ -129,6 +132,14 @@ static void put_assign(Emit *e, const Stmt *s) {
     e->var.at[s->var] = name_let(e, s->var);
     e->b.frame += v->lanes * dtype_bytes(c_elem_type(v->dt)) + 16;
   }
+  if (v->rows && e->b.mode == BM_warp) {
+    begin_line(e);
+    if (s->kind == ST_let) sb_fmt(e->t, "%s ", fragment_type(v->dt, v->lanes));
+    sb_fmt(e->t, "%s = ", e->var.at[s->var]);
+    put_fragment(e, s->a);
+    sb_puts(e->t, ";\n");
+    return;
+  }
   if (v->lanes > 1 && !vector && e->b.mode != BM_warp) {
     put_lanes_assign(e, s);
     return;
@@ -138,6 +149,12 @@ static void put_assign(Emit *e, const Stmt *s) {
     return;
   }
   begin_line(e);
+  if (e->cuda && v->dt == DT_i64 && v->lanes == 1 && !strcmp(e->index, "int")) {
+    sb_fmt(e->t, s->kind == ST_let ? "int %s = " : "%s = ", e->var.at[s->var]);
+    put_index(e, s->a);
+    sb_puts(e->t, ";\n");
+    return;
+  }
   if (s->kind == ST_let)
     sb_fmt(e->t, "%s ", vector ? vector_type(e, c_elem_type(v->dt), false) : c_type(v->dt));
   sb_fmt(e->t, "%s = ", e->var.at[s->var]);
@@ -155,6 +172,10 @@ static void put_store(Emit *e, const Stmt *s) {
   bool lanes = prog_expr(e->p, s->a)->lanes > 1;
   e->by_buf.written[prog_root(e->p, s->buf)] = 1;
   e->by_buf.written[s->buf] = 1;
+  if (e->b.mode == BM_warp && prog_expr(e->p, s->a)->rows) {
+    put_fragment_store(e, s);
+    return;
+  }
   if (e->b.mode == BM_warp && (e->team == LF_thread || s->flags & SF_async) && put_copy(e, s))
     return;
   if (e->b.mode == BM_warp && e->team != LF_thread) {

@@ -187,6 +187,7 @@ static const VecOp int_ops[OP_SCALARS] = {
     [OP_dot_i16x2] = {NULL, PR_any, "dot_i16x2"},
     [OP_maddubs] = {NULL, PR_any, "maddubs"},
     [OP_psign] = {NULL, PR_any, "psign"},
+    [OP_requant] = {NULL, PR_any, "requant"},
 };
 
 /* Calls a function of cvop.def; false: there is none. */
@@ -199,6 +200,7 @@ static bool put_function(Emit *e, const Expr *x, const char *name, DType k) {
     e->variant->vec.dot_i8x4 = true;
     e->b.frame += e->b.w * 32; /* its operands and steps, without optimization */
   }
+  if (x->op == OP_requant) e->b.frame += e->b.w * 64; /* its steps, without optimization */
   put_call(e, x, f);
   return true;
 }

@@ -107,10 +107,10 @@ void put_warp_store(Emit *e, const Stmt *s) {
 
 /* A copy of one thread: 2, 4, 8 or 16 bytes. False: the value is not a copy. */
 bool put_copy(Emit *e, const Stmt *s) {
-  const Expr *x = prog_expr(e->p, s->a);
-  u32 bytes = x->lanes * dtype_bytes(x->dt);
-  if (x->kind != EX_load || prog_buf(e->p, x->ref)->space == BS_reg ||
-      prog_buf(e->p, s->buf)->space == BS_reg || bytes > 16 || (bytes & (bytes - 1)))
+  const Expr *value = prog_expr(e->p, s->a), *x = ex_copied(e->p, value);
+  u32 bytes = value->lanes * dtype_bytes(value->dt);
+  if (!x || prog_buf(e->p, x->ref)->space == BS_reg || prog_buf(e->p, s->buf)->space == BS_reg ||
+      bytes > 16 || (bytes & (bytes - 1)))
     return false;
   if (x->lanes == 1 && !(s->flags & SF_async)) return false;
   begin_line(e);
@@ -118,6 +118,56 @@ bool put_copy(Emit *e, const Stmt *s) {
   put_element(e, s->buf, s->idx, s->nidx, 1);
   sb_puts(e->t, ", &");
   put_element(e, x->ref, x->arg, x->narg, 1);
+  if (x != value) {
+    sb_puts(e->t, ", ");
+    put_data(e, prog_expr(e->p, value->arg[0])->arg[0], PR_any);
+  }
   sb_puts(e->t, ");\n");
   return true;
+}
+
+/* ---- fragments: registers of all threads of the warp, in the layout of the instructions ---- */
+
+const char *fragment_type(DType dt, u32 lanes) {
+  return dt == DT_f32 && lanes == FRAG_LANES ? "ig_sums" : "ig_operand";
+}
+
+/* "&s[...], row length in elements" of a box. */
+static void put_box(Emit *e, BufId b, const ExprId *idx, u32 n) {
+  sb_puts(e->t, "&");
+  put_element(e, b, idx, n, 1);
+  sb_puts(e->t, ", ");
+  put_dim(e, prog_buf(e->p, b)->dim[n - 1]);
+}
+
+void put_fragment(Emit *e, ExprId id) {
+  const Expr *x = prog_expr(e->p, id);
+  if (x->kind == EX_var) {
+    sb_puts(e->t, e->var.at[x->ref]);
+  } else if (x->kind == EX_splat) {
+    sb_puts(e->t, "ig_sums_of(");
+    put_data(e, x->arg[0], PR_any);
+    sb_puts(e->t, ")");
+  } else if (x->kind == EX_mma) {
+    sb_fmt(e->t, "ig_mma_%s(", dtype_info[prog_expr(e->p, x->arg[0])->dt].name);
+    for (u32 i = 0; i < 3; i++) {
+      if (i) sb_puts(e->t, ", ");
+      put_fragment(e, x->arg[i]);
+    }
+    sb_puts(e->t, ")");
+  } else {
+    const Expr *from = x->kind == EX_turn ? prog_expr(e->p, x->arg[0]) : x;
+    sb_puts(e->t, x->kind == EX_turn ? "ig_operand_turned(" : "ig_operand_at(");
+    put_box(e, from->ref, from->arg, from->narg);
+    sb_puts(e->t, ")");
+  }
+}
+
+void put_fragment_store(Emit *e, const Stmt *s) {
+  begin_line(e);
+  sb_puts(e->t, "ig_sums_store(");
+  put_box(e, s->buf, s->idx, s->nidx);
+  sb_puts(e->t, ", ");
+  put_fragment(e, s->a);
+  sb_puts(e->t, ");\n");
 }

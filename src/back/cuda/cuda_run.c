@@ -760,9 +760,38 @@ static void need_memory(DeviceRun *r) {
   }
 }
 
+static void need_events(Cuda *g) {
+  for (u32 i = 0; i < 2; i++)
+    if (!g->event[i]) cuda_check(g->c, g->l, "event", g->l->event_new(&g->event[i], 0));
+}
+
+static int ascending(const void *a, const void *b) {
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+
+double cuda_replay_ms(Cuda *g) {
+  enum { TIMES = 101 };
+  const CudaGraph *last = NULL;
+  float ms[TIMES];
+  for (u32 i = 0; i < GRAPHS; i++)
+    if (g->graph[i].exec && (!last || g->graph[i].used > last->used)) last = &g->graph[i];
+  if (!last) return 0;
+  need_events(g);
+  for (u32 i = 0; i < TIMES; i++) {
+    cuda_check(g->c, g->l, "event", g->l->event_record(g->event[0], g->stream));
+    cuda_check(g->c, g->l, "graph", g->l->graph_launch(last->exec, g->stream));
+    cuda_check(g->c, g->l, "event", g->l->event_record(g->event[1], g->stream));
+    cuda_check(g->c, g->l, "event", g->l->event_wait(g->event[1]));
+    cuda_check(g->c, g->l, "event", g->l->event_ms(&ms[i], g->event[0], g->event[1]));
+  }
+  qsort(ms, TIMES, sizeof *ms, ascending);
+  return ms[TIMES / 2];
+}
+
 u32 cuda_time_kernels(Cuda *g, KernelTime **times) {
   if (!g->time) {
-    for (u32 i = 0; i < 2; i++) cuda_check(g->c, g->l, "event", g->l->event_new(&g->event[i], 0));
+    need_events(g);
     g->time = NEWS(&g->c->keep, KernelTime, g->t->call.n + 1);
     for (u32 i = 0; i < g->t->call.n; i++) g->time[i] = (KernelTime){g->t->call.at[i].id, 0, 0};
   }

@@ -52,6 +52,15 @@ static void drop_part(Ctx *c, StrBuf *t, const char *name) {
   t->n -= n;
 }
 
+/* Removes a function of the C runtime for which words.def has an instruction. */
+static void drop_function(StrBuf *t, const char *begins) {
+  char *at = strstr(t->at, begins), *end = at ? strstr(at, "\n}\n") : NULL;
+  if (!end) return;
+  end += strlen("\n}\n");
+  memmove(at, end, t->n - (size_t)(end - t->at) + 1);
+  t->n -= (u64)(end - at);
+}
+
 static void put_support_functions(Emit *e, StrBuf *to) {
   Ctx *c = e->c;
   StrBuf t = sb_new(&c->scratch), names = sb_new(&c->scratch);
@@ -59,6 +68,8 @@ static void put_support_functions(Emit *e, StrBuf *to) {
   for (u32 i = 0; i < WORDS; i++) sb_puts(to, words[i].text);
   sb_puts(to, "#endif\n");
   put_runtime(e, &t);
+  sb_cstr(&t);
+  drop_function(&t, "static float ig_get_f16(");
   for (u32 op = 0; op < OP_SCALARS; op++)
     for (u32 part = 0; part < MM_COUNT; part++)
       if (e->variant->math[op][part]) sb_fmt(&names, "%s ", math_name(c, (Op)op, (MathMode)part));

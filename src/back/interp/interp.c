@@ -247,13 +247,15 @@ static void watch(Run *r, BufId b, const u8 *at, u32 bytes, bool store) {
        *owner ? "data of another buffer" : "memory that was never written");
 }
 
-/* Address of an element; lanes: number of elements along the last axis. */
-static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes, bool store) {
+/* Address of an element; lanes: number of elements along the last axis; row: added to the index of
+ * the axis before. */
+static u8 *locate(Run *r, BufId b, const ExprId *idx, u32 lanes, u32 row, bool store) {
   i64 at[MAX_RANK];
   u32 rank = r->view[b].rank;
   for (u32 i = 0; i < rank; i++) at[i] = eval(r, idx[i]).i;
   const View *v = view_get(r, b);
   i64 off = 0;
+  if (row) at[rank - 2] += row;
   for (u32 i = 0; i < rank; i++) {
     i64 last = i + 1 == rank ? (i64)lanes - 1 : 0;
     if (at[i] < 0 || at[i] >= v->dim[i] - last) out_of_bounds(r, b, i, at[i], lanes);
@@ -277,16 +279,66 @@ static Scalar apply(Prog *p, const Expr *e, const Scalar *arg) {
   return scalar_eval_as(p->math, e->op, from, arg);
 }
 
+/* f32 with the mantissa of tf32, rounded to nearest, ties away from zero. */
+static float as_tf32(double x) {
+  float f = (float)x;
+  u32 bits;
+  memcpy(&bits, &f, 4);
+  if ((bits >> 23 & 255) != 255) bits = (bits + 0x1000) & ~(u32)0x1fff;
+  memcpy(&f, &bits, 4);
+  return f;
+}
+
+static void eval_lanes(Run *r, ExprId id, Scalar *out);
+
+/* Fragments. A product adds in the order of k, in f32. */
+static void eval_fragment(Run *r, const Expr *e, Scalar *out) {
+  Prog *p = r->p;
+  u32 rows = e->rows, columns = e->lanes / rows, step = dtype_bytes(e->dt);
+  if (e->kind == EX_splat) {
+    Scalar x = eval(r, e->arg[0]);
+    for (u32 i = 0; i < e->lanes; i++) out[i] = x;
+  } else if (e->kind == EX_turn) {
+    Scalar *from = NEWS(r->a, Scalar, e->lanes);
+    eval_fragment(r, prog_expr(p, e->arg[0]), from);
+    for (u32 i = 0; i < e->lanes; i++) out[i] = from[i % columns * rows + i / columns];
+  } else if (e->kind == EX_load) {
+    for (u32 i = 0; i < rows; i++) {
+      const u8 *from = locate(r, e->ref, e->arg, columns, i, false);
+      for (u32 j = 0; j < columns; j++) out[i * columns + j] = scalar_load(e->dt, from + j * step);
+    }
+  } else {
+    const Expr *a = prog_expr(p, e->arg[0]);
+    u32 n = a->lanes / a->rows;
+    Scalar *x = NEWS(r->a, Scalar, 2 * FRAG_LANES), *y = x + FRAG_LANES;
+    eval_lanes(r, e->arg[0], x);
+    eval_lanes(r, e->arg[1], y);
+    eval_lanes(r, e->arg[2], out);
+    for (u32 i = 0; i < 2 * FRAG_LANES && a->dt == DT_f32; i++) x[i].f = as_tf32(x[i].f);
+    for (u32 i = 0; i < e->lanes; i++)
+      for (u32 k = 0; k < n; k++)
+        out[i].f =
+            (float)out[i].f + (float)x[i / columns * n + k].f * (float)y[i % columns * n + k].f;
+  }
+}
+
 static void eval_lanes(Run *r, ExprId id, Scalar *out) {
   Prog *p = r->p;
   const Expr *e = prog_expr(p, id);
+  bool box = e->rows && e->kind != EX_var && (e->kind != EX_load || !prog_buf(p, e->ref)->rows);
+  if (box) {
+    Mark m = arena_mark(r->a);
+    eval_fragment(r, e, out);
+    arena_rewind(r->a, m);
+    return;
+  }
   Scalar arg[3][MAX_LANES], one[3];
   u32 step = dtype_bytes(e->dt);
   const u8 *from;
   switch (e->kind) {
   case EX_var: memcpy(out, r->var[e->ref], e->lanes * sizeof *out); return;
   case EX_load:
-    from = locate(r, e->ref, e->arg, prog_buf(p, e->ref)->lanes > 1 ? 1 : e->lanes, false);
+    from = locate(r, e->ref, e->arg, prog_buf(p, e->ref)->lanes > 1 ? 1 : e->lanes, 0, false);
     for (u32 i = 0; i < e->lanes; i++) out[i] = scalar_load(e->dt, from + i * step);
     return;
   case EX_op:
@@ -342,7 +394,7 @@ static Scalar eval(Run *r, ExprId id) {
   switch (e->kind) {
   case EX_const: return e->imm;
   case EX_var: return *r->var[e->ref];
-  case EX_load: return scalar_load(e->dt, locate(r, e->ref, e->arg, 1, false));
+  case EX_load: return scalar_load(e->dt, locate(r, e->ref, e->arg, 1, 0, false));
   case EX_op:
     for (u32 k = 0; k < e->narg; k++) arg[k] = eval(r, e->arg[k]);
     return apply(r->p, e, arg);
@@ -362,7 +414,7 @@ static Scalar eval(Run *r, ExprId id) {
 static void assign(Run *r, const Stmt *s) {
   const Var *v = prog_var(r->p, s->var);
   if (v->lanes > 1) {
-    Scalar lane[MAX_LANES];
+    Scalar lane[FRAG_LANES];
     eval_lanes(r, s->a, lane);
     memcpy(r->var[s->var], lane, v->lanes * sizeof *lane);
     return;
@@ -379,14 +431,18 @@ static void assign(Run *r, const Stmt *s) {
 
 static void store(Run *r, const Stmt *s) {
   const Expr *e = prog_expr(r->p, s->a);
-  Scalar lane[MAX_LANES];
-  u32 step = dtype_bytes(e->dt);
+  Scalar lane[FRAG_LANES];
+  u32 step = dtype_bytes(e->dt), columns = e->rows ? e->lanes / e->rows : e->lanes;
   if (e->lanes == 1)
     lane[0] = eval(r, s->a);
   else
     eval_lanes(r, s->a, lane);
-  u8 *to = locate(r, s->buf, s->idx, prog_buf(r->p, s->buf)->lanes > 1 ? 1 : e->lanes, true);
-  for (u32 i = 0; i < e->lanes; i++) scalar_store(e->dt, to + i * step, lane[i]);
+  bool reg = prog_buf(r->p, s->buf)->lanes > 1;
+  for (u32 i = 0; i < (e->rows && !reg ? e->rows : 1); i++) {
+    u8 *to = locate(r, s->buf, s->idx, reg ? 1 : columns, i, true);
+    for (u32 j = 0; j < (reg ? e->lanes : columns); j++)
+      scalar_store(e->dt, to + j * step, lane[i * columns + j]);
+  }
 }
 
 static void exec(Run *r, StmtId first);

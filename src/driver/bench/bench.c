@@ -95,6 +95,7 @@ static void run_here(Bench *a) {
     a->engine->make(m);
     a->out->build_ms = time_ms() - start;
     bench_runs(a, run_engine);
+    if (flags & INGOT_DEVICE) a->out->device_ms = cuda_replay_ms(api_cuda(m));
   } else {
     if (flags & INGOT_HOST)
       vm_prepare(a->vm = api_vm(m)); /* memory of a run is released after it */

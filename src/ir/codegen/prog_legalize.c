@@ -65,7 +65,7 @@ static ExprId copy(Legal *o, ExprId id) {
 
 static Expr var_expr(const Legal *o, VarId v) {
   const Var *x = prog_var(o->p, v);
-  return (Expr){.kind = EX_var, .dt = x->dt, .lanes = x->lanes, .ref = v};
+  return (Expr){.kind = EX_var, .dt = x->dt, .lanes = x->lanes, .rows = x->rows, .ref = v};
 }
 
 static VarId new_var(Legal *o, DType dt, u32 lanes, Str name) {
@@ -75,9 +75,10 @@ static VarId new_var(Legal *o, DType dt, u32 lanes, Str name) {
 }
 
 /* A constant in all lanes. */
-static ExprId number_all(Legal *o, DType dt, Scalar x, u32 lanes) {
+static ExprId number_all(Legal *o, DType dt, Scalar x, u32 lanes, u32 rows) {
   ExprId one = make(o, (Expr){.kind = EX_const, .dt = dt, .lanes = 1, .imm = x}, NULL, 0);
-  return lanes == 1 ? one : make(o, (Expr){.kind = EX_splat, .dt = dt, .lanes = lanes}, &one, 1);
+  Expr all = {.kind = EX_splat, .dt = dt, .lanes = lanes, .rows = rows};
+  return lanes == 1 ? one : make(o, all, &one, 1);
 }
 
 static Pieces pieces(const Legal *o, u32 lanes) {
@@ -194,6 +195,10 @@ static ExprId piece(Legal *o, ExprId id, const Pieces *ps, u32 q) {
 
 /* Appends a let, set or store per piece. */
 static void put_pieces(Legal *o, const Stmt *s) {
+  if (at(o, s->a)->rows) { /* a fragment stays whole */
+    put_legal(o, *s);
+    return;
+  }
   Pieces ps = pieces(o, at(o, s->a)->lanes);
   for (u32 q = 0; q < ps.n; q++) {
     Stmt one = *s;
@@ -338,11 +343,11 @@ static void multiply_quotient(Legal *o, ExprId bytes) {
   if (!quotient_find((float)at(o, by->arg[0])->imm.f, min.i - k, max.i - k, &q)) return;
   if (at(o, x.arg[0])->kind != EX_var) hoist(o, x.arg[0]);
   Scalar high = {.f = q.high}, low = {.f = q.low ? q.low : q.high};
-  ExprId product[2] = {x.arg[0], number_all(o, DT_f32, low, x.lanes)};
+  ExprId product[2] = {x.arg[0], number_all(o, DT_f32, low, x.lanes, 0)};
   x.op = OP_mul;
   ExprId made = make(o, x, product, 2);
   if (q.low) {
-    ExprId sum[3] = {copy(o, x.arg[0]), number_all(o, DT_f32, high, x.lanes), made};
+    ExprId sum[3] = {copy(o, x.arg[0]), number_all(o, DT_f32, high, x.lanes, 0), made};
     x.op = OP_fma;
     made = make(o, x, sum, 3);
   }
@@ -403,6 +408,7 @@ static void use_reg(Legal *o, BufId b, const ExprId *idx, StmtId s, u32 list, bo
     sb_put(&name, str_text(o->p->c, x->name), str_len(o->p->c, x->name));
     for (u32 i = 0; i < x->rank; i++) sb_fmt(&name, "_%u", (u32)at(o, idx[i])->imm.i);
     VarId v = new_var(o, x->dt, x->lanes, str_intern(o->p->c, name.at, name.n));
+    prog_var(o->p, v)->rows = x->rows;
     *vec_push(o->a, &o->reg) = (Register){v, s, list, list, written};
     *slot = o->reg.n;
   }
@@ -436,7 +442,7 @@ static void declare_regs(Legal *o) {
   for (u32 i = 0; i < o->reg.n; i++) {
     if (is_declared(&o->reg.at[i])) continue;
     Expr x = var_expr(o, o->reg.at[i].var);
-    ExprId zero = number_all(o, x.dt, (Scalar){0}, x.lanes);
+    ExprId zero = number_all(o, x.dt, (Scalar){0}, x.lanes, x.rows);
     Stmt let = {.kind = ST_let, .var = x.ref, .a = zero, .step = 1, .loc = LOC_NONE};
     put_pieces(o, &let);
   }
@@ -449,8 +455,9 @@ static StmtId legal_list(Legal *o, StmtId first);
 static void put_store(Legal *o, StmtId id, Stmt s) {
   u32 lanes = at(o, s.a)->lanes;
   bool reg = is_reg(o, s.buf), loops = !o->max_lanes && lanes > 1;
-  if (!reg && put_joined(o, &s)) return;
-  if (!reg && (pieces(o, lanes).n > 1 || loops) && clashes(o, &s, s.a)) hoist(o, s.a);
+  if (!reg && !at(o, s.a)->rows && put_joined(o, &s)) return;
+  if (!reg && !at(o, s.a)->rows && (pieces(o, lanes).n > 1 || loops) && clashes(o, &s, s.a))
+    hoist(o, s.a);
   if (reg && o->max_lanes) {
     const Register *r = find_reg(o, s.buf, s.idx);
     s.kind = is_declared(r) && r->first == id ? ST_let : ST_set;

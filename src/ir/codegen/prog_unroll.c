@@ -91,6 +91,7 @@ static VarId declare(Unroll *o, VarId v) {
   Var was = *prog_var(o->p, v);
   now->to = prog_add_var(o->p, was.dt, was.name);
   prog_var(o->p, now->to)->lanes = was.lanes;
+  prog_var(o->p, now->to)->rows = was.rows;
   return now->to;
 }
 

@@ -85,7 +85,8 @@ static const Layout *layout(GraphParse *p, const Type *t) {
   i64 block = lex_integer(&p->s);
   if (!type_can_have_layout(t) || block < 0 || block == 1 || block > LAYOUT_BLOCK)
     BAD(&p->s,
-        "a layout needs f32, i32 or bytes, 3 to 5 constant dimensions, and a channel block of at "
+        "a layout needs f32, f16, i32 or bytes, 3 to 5 constant dimensions, and a channel block of "
+        "at "
         "most %d",
         LAYOUT_BLOCK);
   y->block = (u32)block;

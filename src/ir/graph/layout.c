@@ -20,7 +20,8 @@ NodeWindow node_window(Graph *g, const Node *n) {
 
 bool type_can_have_layout(const Type *t) {
   if (t->kind != TY_tensor || t->rank < 3 || t->rank > 5) return false;
-  if (t->dt != DT_f32 && t->dt != DT_i32 && !dtype_is_narrow_int(t->dt)) return false;
+  if (t->dt != DT_f32 && t->dt != DT_i32 && !dtype_is_half(t->dt) && !dtype_is_narrow_int(t->dt))
+    return false;
   for (u32 i = 0; i < t->rank; i++) {
     bool open = !dim_is_const(t->dim[i]);
     if (open ? i > 0 : t->dim[i] < 1) return false; /* the batch dimension may be symbolic */
@@ -34,6 +35,8 @@ bool node_is_view(const Node *n) {
 
 bool node_is_decode(Graph *g, const Node *n) {
   if (n->op != OP_cast && n->op != OP_sub) return false;
+  if (n->op == OP_cast && dtype_is_half(graph_type(g, n->in[0])->dt))
+    return node_int(n, AT_layer, 0) && graph_type(g, n->out[0])->dt == DT_f32;
   if (graph_type(g, n->out[0])->dt != DT_i32) return false;
   if (n->op == OP_cast) return dtype_is_narrow_int(graph_type(g, n->in[0])->dt);
   NodeId def = graph_val(g, n->in[0])->def;
@@ -58,6 +61,7 @@ Val graph_narrow(Graph *g, Val v, i64 *zero) {
     def = graph_val(g, graph_node(g, def)->in[0])->def;
   }
   Val q = graph_node(g, def)->in[0];
+  if (!dtype_is_narrow_int(graph_type(g, q)->dt)) return 0;
   dtype_limits(graph_type(g, q)->dt, &lo, &hi);
   return *zero >= lo.i && *zero <= hi.i ? q : 0;
 }

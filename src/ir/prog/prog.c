@@ -173,6 +173,7 @@ ExprId ex_load_vec(Prog *p, BufId b, const ExprId *idx, u32 n, u32 lanes) {
                    n, bp->rank);
   ExprId e = add(p, EX_load, bp->dt, lanes, idx, n);
   prog_expr(p, e)->ref = b;
+  prog_expr(p, e)->rows = bp->rows;
   return e;
 }
 
@@ -302,6 +303,33 @@ ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes) {
 
 ExprId ex_quad(Prog *p, ExprId a) {
   return add(p, EX_quad, DT_i32, 1, &a, 1);
+}
+
+ExprId ex_fragment(Prog *p, BufId b, const ExprId *idx, u32 n, u32 rows, u32 columns) {
+  ExprId e = ex_load_vec(p, b, idx, n, rows * columns);
+  prog_expr(p, e)->rows = rows;
+  return e;
+}
+
+ExprId ex_splat_fragment(Prog *p, ExprId a, u32 rows, u32 columns) {
+  ExprId e = ex_splat(p, a, rows * columns);
+  prog_expr(p, e)->rows = rows;
+  return e;
+}
+
+ExprId ex_turn(Prog *p, ExprId a) {
+  const Expr x = *prog_expr(p, a);
+  ExprId e = add(p, EX_turn, x.dt, x.lanes, &a, 1);
+  prog_expr(p, e)->rows = x.lanes / x.rows;
+  return e;
+}
+
+ExprId ex_mma(Prog *p, ExprId a, ExprId b, ExprId c) {
+  ExprId arg[3] = {a, b, c};
+  const Expr x = *prog_expr(p, c);
+  ExprId e = add(p, EX_mma, x.dt, x.lanes, arg, 3);
+  prog_expr(p, e)->rows = x.rows;
+  return e;
 }
 
 ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index) {

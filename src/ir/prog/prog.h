@@ -49,6 +49,7 @@ struct Buf {
   BufSpace space;
   DType dt;
   u32 lanes; /* lanes of one element; 1 for scalars, more only in BS_reg */
+  u32 rows;  /* of a fragment, see Expr; else 0 */
   u32 rank;
   Dim *dim;
   BufId alias;  /* this buffer is a view of that memory (same type and number of elements); 0: not a
@@ -64,7 +65,8 @@ struct Var {
   Str name;
   DType dt;
   u32 lanes;
-  i32 sym; /* >= 0: holds the value of that symbol */
+  u32 rows; /* of a fragment, see Expr; else 0 */
+  i32 sym;  /* >= 0: holds the value of that symbol */
 };
 
 typedef enum ExprKind {
@@ -80,15 +82,23 @@ typedef enum ExprKind {
                  i32, first lane lowest */
   EX_random,  /* uniform [0,1) of dtype; arg[0]: node seed, arg[1]: index; also depends on the seed
                  of the run */
+  EX_turn,    /* arg[0]: load of a fragment from memory -> its transpose */
+  EX_mma,     /* fragments: arg[2] + arg[0] times the transpose of arg[1] */
   EX_COUNT
 } ExprKind;
+
+/* A fragment is a matrix that a warp holds: lanes = rows x columns, row-major. In memory it is a
+ * box of the last two dimensions. Operands of a product are FRAG_ROWS rows of FRAG_BYTES bytes, of
+ * f16, bf16, or of f32 that the product rounds to tf32; sums are FRAG_ROWS x FRAG_ROWS of f32. */
+enum { FRAG_ROWS = 16, FRAG_BYTES = 32, FRAG_LANES = FRAG_ROWS * FRAG_ROWS };
 
 struct Expr {
   ExprKind kind;
   DType dt;
   u32 lanes;
-  Op op;   /* EX_op, EX_hreduce */
-  u32 ref; /* EX_var, EX_load */
+  u32 rows; /* of a fragment; 0: not one */
+  Op op;    /* EX_op, EX_hreduce */
+  u32 ref;  /* EX_var, EX_load */
   u32 narg;
   ExprId *arg;
   Scalar imm;     /* EX_const */
@@ -261,6 +271,10 @@ ExprId ex_splat(Prog *p, ExprId a, u32 lanes);
 ExprId ex_hreduce(Prog *p, Op op, ExprId a);
 ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes); /* b may be 0 */
 ExprId ex_quad(Prog *p, ExprId a);
+ExprId ex_fragment(Prog *p, BufId b, const ExprId *idx, u32 n, u32 rows, u32 columns);
+ExprId ex_splat_fragment(Prog *p, ExprId a, u32 rows, u32 columns);
+ExprId ex_turn(Prog *p, ExprId a);
+ExprId ex_mma(Prog *p, ExprId a, ExprId b, ExprId c);
 ExprId ex_random(Prog *p, DType dt, ExprId seed, ExprId index);
 ExprId ex_dim(Prog *p, Dim d); /* i64 value of a dimension */
 ExprId ex_copy(Prog *p, ExprId e);
@@ -424,7 +438,10 @@ StmtVisit prog_visit(Prog *p, StmtId first);    /* first, its successors, and th
 StmtVisit prog_visit_one(Prog *p, StmtId only); /* only and its body */
 Stmt *prog_next(StmtVisit *w);                  /* NULL at the end */
 bool ex_mentions(Prog *p, ExprId e, VarId v);
-bool ex_loads(Prog *p, ExprId e);          /* does it read memory? */
+bool ex_loads(Prog *p, ExprId e); /* does it read memory? */
+/* The load if e copies memory, or, where a condition does not hold, zeros: select(splat(c), load,
+ * splat(0)); else NULL. */
+const Expr *ex_copied(const Prog *p, const Expr *e);
 bool ex_same(Prog *p, ExprId a, ExprId b); /* structurally equal */
 /* prog_lanes.c: vectors in registers. Piece: part of a vector that fits in one register; a scalar
  * if w is 1. */

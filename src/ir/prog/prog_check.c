@@ -56,7 +56,23 @@ static const char *buf_name(ProgCheck *o, BufId b) {
 
 /* ---- buffers ---- */
 
-static void check_dtype(ProgCheck *o, DType dt, u32 lanes) {
+/* Fragments are operands of a product or its sums. */
+static void check_fragment(ProgCheck *o, DType dt, u32 lanes, u32 rows) {
+  u32 columns = dtype_is_half(dt) || dt == DT_f32 ? FRAG_BYTES / dtype_bytes(dt) : 0;
+  bool sums = dt == DT_f32 && lanes == FRAG_LANES;
+  if (rows != FRAG_ROWS || !columns || (lanes != rows * columns && !sums))
+    WRONG(
+        o,
+        "a fragment of %u rows and %u elements of %s, expected %d rows of %d bytes of f16, bf16 or "
+        "f32, or %d x %d of f32",
+        rows, lanes, dt_name(dt), FRAG_ROWS, FRAG_BYTES, FRAG_ROWS, FRAG_ROWS);
+}
+
+static void check_dtype(ProgCheck *o, DType dt, u32 lanes, u32 rows) {
+  if (rows) {
+    check_fragment(o, dt, lanes, rows);
+    return;
+  }
   if (dt <= DT_none || dt >= DT_COUNT || dtype_info[dt].cls == 'C')
     WRONG(o, "%s is not an element type of programs", dt_name(dt));
   if (lanes < 1 || lanes > MAX_LANES) WRONG(o, "%u lanes, expected 1 to %d", lanes, MAX_LANES);
@@ -123,7 +139,7 @@ static void check_buf(ProgCheck *o, BufId id) {
     WRONG(o,
           "buffer %u has space %u and rank %u, expected a space below %u and a rank of at most %u",
           id, (u32)b->space, (u32)b->rank, (u32)BS_COUNT, (u32)MAX_RANK);
-  check_dtype(o, b->dt, b->lanes);
+  check_dtype(o, b->dt, b->lanes, b->rows);
   if (b->lanes > 1 && b->space != BS_reg)
     WRONG(o, "%s: only register buffers have vectors as elements", buf_name(o, id));
   if (b->space == BS_const ? !b->data : b->data && (b->space != BS_state || b->alias))
@@ -189,9 +205,10 @@ static bool is_exact(ProgCheck *o, ExprId id) {
   return is_exact(o, e->arg[0]) && is_exact(o, e->arg[1]);
 }
 
-static void check_range(ProgCheck *o, BufId b, u32 axis, ExprId e, u32 lanes) {
+static void check_range(ProgCheck *o, BufId b, u32 axis, ExprId e, u32 lanes, u32 rows) {
   const Buf *bp = prog_buf(o->p, b);
-  i64 lo, hi, last = axis + 1 == bp->rank ? (i64)lanes - 1 : 0;
+  i64 lo, hi, last = axis + 1 == bp->rank ? (i64)(rows ? lanes / rows : lanes) - 1 : 0;
+  if (rows && axis + 2 == bp->rank) last = (i64)rows - 1;
   Range r = ex_range(o->p, e, o->range);
   if (!o->sure || r.lo == INT64_MIN || r.hi == INT64_MAX) return;
   dim_bounds(o->p->dims, bp->dim[axis], &lo, &hi);
@@ -226,7 +243,7 @@ static void check_flat(ProgCheck *o, BufId b, u32 axis, ExprId e) {
 
 static void check_expr(ProgCheck *o, ExprId id);
 
-static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lanes) {
+static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lanes, u32 rows) {
   if (b == 0 || b >= o->p->buf.n) WRONG(o, "buffer %u does not exist", b);
   const Buf *bp = prog_buf(o->p, b);
   if (n != bp->rank) WRONG(o, "%s has rank %u, found %u indices", buf_name(o, b), bp->rank, n);
@@ -234,6 +251,11 @@ static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lan
     WRONG(o, "%s has elements of %u lanes, accessed with %u", buf_name(o, b), bp->lanes, lanes);
   if (bp->space == BS_reg && lanes != bp->lanes)
     WRONG(o, "register buffer %s must be accessed one element at a time", buf_name(o, b));
+  if (rows && bp->space != BS_reg && (bp->space != BS_local || n < 2 || bp->rows))
+    WRONG(o, "%s: a fragment in memory is a box of scratch with two dimensions", buf_name(o, b));
+  if (bp->space == BS_reg && rows != bp->rows)
+    WRONG(o, "register buffer %s has fragments of %u rows, accessed with %u", buf_name(o, b),
+          bp->rows, rows);
   if (lanes > 1 && bp->lanes == 1 && n == 0)
     WRONG(o, "%s is a scalar and cannot be accessed as a vector", buf_name(o, b));
   for (u32 i = 0; i < n; i++) {
@@ -246,7 +268,7 @@ static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lan
     if (bp->space == BS_reg && !own && !is_unrolled(o, idx[i]))
       WRONG(o, "index %u of register buffer %s must be a constant or unrolled", i, buf_name(o, b));
     if (o->input) check_flat(o, b, i, idx[i]);
-    check_range(o, b, i, idx[i], bp->lanes > 1 ? 1 : lanes);
+    check_range(o, b, i, idx[i], bp->lanes > 1 ? 1 : lanes, bp->lanes > 1 ? 0 : rows);
   }
 }
 
@@ -291,6 +313,16 @@ static void check_vector(ProgCheck *o, const Expr *e) {
   const Expr *a = prog_expr(o->p, e->arg[0]);
   bool ok = a->dt == e->dt;
   if (e->kind == EX_splat) ok = ok && e->narg == 1 && a->lanes == 1;
+  if (e->kind == EX_turn)
+    ok = ok && e->narg == 1 && a->kind == EX_load && a->rows && dtype_is_half(a->dt) &&
+         prog_buf(o->p, a->ref)->space == BS_local && e->lanes == a->lanes && e->rows == a->rows;
+  if (e->kind == EX_mma) {
+    const Expr *b = e->narg == 3 ? prog_expr(o->p, e->arg[1]) : a,
+               *c = prog_expr(o->p, e->arg[e->narg - 1]);
+    ok = e->narg == 3 && a->dt == b->dt && a->lanes == b->lanes && a->rows && b->rows && c->rows &&
+         c->dt == DT_f32 && c->lanes == FRAG_LANES && e->dt == DT_f32 && e->lanes == FRAG_LANES &&
+         a->lanes * dtype_bytes(a->dt) == FRAG_ROWS * FRAG_BYTES && e->rows == c->rows;
+  }
   if (e->kind == EX_hreduce) {
     ok = ok && e->narg == 1 && e->lanes == 1 && e->op < OP_SCALARS;
     ok = ok && op_info[e->op].nin_min == 2 && op_info[e->op].res == OR_same;
@@ -315,8 +347,9 @@ static void check_vector(ProgCheck *o, const Expr *e) {
     ok = e->narg == 1 && e->dt == DT_i32 && e->lanes == 1 && a->kind == EX_load &&
          (a->lanes == 2 ? a->dt == DT_i16 : a->lanes == 4 && (a->dt == DT_u8 || a->dt == DT_i8)) &&
          prog_buf(o->p, a->ref)->space != BS_reg;
-  static const char *const name[EX_COUNT] = {"const",  "variable", "load", "op",    "splat",
-                                             "reduce", "shuffle",  "quad", "random"};
+  static const char *const name[EX_COUNT] = {"const",  "variable", "load",    "op",
+                                             "splat",  "reduce",   "shuffle", "quad",
+                                             "random", "turn",     "mma"};
   if (!ok) WRONG(o, "%s to %sx%u has invalid operands", name[e->kind], dt_name(e->dt), e->lanes);
 }
 
@@ -330,20 +363,30 @@ static void check_expr(ProgCheck *o, ExprId id) {
     WRONG(o, "expression %u has kind %u, expected a kind below %u", id, (u32)e->kind,
           (u32)EX_COUNT);
   if (++o->depth > PROG_DEPTH) WRONG(o, "operands nest deeper than %d", PROG_DEPTH);
-  check_dtype(o, e->dt, e->lanes);
+  check_dtype(o, e->dt, e->lanes, e->rows);
+  if (e->rows && o->team != LF_warp) WRONG(o, "a fragment is outside of a warp loop");
   if (e->kind == EX_load) {
-    check_index(o, e->ref, e->arg, e->narg, e->lanes);
+    check_index(o, e->ref, e->arg, e->narg, e->lanes, e->rows);
+    if (e->rows && prog_buf(p, e->ref)->space != BS_reg &&
+        e->lanes * dtype_bytes(e->dt) != FRAG_ROWS * FRAG_BYTES)
+      WRONG(o, "only operands of a product are loaded as fragments");
     if (e->dt != prog_buf(p, e->ref)->dt)
       WRONG(o, "load of %s has type %s", buf_name(o, e->ref), dt_name(e->dt));
   } else {
-    for (u32 i = 0; i < e->narg; i++) check_expr(o, e->arg[i]);
+    for (u32 i = 0; i < e->narg; i++) {
+      check_expr(o, e->arg[i]);
+      if (prog_expr(p, e->arg[i])->rows && e->kind != EX_turn && e->kind != EX_mma)
+        WRONG(o, "an operand of %s is a fragment, expected a scalar or a vector",
+              e->kind == EX_op && e->op < OP_SCALARS ? op_info[e->op].name : "an expression");
+    }
   }
   switch (e->kind) {
   case EX_const: check_const(o, e); break;
   case EX_var:
     if (e->ref == 0 || e->ref >= p->var.n || o->var[e->ref] <= VS_seen)
       WRONG(o, "variable %u is not visible", e->ref);
-    if (e->dt != prog_var(p, e->ref)->dt || e->lanes != prog_var(p, e->ref)->lanes)
+    if (e->dt != prog_var(p, e->ref)->dt || e->lanes != prog_var(p, e->ref)->lanes ||
+        e->rows != prog_var(p, e->ref)->rows)
       WRONG(o, "variable %s does not have type %sx%u", show(p->c, prog_var(p, e->ref)->name),
             dt_name(e->dt), e->lanes);
     break;
@@ -416,10 +459,10 @@ static void check_assign(ProgCheck *o, const Stmt *s) {
     WRONG(o, "variable %u is not visible or is a loop counter, and cannot be set", s->var);
   const Var *v = prog_var(p, s->var);
   const Expr *e = prog_expr(p, s->a);
-  if (e->dt != v->dt || e->lanes != v->lanes)
+  if (e->dt != v->dt || e->lanes != v->lanes || e->rows != v->rows)
     WRONG(o, "%s is %sx%u, its value %sx%u", show(p->c, v->name), dt_name(v->dt), v->lanes,
           dt_name(e->dt), e->lanes);
-  check_dtype(o, v->dt, v->lanes);
+  check_dtype(o, v->dt, v->lanes, v->rows);
   if (v->sym >= 0 && dim_syminfo(p->dims, (Sym)v->sym)->kind != SY_data)
     WRONG(o, "%s is bound by the inputs and cannot be set", show(p->c, v->name));
 }
@@ -428,17 +471,20 @@ static void check_store(ProgCheck *o, const Stmt *s) {
   Prog *p = o->p;
   check_expr(o, s->a);
   const Expr *e = prog_expr(p, s->a);
-  check_index(o, s->buf, s->idx, s->nidx, e->lanes);
+  check_index(o, s->buf, s->idx, s->nidx, e->lanes, e->rows);
   if (e->dt != prog_buf(p, s->buf)->dt)
     WRONG(o, "store of %s to %s, which is %s", dt_name(e->dt), buf_name(o, s->buf),
           dt_name(prog_buf(p, s->buf)->dt));
+  if (e->rows && prog_buf(p, s->buf)->space != BS_reg && e->lanes != FRAG_LANES)
+    WRONG(o, "only sums of a product are stored as fragments");
   if (o->block && !o->team)
     WRONG(o, "a store of a kernel with warp or thread loops is outside of them");
-  if (o->team == LF_thread && e->lanes > 1 && e->kind != EX_load)
+  const Expr *from = ex_copied(p, e);
+  if (o->team == LF_thread && e->lanes > 1 && !from)
     WRONG(o, "a vector in a thread loop may only be copied");
   if (s->flags & SF_async &&
-      (!o->team || e->kind != EX_load || prog_buf(p, prog_root(p, s->buf))->space == BS_reg ||
-       prog_buf(p, prog_root(p, e->ref))->space == BS_reg))
+      (!o->team || !from || prog_buf(p, prog_root(p, s->buf))->space == BS_reg ||
+       prog_buf(p, prog_root(p, from->ref))->space == BS_reg))
     WRONG(o, "an async store must be a copy between buffers in memory, in a warp or thread loop");
   if (s->flags & ~SF_async && prog_buf(p, s->buf)->space != BS_reg)
     WRONG(o, "flags pin and prefetch are for register buffers, %s is in memory",

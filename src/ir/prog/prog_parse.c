@@ -35,18 +35,51 @@ static ExprId make(ProgParse *o, const Expr *e) {
   return id;
 }
 
-static u32 lanes(ProgParse *o) {
-  i64 n = lex_integer(&o->s);
+static u32 lanes_of(ProgParse *o, i64 n) {
   if (n < 1 || n > MAX_LANES)
     BAD(&o->s, "expected 1 to %d lanes, found %lld", MAX_LANES, (long long)n);
   return (u32)n;
 }
 
-/* f32 or f32x8 */
-static DType type(ProgParse *o, u32 *nlanes) {
+static u32 lanes(ProgParse *o) {
+  return lanes_of(o, lex_integer(&o->s));
+}
+
+/* Digits without a suffix: 16x16 is not a number. */
+static i64 count(ProgParse *o) {
+  i64 n = 0;
+  const char *from = o->s.at;
+  while (o->s.at < o->s.end && *o->s.at >= '0' && *o->s.at <= '9' && n <= FRAG_LANES)
+    n = 10 * n + *o->s.at++ - '0';
+  if (o->s.at == from) BAD(&o->s, "expected a number of lanes, found %s", lex_found(&o->s));
+  return n;
+}
+
+/* Rows of a fragment, and the lanes of rows x columns. */
+static u32 fragment(ProgParse *o, i64 rows, i64 columns, u32 *nlanes) {
+  if (rows < 1 || columns < 2 || rows > FRAG_LANES || columns > FRAG_LANES / rows)
+    BAD(&o->s, "expected a fragment of at most %d elements, found %lld x %lld", FRAG_LANES,
+        (long long)rows, (long long)columns);
+  *nlanes = (u32)(rows * columns);
+  return (u32)rows;
+}
+
+/* f32, f32x8 or f32x16x16 */
+static DType type(ProgParse *o, u32 *nlanes, u32 *rows) {
   Lexer *s = &o->s;
   size_t n = lex_word(s), k = n;
   *nlanes = 1;
+  *rows = 0;
+  for (size_t i = 0; i < n; i++) { /* the word of a fragment has two numbers */
+    DType dt = s->at[i] == 'x' ? dtype_from_name(s->at, i) : DT_none;
+    const char *second = dt ? memchr(s->at + i + 1, 'x', n - i - 1) : NULL;
+    if (!second || second + 1 == s->at + n) continue;
+    s->at += i + 1;
+    i64 high = count(o);
+    lex_expect(s, 'x');
+    *rows = fragment(o, high, count(o), nlanes);
+    return dt;
+  }
   if (dtype_from_name(s->at, n) != DT_none) return lex_dtype(s);
   while (k > 0 && s->at[k - 1] >= '0' && s->at[k - 1] <= '9') k--;
   DType dt = k > 1 && s->at[k - 1] == 'x' ? dtype_from_name(s->at, k - 1) : DT_none;
@@ -180,7 +213,15 @@ static ExprId call(ProgParse *o) {
   if (lex_accept_word(&o->s, "splat")) {
     lex_expect(&o->s, '.');
     e.kind = EX_splat;
-    e.lanes = lanes(o);
+    i64 n = count(o);
+    if (lex_accept(&o->s, 'x'))
+      e.rows = fragment(o, n, count(o), &e.lanes);
+    else
+      e.lanes = lanes_of(o, n);
+  } else if (lex_accept_word(&o->s, "turn")) {
+    e.kind = EX_turn;
+  } else if (lex_accept_word(&o->s, "mma")) {
+    e.kind = EX_mma;
   } else if (lex_accept_word(&o->s, "reduce")) {
     lex_expect(&o->s, '.');
     e.kind = EX_hreduce;
@@ -196,15 +237,23 @@ static ExprId call(ProgParse *o) {
     return op_call(o);
   }
   e.narg = operands(o, arg, 3);
-  expect_args(o, &e, e.kind == EX_random ? 2 : 1);
+  expect_args(o, &e, e.kind == EX_random ? 2 : e.kind == EX_mma ? 3 : 1);
+  const Expr *last = prog_expr(o->p, arg[e.narg - 1]);
+  if (e.kind == EX_turn || e.kind == EX_mma) {
+    e.lanes = last->lanes;
+    e.rows = e.kind == EX_turn && last->rows ? last->lanes / last->rows : last->rows;
+    e.dt = last->dt;
+  }
   if (!e.dt) e.dt = prog_expr(o->p, arg[0])->dt;
   return make(o, &e);
 }
 
-/* "[" indices [":" lanes] "]"; nlanes is unchanged if none are written. */
-static u32 indices(ProgParse *o, BufId b, ExprId *idx, u32 *nlanes) {
+/* "[" indices [":" lanes] "]" or "[" indices ":" rows "," index ":" columns "]"; those of the
+ * buffer if none are written. */
+static u32 indices(ProgParse *o, BufId b, ExprId *idx, u32 *nlanes, u32 *rows) {
   u32 n = 0;
   *nlanes = prog_buf(o->p, b)->lanes;
+  *rows = prog_buf(o->p, b)->rows;
   lex_expect(&o->s, '[');
   while (!lex_accept(&o->s, ']')) {
     if (n) lex_expect(&o->s, ',');
@@ -212,6 +261,12 @@ static u32 indices(ProgParse *o, BufId b, ExprId *idx, u32 *nlanes) {
     idx[n++] = expr(o);
     if (!lex_accept(&o->s, ':')) continue;
     *nlanes = lanes(o);
+    if (lex_accept(&o->s, ',')) {
+      if (n == MAX_RANK) BAD(&o->s, "more than %d indices", MAX_RANK);
+      idx[n++] = expr(o);
+      lex_expect(&o->s, ':');
+      *rows = fragment(o, *nlanes, lex_integer(&o->s), nlanes);
+    }
     lex_expect(&o->s, ']');
     break;
   }
@@ -251,13 +306,14 @@ static ExprId reference(ProgParse *o) {
   if (lex_peek(s) == '[') {
     ExprId idx[MAX_RANK];
     Expr e = {.kind = EX_load, .ref = find_buf(o, name), .arg = idx};
-    e.narg = indices(o, e.ref, idx, &e.lanes);
+    e.narg = indices(o, e.ref, idx, &e.lanes, &e.rows);
     e.dt = prog_buf(o->p, e.ref)->dt;
     return make(o, &e);
   }
   VarId v = find_var(o, name, at);
   const Var *vp = prog_var(o->p, v);
-  return make(o, &(Expr){.kind = EX_var, .ref = v, .dt = vp->dt, .lanes = vp->lanes});
+  return make(
+      o, &(Expr){.kind = EX_var, .ref = v, .dt = vp->dt, .lanes = vp->lanes, .rows = vp->rows});
 }
 
 static ExprId unit(ProgParse *o) {
@@ -440,13 +496,14 @@ static void loop(ProgParse *o, StmtId id) {
 
 static void let(ProgParse *o, StmtId id) {
   Str name = lex_name(&o->s);
-  u32 nlanes;
+  u32 nlanes, rows;
   lex_expect(&o->s, ':');
-  DType dt = type(o, &nlanes);
+  DType dt = type(o, &nlanes, &rows);
   lex_expect(&o->s, '=');
   ExprId value = expr(o);
   VarId v = declare(o, dt, name); /* after the value, in which it is not visible */
   prog_var(o->p, v)->lanes = nlanes;
+  prog_var(o->p, v)->rows = rows;
   prog_stmt(o->p, id)->var = v;
   prog_stmt(o->p, id)->a = value;
 }
@@ -470,9 +527,11 @@ static void set(ProgParse *o, StmtId id) {
 static void store(ProgParse *o, StmtId id) {
   BufId b = find_buf(o, lex_name(&o->s));
   ExprId idx[MAX_RANK];
-  u32 nlanes, n = indices(o, b, idx, &nlanes);
+  u32 nlanes, rows, n = indices(o, b, idx, &nlanes, &rows);
   lex_expect(&o->s, '=');
   ExprId value = expr(o);
+  if (prog_expr(o->p, value)->rows != rows)
+    BAD(&o->s, "a fragment is stored to a box of its size, found another one");
   if (prog_expr(o->p, value)->lanes != nlanes)
     BAD(&o->s, "the store has %u lanes, but its value has %u", nlanes,
         prog_expr(o->p, value)->lanes);
@@ -595,8 +654,8 @@ static void buffer(ProgParse *o) {
   Str name = lex_name(s);
   lex_expect(s, ':');
   BufSpace sp = space(o);
-  u32 nlanes;
-  DType dt = type(o, &nlanes);
+  u32 nlanes, rows;
+  DType dt = type(o, &nlanes, &rows);
   Dim dim[MAX_RANK];
   u32 rank = lex_dims(s, dim);
   BufId alias = lex_accept_word(s, "alias") ? find_buf(o, lex_name(s)) : 0;
@@ -608,6 +667,7 @@ static void buffer(ProgParse *o) {
   BufId b = prog_add_buf(o->p, sp, dt, dim, rank, name);
   *slot = b;
   prog_buf(o->p, b)->lanes = nlanes;
+  prog_buf(o->p, b)->rows = rows;
   prog_buf(o->p, b)->alias = alias;
   if (placed != (o->p->planned && prog_is_planned(prog_buf(o->p, b))) || offset < 0)
     BAD(s,

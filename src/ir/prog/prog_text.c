@@ -6,7 +6,7 @@
  *   buffer  = "buf" name ":" space type "[" [dim {"," dim}] "]"
  *             ["alias" name] ["at" offset] ["=" constant]
  *   space   = "in" | "out" | "const" | "temp" | "state" | "local" | "reg"
- *   type    = dtype ["x" lanes]
+ *   type    = dtype ["x" lanes | "x" rows "x" columns]
  *   stmt    = "for" name "in" expr ".." expr {flag} list
  *           | "while" expr list
  *           | "if" expr list ["else" list]
@@ -26,7 +26,7 @@
  *             ["sum" dtype ["of" operand {"," operand}]] ["out" name] ["ns" integer]
  *             ["size" quoted] ["reason" quoted]
  *   operand = dtype ["packed" name]
- *   index   = expr {"," expr} [":" lanes]
+ *   index   = expr {"," expr} [":" lanes] | expr {"," expr} ":" rows "," expr ":" columns
  *   expr    = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
  *   sum     = term {("+" | "-") term}
  *   term    = unit {"*" unit}
@@ -35,7 +35,8 @@
  *           | "cast." dtype [".sat" | ".small"] "(" expr ")"
  *           | "dot_i8x4.low" "(" expr "," expr "," expr ")"
  *           | ("bitcast." dtype | "random." dtype) "(" expr {"," expr} ")"
- *           | "splat." lanes "(" expr ")" | "reduce." op "(" expr ")"
+ *           | "splat." lanes ["x" columns] "(" expr ")" | "reduce." op "(" expr ")"
+ *           | "turn" "(" expr ")" | "mma" "(" expr "," expr "," expr ")"
  *           | "shuffle" {"." lane} "(" expr {"," expr} ")"
  *   literal = (integer | float | "inf" | "nan" | "bits(" hex ")" | "true" | "false") [":" dtype]
  *           | quoted ":str"
@@ -68,9 +69,10 @@ static void put_name(ProgPrint *o, Str s) {
   lit_name(o->t, o->p->c, s);
 }
 
-static void put_type(ProgPrint *o, DType dt, u32 lanes) {
+static void put_type(ProgPrint *o, DType dt, u32 lanes, u32 rows) {
   sb_puts(o->t, dtype_info[dt].name);
-  if (lanes > 1) sb_fmt(o->t, "x%u", lanes);
+  if (rows) sb_fmt(o->t, "x%u", rows);
+  if (lanes > 1) sb_fmt(o->t, "x%u", rows ? lanes / rows : lanes);
 }
 
 /* ---- expressions ---- */
@@ -115,11 +117,18 @@ static void put_list(ProgPrint *o, const ExprId *e, u32 n) {
   }
 }
 
-static void put_element(ProgPrint *o, BufId b, const ExprId *idx, u32 n, u32 lanes) {
+static void put_element(ProgPrint *o, BufId b, const ExprId *idx, u32 n, u32 lanes, u32 rows) {
   put_name(o, prog_buf(o->p, b)->name);
   sb_puts(o->t, "[");
-  put_list(o, idx, n);
-  if (lanes != prog_buf(o->p, b)->lanes) sb_fmt(o->t, ":%u", lanes);
+  if (rows && !prog_buf(o->p, b)->rows) {
+    put_list(o, idx, n - 1);
+    sb_fmt(o->t, ":%u, ", rows);
+    put_expr(o, idx[n - 1], AT_compare);
+    sb_fmt(o->t, ":%u", lanes / rows);
+  } else {
+    put_list(o, idx, n);
+    if (lanes != prog_buf(o->p, b)->lanes) sb_fmt(o->t, ":%u", lanes);
+  }
   sb_puts(o->t, "]");
 }
 
@@ -132,7 +141,12 @@ static void put_call(ProgPrint *o, const Expr *e) {
     if (e->sat) sb_puts(t, e->small ? ".small" : ".sat");
     if (e->low) sb_puts(t, ".low");
     break;
-  case EX_splat: sb_fmt(t, "splat.%u", e->lanes); break;
+  case EX_splat:
+    sb_fmt(t, "splat.%u", e->rows ? e->rows : e->lanes);
+    if (e->rows) sb_fmt(t, "x%u", e->lanes / e->rows);
+    break;
+  case EX_turn: sb_puts(t, "turn"); break;
+  case EX_mma: sb_puts(t, "mma"); break;
   case EX_hreduce: sb_fmt(t, "reduce.%s", op_info[e->op].name); break;
   case EX_quad: sb_puts(t, "quad"); break;
   case EX_random: sb_fmt(t, "random.%s", dtype_info[e->dt].name); break;
@@ -160,7 +174,7 @@ static void put_expr(ProgPrint *o, ExprId id, int place) {
   switch (e->kind) {
   case EX_const: put_literal(o, e); break;
   case EX_var: put_name(o, prog_var(o->p, e->ref)->name); break;
-  case EX_load: put_element(o, e->ref, e->arg, e->narg, e->lanes); break;
+  case EX_load: put_element(o, e->ref, e->arg, e->narg, e->lanes, e->rows); break;
   default: put_call(o, e);
   }
 }
@@ -255,13 +269,17 @@ static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {
     sb_puts(t, "let ");
     put_name(o, prog_var(o->p, s->var)->name);
     sb_puts(t, ": ");
-    put_type(o, prog_var(o->p, s->var)->dt, prog_var(o->p, s->var)->lanes);
+    put_type(o, prog_var(o->p, s->var)->dt, prog_var(o->p, s->var)->lanes,
+             prog_var(o->p, s->var)->rows);
     break;
   case ST_set:
     sb_puts(t, "set ");
     put_name(o, prog_var(o->p, s->var)->name);
     break;
-  case ST_store: put_element(o, s->buf, s->idx, s->nidx, prog_expr(o->p, s->a)->lanes); break;
+  case ST_store:
+    put_element(o, s->buf, s->idx, s->nidx, prog_expr(o->p, s->a)->lanes,
+                prog_expr(o->p, s->a)->rows);
+    break;
   case ST_kernel:
     sb_puts(t, "kernel ");
     sb_quote(t, str_text(o->p->c, s->label), str_len(o->p->c, s->label));
@@ -315,7 +333,7 @@ static void put_buf(ProgPrint *o, const Buf *b) {
   sb_puts(o->t, "buf ");
   put_name(o, b->name);
   sb_fmt(o->t, ": %s ", buf_space_name[b->space]);
-  put_type(o, b->dt, b->lanes);
+  put_type(o, b->dt, b->lanes, b->rows);
   sb_puts(o->t, "[");
   for (u32 i = 0; i < b->rank; i++) {
     if (i) sb_puts(o->t, ",");

@@ -89,9 +89,21 @@ bool ex_loads(Prog *p, ExprId e) {
   return false;
 }
 
+const Expr *ex_copied(const Prog *p, const Expr *e) {
+  if (e->kind == EX_op && e->op == OP_select && e->lanes > 1) {
+    const Expr *c = prog_expr(p, e->arg[0]), *zero = prog_expr(p, e->arg[2]);
+    if (c->kind != EX_splat || zero->kind != EX_splat) return NULL;
+    const Expr *x = prog_expr(p, zero->arg[0]);
+    if (x->kind != EX_const || (dtype_is_float(x->dt) ? x->imm.f != 0 : x->imm.i != 0)) return NULL;
+    e = prog_expr(p, e->arg[1]);
+  }
+  return e->kind == EX_load ? e : NULL;
+}
+
 bool ex_same(Prog *p, ExprId x, ExprId y) {
   const Expr *a = prog_expr(p, x), *b = prog_expr(p, y);
-  if (a->kind != b->kind || a->dt != b->dt || a->lanes != b->lanes) return false;
+  if (a->kind != b->kind || a->dt != b->dt || a->lanes != b->lanes || a->rows != b->rows)
+    return false;
   if (a->narg != b->narg || a->ref != b->ref) return false;
   if (a->kind == EX_const && a->imm.i != b->imm.i) return false;
   if (a->kind > EX_op || (a->kind == EX_op && (a->op != b->op || a->sat != b->sat ||

@@ -25,12 +25,15 @@
  * Method: walk the statements in order with the set of accesses since the last barrier. A loop that
  * reads or writes what another loop wrote, or writes what another one read, gets a barrier. An
  * async store conflicts with earlier accesses, but what it writes counts from the next await on.
+ * After a condition the accesses of both branches count.
  * Bodies of sequential loops are walked twice, so that iterations are compared with the next one.
  *
  * needs: parallel  keeps: everything but LF_barrier
  */
 #include "ir/prog/prog_mem.h"
 #include "pass/pass.h"
+
+#include <string.h>
 
 /* Accesses of loops since the last barrier to a buffer. */
 enum { SEEN_read = 1, SEEN_write = 2, SEEN_async = 4 };
@@ -69,6 +72,22 @@ static void join(Sync *o, StmtId loop) {
   arena_rewind(&p->c->scratch, m);
 }
 
+static void walk(Sync *o, StmtId first);
+
+/* After a condition the accesses of both branches count: a barrier in one is none for the other. */
+static void walk_if(Sync *o, const Stmt *s) {
+  Arena *a = &o->p->c->scratch;
+  Mark m = arena_mark(a);
+  u32 n = o->p->buf.n;
+  u8 *before = arena_copy(a, o->seen, n), *then = NEWS(a, u8, n);
+  walk(o, s->body);
+  memcpy(then, o->seen, n);
+  memcpy(o->seen, before, n);
+  walk(o, s->other);
+  for (u32 b = 0; b < n; b++) o->seen[b] |= then[b];
+  arena_rewind(a, m);
+}
+
 static void walk(Sync *o, StmtId first) {
   Prog *p = o->p;
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
@@ -79,9 +98,12 @@ static void walk(Sync *o, StmtId first) {
     }
     for (BufId b = 1; s.kind == ST_await && b < p->buf.n; b++)
       if (o->seen[b] & SEEN_async) o->seen[b] |= SEEN_write;
+    if (s.kind == ST_if) {
+      walk_if(o, &s);
+      continue;
+    }
     bool again = s.kind == ST_for || s.kind == ST_while;
     for (u32 turn = 0; turn < (again ? 2u : 1u); turn++) walk(o, s.body);
-    walk(o, s.other);
   }
 }
 

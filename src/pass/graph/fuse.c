@@ -115,6 +115,7 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
 /* Marks the conversions to i32 (cast, zero point) of the narrow operands of a contraction. */
 static void find_hot(Fuse *f, const Node *n) {
   Graph *g = f->g;
+  if (node_is_decode(g, n) && graph_type(g, n->out[0])->dt == DT_f32) f->decoded[n->out[0]] = true;
   for (u32 i = 0; kind_of(n) == OK_CONTRACT && i < n->nin; i++)
     for (Val v = n->in[i]; graph_val(g, v)->def;) {
       const Node *def = graph_node(g, graph_val(g, v)->def);

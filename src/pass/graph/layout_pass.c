@@ -246,6 +246,7 @@ static void add_border(LayoutCtx *w, NodeId id) {
   Val x = graph_node(g, id)->in[0], q = graph_narrow(g, x, &fill);
   const ConvPlan *c = conv_plan_of(w->u, graph_node(g, id));
   if (c->sparse && !c->depthwise) return;
+  if (w->u->target->warp && !c->depthwise) return; /* copies leave out what is outside */
   if (q) x = q;
   if (q && !c->depthwise && !blocked(w, x)) more = c->row_overread;
   bool any = border_of(w, graph_node(g, id), more > 0 ? more : 0, lo, hi);
@@ -291,8 +292,9 @@ static bool visit(GraphEdit *e, NodeId id) {
   for (u32 i = 0; i < n->nout; i++) reserve(w, n->out[i]);
   e->changed = true; /* operands changed in place */
   bool gather = n->op == OP_gather && !becomes_blocked(w, n);
-  /* f16 has no blocks: it is converted from row-major values, in vectors */
-  bool makes_half = n->op == OP_cast && dtype_is_half(graph_type(g, n->out[0])->dt);
+  /* on CPUs f16 has no blocks: it is converted from row-major values, in vectors */
+  bool makes_half =
+      !w->u->target->warp && n->op == OP_cast && dtype_is_half(graph_type(g, n->out[0])->dt);
   if (!node_takes_layout(n) || gather || makes_half) {
     for (u32 i = 0, nin = n->nin; i < nin; i++) { /* a copy moves the nodes */
       Val v = graph_node(g, id)->in[i];

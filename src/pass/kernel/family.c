@@ -79,7 +79,7 @@ void conv_plans(PassCtx *u) {
       NodeId id = g->region.at[b].node.at[i];
       if (graph_node(g, id)->op == OP_conv) u->conv_plan[id] = plan_conv(u, graph_node(g, id));
     }
-  winograd_plan(u, u->conv_plan);
+  if (!u->target->warp) winograd_plan(u, u->conv_plan);
 }
 
 const ConvPlan *conv_plan_of(const PassCtx *u, const Node *n) {

@@ -135,6 +135,7 @@ typedef struct Tile {
   TileAt at;
 } Tile;
 
+typedef struct Product Product;               /* see lower_product.c */
 typedef struct WinogradWriter WinogradWriter; /* see lower_winograd.c */
 typedef struct TransposePlan TransposePlan;   /* see lower_transpose.c */
 
@@ -153,6 +154,7 @@ typedef struct KernelChoice {
   WindowDim slide[MAX_RANK]; /* segments: windows of these dimensions */
   WinogradWriter *wino;
   TransposePlan *turn;
+  Product *product;
   const char *why_not; /* plain, row_acc: why vectors do not apply */
 } KernelChoice;
 
@@ -253,6 +255,8 @@ void pack_keep(const Tile *t, Cursor *at, u32 k, ExprId value);
 ExprId pack_load(const Tile *t, u32 k);
 
 /* Families with their own file. */
+bool product_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_product.c */
+void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 enum { DOT_ROWS_LANES = 32 }; /* maximum lanes of a dot_rows vector */
 void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r); /* lower_dot_rows.c */
 bool i16_choose(Lower *l, const Form *f, KernelChoice *r);                /* lower_i16.c */

@@ -158,6 +158,45 @@ static bool pays(u64 one, u64 two, u64 both) {
   return both <= separate + separate / (u64)figures.fused_more;
 }
 
+/* Does every store to a temporary have an index that is the variable of the loop? */
+static bool selects(Prog *p, StmtId loop) {
+  const Stmt *s;
+  for (StmtVisit w = prog_visit(p, prog_stmt(p, loop)->body); (s = prog_next(&w));) {
+    if (s->kind != ST_store || prog_buf(p, s->buf)->space == BS_reg) continue;
+    bool found = false;
+    for (u32 i = 0; i < s->nidx; i++)
+      found = found || is_var(p, s->idx[i], prog_stmt(p, loop)->var);
+    if (!found) return false;
+  }
+  return true;
+}
+
+/* On a GPU a fused loop has fewer independent iterations, so there must be enough of them: the
+ * loops that both kernels share, outermost first. Then rows of a softmax or norm are one kernel, a
+ * warp each. */
+static bool has_rows(Prog *p, StmtId x, StmtId y) {
+  const Stmt *s;
+  double rows = 1;
+  for (u32 k = 0; k < 2; k++)
+    for (StmtVisit w = prog_visit_one(p, k ? y : x); (s = prog_next(&w));)
+      if (s->kind == ST_for && s->flags & LF_team) return false;
+  for (;;) {
+    const Stmt *a = prog_stmt(p, x), *b = prog_stmt(p, y);
+    i64 lo, hi;
+    if (a->kind != ST_for || b->kind != ST_for || !(a->flags & b->flags & LF_parallel) ||
+        !same_range(p, a, b) || !ex_is_int(p, a->a, &lo) || !ex_is_int(p, a->b, &hi))
+      break;
+    if (!selects(p, x) || !selects(p, y)) break;
+    rows *= (double)(hi - lo);
+    x = a->body; /* the last loop, if the kernel is fused already: the others passed this test */
+    y = b->body;
+    while (prog_stmt(p, x)->next) x = prog_stmt(p, x)->next;
+    if (prog_stmt(p, y)->next) break;
+  }
+  return rows >= figures.gpu_rows &&
+         list_runs(p, x, LIMIT_gpu_row) + list_runs(p, y, LIMIT_gpu_row) <= LIMIT_gpu_row;
+}
+
 static void rename_var(Prog *p, StmtId first, VarId from, VarId to) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(p, first); (s = prog_next(&w));)
@@ -315,7 +354,8 @@ static void merge_kernel(LoopFuse *m, StmtId k) {
     Accesses b = accesses_list(p, second->body);
     if (!follows(first, &a, second, &b)) break;
     u64 both = held_both(m, one, &a, &b, first);
-    if (!pays(one, working_set(m, &b, second), both)) break;
+    bool gpu = p->threads == GPU_THREADS;
+    if (gpu ? !has_rows(p, x, y) : !pays(one, working_set(m, &b, second), both)) break;
     one = both;
     access_append(&a, &b);
     join(p, x, y);
@@ -341,7 +381,8 @@ static void merge_list(LoopFuse *m, StmtId first) {
   }
   for (StmtId k = first; k; k = prog_stmt(p, k)->next) {
     Mark mark = arena_mark(&p->c->scratch);
-    for (StmtId y = prog_stmt(p, k)->next; y && same_row(p, k, y); y = prog_stmt(p, k)->next) {
+    for (StmtId y = prog_stmt(p, k)->next; y && p->threads != GPU_THREADS && same_row(p, k, y);
+         y = prog_stmt(p, k)->next) {
       append(p, k, y);
       absorb_next(p, k);
     }
@@ -350,7 +391,6 @@ static void merge_list(LoopFuse *m, StmtId first) {
 }
 
 void loop_fuse(Prog *p) {
-  if (p->threads == GPU_THREADS) return; /* a fused loop has fewer independent iterations */
   Arena *a = &p->c->scratch;
   LoopFuse m = {.p = p, .total = NEWS(a, u32, p->buf.n)};
   m.view = NEWS(a, BufId, p->buf.n);

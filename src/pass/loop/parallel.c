@@ -642,15 +642,11 @@ static StmtId visit_list(ParallelCtx *o, StmtId first) {
       arena_rewind(&p->c->scratch, m);
       continue;
     }
-    if (p->threads == GPU_THREADS) {
-      separate(o, s.body);
-      split_kernel(o, s, s.body, &l);
-      arena_rewind(&p->c->scratch, m);
-      continue;
-    }
-    double whole = list_time(o->p, o->range, s.body), lone = 0;
-    for (StmtId k = s.body; k; k = prog_stmt(p, k)->next) lone += lone_cost(o, k);
-    if (whole < o->grain * figures.grain_alone || open_time(o, s.body, lone) >= lone) {
+    bool gpu = p->threads == GPU_THREADS;
+    if (gpu) separate(o, s.body);
+    double whole = gpu ? 0 : list_time(o->p, o->range, s.body), lone = 0;
+    for (StmtId k = s.body; k && !gpu; k = prog_stmt(p, k)->next) lone += lone_cost(o, k);
+    if (!gpu && (whole < o->grain * figures.grain_alone || open_time(o, s.body, lone) >= lone)) {
       unmark(p, s.body, NULL);
       stmts_move(o->p, &l, id);
     } else {

@@ -330,10 +330,11 @@ void schedule(PassCtx *u) {
   if (u->target->lanes == 1) return;
   for (StmtVisit w = prog_visit(u->p, u->p->body); (s = prog_next(&w));) {
     if (s->kind != ST_kernel) continue;
+    w.skip = true;
+    mark_low(u->p, w.id);
+    if (u->target->warp) continue; /* its compiler does not need help */
     o.lanes = prog_lanes(u->p, s->body, u->target);
     visit_list(&o, (Cursor){.owner = w.id}, 0, u->p->threads > 1);
-    mark_low(u->p, w.id);
     prog_stmt(u->p, w.id)->flags = kernel_flags(&o, prog_stmt(u->p, w.id)->body);
-    w.skip = true;
   }
 }
