@@ -464,18 +464,10 @@ static u32 maddubs(u32 a, u32 b, u32 c) {
   return all;
 }
 
-static i32 requant(i32 a, i32 b, u32 c) {
-  i64 p = (i64)a * b + ((i64)1 << 31), m;
-  m = p < 0 ? ~(~p >> 32) : p >> 32; /* within [-2^30, 2^30] */
-  if ((c &= 31) == 0) return (i32)m;
-  i64 half = (i64)1 << (c - 1);
-  return (i32)(m < 0 ? -((half - m) >> c) : (m + half) >> c);
-}
-
 /* Operations on the bytes or 16-bit halves of 32-bit words. */
 static u32 eval_packed(Op op, u32 a, u32 b, u32 c) {
   if (op == OP_maddubs) return maddubs(a, b, c);
-  if (op == OP_requant) return (u32)requant((i32)a, (i32)b, c);
+  if (op == OP_requant) return (u32)imk_requant((i32)a, (i32)b, c);
   if (op == OP_psign) c = 0;
   for (u32 i = 0; i < 32; i += 8) {
     u32 x = a >> i & 255;

@@ -104,6 +104,28 @@ def turns(env):
             raise Fail(f"{n} turns: {got}")
 
 
+EPILOGUE = """graph (%x "x": i32[4,24], %m "m": i32[4,1], %n "n": i32[4,1]) {
+  %one: i32[] = const {1}
+  %zero: i32[] = const {-128}
+  %s: i32[4,24] = shl(%x, %one)
+  %r: i32[4,24] = requant(%s, %m, %n)
+  %z: i32[4,24] = add(%r, %zero)
+  %y: i8[4,24] = cast(%z) {to = i8, sat = 1}
+  return %y "y"
+}
+"""
+
+
+def epilogue(env):
+    """Fixed-point scaling of sums takes no general instruction, which evaluates lane by lane."""
+    path = write(env.scratch("bytecode", "epilogue"), "epilogue.ing", EPILOGUE)
+    for march in ("scalar", "avx2", "avx512"):
+        code = must([env.need_ingot(), "opt", path, "--march", march, "--dump=bytecode"], "dump").out.decode().split("\ncode\n")[1]
+        names = [x.split()[1].split("/")[0] for x in code.splitlines()]
+        if "requant" not in names or {"gen1", "gen2", "gen3"} & set(names):
+            raise Fail(f"{march}: {names}")
+
+
 DEPTHWISE = """graph (%x "x": f32[1,16,14,20]) {{
   %u: f32[16,1,5,5] = iota {{shape = [16,1,5,5], axis = 3, to = f32}}
   %v: f32[16,1,5,5] = iota {{shape = [16,1,5,5], axis = 0, to = f32}}
@@ -498,4 +520,4 @@ def anywhere(env):
 def tests(env):
     return [Test("bytecode/anywhere", lambda: anywhere(env), cost=2), Test("bytecode/alone", lambda: alone(env), cost=15), Test("bytecode/small", lambda: small(env), cost=15),
             Test("bytecode/board", lambda: board(env), cost=8),
-            Test("bytecode/same", lambda: same(env), cost=4), Test("bytecode/turns", lambda: turns(env), cost=1), Test("bytecode/taps", lambda: taps(env), cost=1), Test("bytecode/refused", lambda: refused(env), cost=2), Test("bytecode/forged", lambda: forged(env), cost=2)]
+            Test("bytecode/same", lambda: same(env), cost=4), Test("bytecode/turns", lambda: turns(env), cost=1), Test("bytecode/taps", lambda: taps(env), cost=1), Test("bytecode/epilogue", lambda: epilogue(env), cost=1), Test("bytecode/refused", lambda: refused(env), cost=2), Test("bytecode/forged", lambda: forged(env), cost=2)]

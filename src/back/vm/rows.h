@@ -261,8 +261,9 @@ static void cast(u32 how, u64 *to, const u64 *from, u32 n) {
   const DType a = (DType)(how & 0xff), b = (DType)(how >> 8 & 0xff), ha = held_as(a);
   const bool sat = how >> 16 & 1;
   if (b == DT_f32 && ha == DT_i32) CONVERT(vm_w, vm_f, x)
-  if (sat && a == DT_f32 && (b == DT_i8 || b == DT_u8)) {
+  if (sat && (a == DT_f32 || a == DT_i32) && (b == DT_i8 || b == DT_u8)) {
     const i32 lo = b == DT_i8 ? -128 : 0, hi = lo + 255;
+    if (a == DT_i32) CONVERT(vm_w, vm_w, x < lo ? lo : x > hi ? hi : x)
     CONVERT(vm_f, vm_w, x != x ? 0 : x <= (float)lo ? lo : x >= (float)hi ? hi : (i32)x)
   }
 #ifndef VM_SMALL
@@ -365,6 +366,17 @@ static void bits(u32 how, u64 *to, const u64 *from, u32 n) {
     scalar_store(a, raw, get(a, from, i));
     put(b, to, i, scalar_load(b, raw));
   }
+}
+
+/* One lane of vdot_i8x4, vdot_i16x2 or requant. */
+static inline u32 packed(u32 op, u32 a, u32 b, u32 c) {
+#ifdef VM_SMALL
+  const Op same = op == VM_requant ? OP_requant : op <= VM_vdot_i8x4s ? OP_dot_i8x4 : OP_dot_i16x2;
+  return eval_packed(same, a, b, c);
+#else
+  if (op == VM_requant) return (u32)imk_requant((i32)a, (i32)b, c);
+  return c + (op <= VM_vdot_i8x4s ? (u32)lane_dot_i8x4(a, b) : lane_dot_i16x2(a, b));
+#endif
 }
 
 /* ---- functions ---- */

@@ -42,6 +42,7 @@ static u32 of_words(Op op, i32 a, i32 b) {
   case OP_and: return (u32)(a & b);
   case OP_or: return (u32)(a | b);
   case OP_xor: return (u32)(a ^ b);
+  case OP_shl: return (u32)b > 31 ? 0 : (u32)a << b;
   case OP_eq: return a == b;
   case OP_ne: return a != b;
   case OP_lt: return a < b;

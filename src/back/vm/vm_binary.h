@@ -24,8 +24,8 @@ static inline bool is_binary(u32 code) {
 VM_NOINLINE static VmBinary binary_of(u32 code) {
   static const u8 first[] = {OP_add, OP_sub, OP_mul, OP_max, OP_min,
                              OP_eq,  OP_ne,  OP_lt,  OP_le,  OP_select};
-  static const u8 rest[] = {OP_div, OP_div, OP_and, OP_or, OP_xor, OP_and, OP_or, OP_xor};
-  static const u8 cls[] = {VC_f, VC_d, VC_w, VC_l}, own[] = {0, 1, 2, 2, 2, 3, 3, 3};
+  static const u8 rest[] = {OP_div, OP_div, OP_and, OP_or, OP_xor, OP_shl, OP_and, OP_or, OP_xor};
+  static const u8 cls[] = {VC_f, VC_d, VC_w, VC_l}, own[] = {0, 1, 2, 2, 2, 2, 3, 3, 3};
   const u32 each = VM_add_d - VM_add_f;
   if (code >= VM_div_f) {
     code -= VM_div_f;

@@ -289,6 +289,7 @@ static VmOp binary(Op op, DType dt) {
       [OP_and] = {[VC_w] = VM_and_w, [VC_l] = VM_and_l},
       [OP_or] = {[VC_w] = VM_or_w, [VC_l] = VM_or_l},
       [OP_xor] = {[VC_w] = VM_xor_w, [VC_l] = VM_xor_l},
+      [OP_shl] = {[VC_w] = VM_shl_w},
   };
   bool order = op == OP_max || op == OP_min || (op >= OP_lt && op <= OP_ge);
   if (op >= sizeof by / sizeof *by || (dt == DT_u64 && order)) return 0;
@@ -308,7 +309,8 @@ static VmVal apply_binary(VmBuild *b, VmOp op, const Expr *e, DType dt, const Vm
   u32 form = l.lanes == 1 ? (r.lanes == 1 ? 0 : 3) : r.lanes == 1 ? 2 : 1;
   VmClass cls = pred ? VC_w : vm_class(dt);
   VmVal v = emit_pure(b, (VmOp)(op + form), lanes, cls, (VmVal[]){l, r}, 2);
-  bool wraps = e->op == OP_add || e->op == OP_sub || e->op == OP_mul || e->op == OP_div;
+  bool wraps =
+      e->op == OP_add || e->op == OP_sub || e->op == OP_mul || e->op == OP_div || e->op == OP_shl;
   return wraps ? fitted(b, v, dt) : v;
 }
 
@@ -343,6 +345,7 @@ static VmVal apply_general(VmBuild *b, const Expr *e, DType of, VmVal *x, u32 la
         [VC_f] = VM_vsel_f, [VC_d] = VM_vsel_d, [VC_w] = VM_vsel_w, [VC_l] = VM_vsel_l};
     return emit_pure(b, sel[cls], lanes, cls, x, 3);
   }
+  if (e->op == OP_requant) return emit_pure(b, VM_requant, lanes, cls, x, 3);
   if (e->narg == 1 && op_info[e->op].res == OR_same && (cls == VC_f || cls == VC_d)) {
     VmVal v = emit_typed(b, cls == VC_f ? VM_fun_f : VM_fun_d, lanes, cls, x, 1, how);
     return fitted(b, v, of); /* the general instruction has already rounded */

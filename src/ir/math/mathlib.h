@@ -19,6 +19,16 @@
 
 #include <stdint.h>
 
+/*@ imk_requant needs: */
+/* OP_requant without branches: the remainder of the shift decides whether to round up. */
+static inline int32_t imk_requant(int32_t a, int32_t b, uint32_t c) {
+  const int64_t p = (int64_t)a * b;
+  const int32_t m = (int32_t)(p >> 32) + (int32_t)((uint32_t)p >> 31); /* within [-2^30, 2^30] */
+  const int32_t rest = (int32_t)(((uint32_t)1 << (c & 31)) - 1);
+  return (m >> (c & 31)) + ((m & rest) > (rest >> 1) + (m < 0));
+}
+/*@ end */
+
 /*@ imk_f64 needs: */
 static inline double imk_f64(uint64_t u) {
   union {
