@@ -73,8 +73,9 @@ def talks(env):
         got = play(env, made(env), *args, stdin=f"help\n/help\n:help\n{end}\nab\n".encode())
         if got.out or got.err.decode().count(":save FILE") != 3:
             raise Fail(f"help and {end}: {got.out!r} {got.err!r}")
-    if play(env, made(env), *args, stdin=b"ab\n/clear\n/usr\n").out.count(b"\n") != 2:
-        raise Fail("'/' in a message")
+    got = play(env, made(env), *args, stdin=b"ab\n/clear\n/usr/bin\n/model x\n")
+    if got.out.count(b"\n") != 2 or b"/model x: no such command" not in got.err:
+        raise Fail("'/' in a message, or an unknown command: " + got.err.decode())
     if "positions" not in one.err.decode() or "tokens in" not in one.err.decode():
         raise Fail("no word on stderr of what was done: " + one.err.decode())
 
