@@ -294,19 +294,37 @@ static IntRange range_map(Graph *g, const Node *n, RangePart at, RangeQuery *q) 
 
 /* ---- sums ---- */
 
+/* Products that one element of a contraction adds up: the extents of all letters that the result
+ * lacks, each once. */
+static double contract_terms(Graph *g, const Node *n) {
+  const char *spec = str_text(g->c, node_attr(n, AT_spec)->u.s), *out = strstr(spec, "->");
+  double terms = 1;
+  u32 side = 0, axis = 0;
+  for (const char *s = spec; s < out; s++) {
+    if (*s == ',') {
+      side = 1, axis = 0;
+      continue;
+    }
+    Dim d = graph_type(g, n->in[side])->dim[axis++];
+    if (strchr(out, *s) || memchr(spec, *s, (size_t)(s - spec))) continue;
+    if (!dim_is_const(d)) return 0;
+    terms *= (double)d;
+  }
+  return terms;
+}
+
 /* Elements or products that one element of the result adds up; 0: unknown. */
 static i64 terms_of(Graph *g, const Node *n) {
   const Type *x = graph_type(g, n->in[0]), *w = graph_type(g, n->in[n->nin - 1]);
-  const char *spec = n->op == OP_contract ? str_text(g->c, node_attr(n, AT_spec)->u.s) : "";
   u32 count = 0;
   const Dim *list = n->op == OP_conv || n->op == OP_contract
                         ? NULL
                         : node_list(n, n->op == OP_pool_sum ? AT_window : AT_axes, &count);
-  double terms = 1;
-  for (u32 i = 0; i < (list ? count : n->op == OP_conv ? w->rank : x->rank); i++) {
+  double terms = n->op == OP_contract ? contract_terms(g, n) : 1;
+  if (n->op == OP_conv) count = w->rank;
+  for (u32 i = 0; i < count; i++) {
     Dim d = n->op == OP_conv       ? (i ? w->dim[i] : 1)
             : n->op == OP_pool_sum ? list[i]
-            : n->op == OP_contract ? (strchr(strstr(spec, "->"), spec[i]) ? 1 : x->dim[i])
                                    : x->dim[list[i]];
     if (!dim_is_const(d)) return 0;
     terms *= (double)d;
