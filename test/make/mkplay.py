@@ -3,7 +3,8 @@
 usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf; padded.gguf and short.gguf, with more and fewer rows than tokens;
 window.gguf, whose layers see 16 tokens; today.gguf, whose
 template tells the date, leap.gguf, which tells the same one always, plain.gguf without a template, user.gguf without messages of the system,
-deaf.gguf, which drops them, tools.gguf, which lists tools, forgets.gguf, which drops all messages but the last, reason.gguf, which reasons
+deaf.gguf, which drops them, tools.gguf, which lists tools, mistral.gguf, which opens
+calls by a token, gap.gguf, where a byte has no token with text, forgets.gguf, which drops all messages but the last, reason.gguf, which reasons
 """
 import sys
 from pathlib import Path
@@ -26,10 +27,15 @@ def byte_names():
     return [names[b] for b in range(256)]
 
 
-def main(path, rows=None, window=None, stretched=None, template=TEMPLATE):
+def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker=None, silent=None):
     rng = np.random.default_rng(5)
     tokens = ["<end>", "<s>", "<u>", "<a>", *byte_names(), "ab"]
     kinds = [gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * 257
+    if marker:
+        tokens.append(marker)
+        kinds.append(gguf.TokenType.CONTROL)
+    if silent:
+        kinds[4 + silent] = gguf.TokenType.CONTROL
     w = gguf.GGUFWriter(str(path), "llama")
     w.add_block_count(LAYERS)
     w.add_context_length(128)
@@ -92,6 +98,8 @@ main(Path(sys.argv[1]) / "user.gguf", template="{% if messages[0].role == 'syste
 main(Path(sys.argv[1]) / "deaf.gguf", template=TEMPLATE.replace("in messages", "in messages if m.role != 'system'"))
 main(Path(sys.argv[1]) / "tools.gguf", template="{% if tools %}{% for t in tools %}{{ t.function.name }}{% endfor %}<tool_call>{% endif %}" + TEMPLATE.replace(
     "m['content']", "(m['content'] or m.tool_calls[0].function.arguments.on|string)"))
+main(Path(sys.argv[1]) / "mistral.gguf", template="{% if tools %}[TOOL_CALLS]{% endif %}" + TEMPLATE, marker="[TOOL_CALLS]")
+main(Path(sys.argv[1]) / "gap.gguf", silent=0xe9)
 main(Path(sys.argv[1]) / "forgets.gguf", template=TEMPLATE.replace("in messages", "in messages[-1:]"))
 # as reasoning models: the answer begins in <think>, which later turns leave out; white space around messages goes
 main(Path(sys.argv[1]) / "reason.gguf", template=TEMPLATE.replace("m['content']", "(m['content'].split('</think>')[-1])|trim").replace("'<a>'", "'<a><think>'"))

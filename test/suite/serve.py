@@ -181,6 +181,8 @@ def refusals(env):
         s.ask("/v1/models", {}, 405)
         s.ask("/v1/models", None, 403, Origin="http://evil.example")
         s.ask("/v1/models", None, 403, Host="evil.example")
+        s.ask("/v1/models", None, 403, Host="127.evil.example")
+        s.ask("/v1/models", None, 200, Host=f"127.0.0.2:{s.port}")
         expect(s.chat(max_tokens=1)["usage"]["completion_tokens"], 1, "tokens of an answer after all that")
     with tiny(env, "--api-key", "secret") as s:
         s.ask("/health")
@@ -336,6 +338,13 @@ def limits(env):
         s.ask("/v1/completions", {"prompt": "abc", "n": 5, "max_tokens": 1}, 400)
 
 
+    with tiny(env, model="gap") as s:
+        d = s.chat(grammar='root ::= "a" "\u0a69" "b"', max_tokens=9)  # e0 a9 a9: allowed; then e9
+        expect((content(d), d["choices"][0]["finish_reason"]), ("a\u0a69b", "stop"), "an answer")
+        d = s.chat(grammar='root ::= "a" "\u9a69" "b"', max_tokens=9)
+        expect((content(d), d["choices"][0]["finish_reason"]), ("a", "length"), "an answer for which the vocabulary lacks a byte")
+
+
 def memory(env):
     """Requests for which memory does not suffice fail; the server goes on."""
     with tiny(env) as s:
@@ -420,10 +429,17 @@ def tools(env):
         expect(list(json.loads("".join(p["function"]["arguments"] for p in parts))), ["on"], "streamed arguments")
         expect(events[-1]["choices"][0]["finish_reason"], "tool_calls", "finish_reason")
         expect("".join(e["choices"][0]["delta"].get("content", "") for e in events), "", "content of a forced call")
+        one = [{"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "door", "arguments": ""}}]}]
+        s.chat(messages=[*HI, *one], tools=tool)
         if not s.chat(tools=tool, tool_choice="none")["choices"][0]["message"]["content"]:
             raise Fail("tool_choice none gives no text")
         s.chat(messages=[*HI, {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": {
             "name": "door", "arguments": "{\"on\": true}"}}]}, {"role": "tool", "tool_call_id": "1", "content": "done"}], tools=tool)
+
+
+    with tiny(env, model="mistral") as s:
+        d = s.chat(tools=tool, logit_bias={"261": 100}, max_tokens=2)
+        expect(content(d), "[TOOL_CALLS]" * 2, "the text of a token that opens no call")
 
 
 OPENAI = """

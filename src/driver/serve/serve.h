@@ -80,6 +80,7 @@ struct ServeJob {
   Grammar *grammar; /* NULL: none */
   ToolStyle tools;
   bool one_call;     /* at most one tool call */
+  u32 mark[2];       /* special tokens that open and close a call; UINT32_MAX: none */
   const char *param; /* field that is being read, for errors */
   i64 created;
   u64 id;
@@ -156,10 +157,15 @@ const char *serve_schema(StrBuf *t, const JsonDoc *d, const Json *schema, const 
 /* Rules of JSON texts; they begin with "json-". */
 extern const char serve_json_rules[];
 
+extern const char *const serve_call_open[], *const serve_call_close[]; /* by ToolStyle */
+
 /* serve_json.c */
 bool json_is_listed(const char *words, const Json *key); /* words: between blanks */
 void json_put(StrBuf *t, const Json *j);
 JinjaVal json_to_jinja(Arena *a, const Json *j, bool marked);
+
+/* serve.c: is it localhost, or an address of this machine only? */
+bool serve_is_loopback(const char *host);
 
 /* serve_routes.c */
 void serve_handle(void *user, HttpRequest *r);

@@ -168,6 +168,8 @@ static void take_token(Serve *s, ServeSeq *q, const float *z) {
     return;
   }
   if (j->top >= 0) serve_logprob(q, z, id);
+  if (id == j->mark[0] || id == j->mark[1]) /* special tokens have no text otherwise */
+    sb_puts(&q->text, (id == j->mark[0] ? serve_call_open : serve_call_close)[j->tools]);
   size_t n = detok_put(&q->detok, &s->vocab, id, s->piece);
   sb_put(&q->text, s->shown, stop_strings_put(&q->stops, s->piece, n, s->shown));
   q->ids[q->n++] = id;

@@ -248,9 +248,15 @@ static size_t held_back(const char *at, size_t n, const char *what) {
   return k;
 }
 
+const char *const serve_call_open[] = {[TOOL_none] = "",
+                                       [TOOL_tags] = "<tool_call>",
+                                       [TOOL_mistral] = "[TOOL_CALLS]",
+                                       [TOOL_json] = "{"};
+const char *const serve_call_close[] = {
+    [TOOL_none] = "", [TOOL_tags] = "</tool_call>", [TOOL_mistral] = "", [TOOL_json] = ""};
+
 void serve_say(ServeSeq *q, bool end) {
-  static const char *const open[] = {
-      [TOOL_tags] = "<tool_call>", [TOOL_mistral] = "[TOOL_CALLS]", [TOOL_json] = "{"};
+  const char *const *open = serve_call_open;
   ToolStyle style = q->job->tools;
   for (;;) {
     const char *at = q->text.at + q->said;

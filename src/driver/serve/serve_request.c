@@ -247,6 +247,17 @@ static const Json *tool_function(Body *b, const Json *tool) {
   return f;
 }
 
+/* The special token with this text. */
+static u32 special_token(const Serve *s, const char *text) {
+  u32 n = 0;
+  for (u32 i = 0; *text && i < s->ntoken; i++) {
+    const u8 *at = vocab_token(&s->vocab, i, &n);
+    if (vocab_flags(&s->vocab, i) & TF_special && n == strlen(text) && !memcmp(at, text, n))
+      return i;
+  }
+  return UINT32_MAX;
+}
+
 /* A grammar for calls of some tools: the one of this name, or NULL: any. */
 static void force_tools(Body *b, const Json *tools, const Json *only) {
   static const char *const open[] = {[TOOL_tags] = "\"<tool_call>\\n\"",
@@ -295,6 +306,8 @@ static const Json *read_tools(Body *b) {
   b->j->tools = strstr(template, "<tool_call>")    ? TOOL_tags
                 : strstr(template, "[TOOL_CALLS]") ? TOOL_mistral
                                                    : TOOL_json;
+  b->j->mark[0] = special_token(b->s, serve_call_open[b->j->tools]);
+  b->j->mark[1] = special_token(b->s, serve_call_close[b->j->tools]);
   if (needed || only) {
     if (b->j->grammar) refuse(b, "a forced tool excludes 'response_format' and 'grammar'");
     force_tools(b, tools, only);
@@ -462,7 +475,12 @@ ServeJob *serve_read_job(Serve *s, HttpRequest *r, bool chat) {
   ServeJob *j = NEW(&c->keep, ServeJob);
   Body b = {.s = s, .j = j, .c = c};
   size_t n;
-  *j = (ServeJob){.s = s, .r = r, .chat = chat, .top = -1, .created = (i64)time(NULL)};
+  *j = (ServeJob){.s = s,
+                  .r = r,
+                  .chat = chat,
+                  .top = -1,
+                  .mark = {UINT32_MAX, UINT32_MAX},
+                  .created = (i64)time(NULL)};
   r->job = j;
   b.doc = json_read(c, (const u8 *)r->body, r->nbody, LOC_NONE, &c->keep);
   b.root = b.doc.root;

@@ -300,13 +300,15 @@ static bool same_key(const char *have, const char *want) {
   return bad == 0;
 }
 
+/* NAME, NAME:PORT or [NAME]:PORT */
 static bool is_local_name(const char *host) {
-  static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-  for (u32 i = 0; i < sizeof names / sizeof *names; i++) {
-    size_t n = strlen(names[i]);
-    if (!strncasecmp(host, names[i], n) && (!host[n] || host[n] == ':')) return true;
-  }
-  return false;
+  char name[64];
+  bool six = *host == '[';
+  size_t n = strcspn(host + six, six ? "]" : ":");
+  if (n >= sizeof name) return false;
+  memcpy(name, host + six, n);
+  name[n] = 0;
+  return serve_is_loopback(name);
 }
 
 /* Pages of other sites must not use a local server, neither directly (Origin) nor through a name
