@@ -70,7 +70,7 @@ ALSO = {
 OPTIONAL = {("src/io/image_libs.c", name) for name in ("openjpeg.h", "webp/decode.h", "jpeglib.h")} | {(f"src/back/vm/{x}", "immintrin.h") for x in ("tile.c", "rows.h")}
 LIBC = {"assert", "ctype", "dirent", "dlfcn", "elf", "errno", "fcntl", "fenv", "float", "inttypes", "limits", "locale", "math",
         "poll", "pthread", "sched", "setjmp", "signal", "spawn", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
-        "strings", "sys/auxv", "sys/mman", "sys/resource", "netinet/in", "sys/random", "sys/socket", "sys/stat", "sys/syscall", "sys/time", "sys/types", "sys/utsname", "sys/wait", "time", "unistd",
+        "strings", "sys/auxv", "sys/mman", "sys/resource", "arpa/inet", "netinet/in", "sys/random", "sys/socket", "sys/stat", "sys/syscall", "sys/time", "sys/types", "sys/utsname", "sys/wait", "time", "unistd",
         "linux/openat2"}
 CALLS = r"[^/\"]*\b(exit|abort|printf|fprintf|puts|perror|system|popen|assert)\s*\("
 

@@ -8,6 +8,7 @@
  */
 #include "driver/serve/http.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -397,6 +398,14 @@ void http_fail(HttpRequest *r) {
 }
 
 /* ---- server ---- */
+
+bool http_is_loopback(const char *host) {
+  struct in_addr four;
+  struct in6_addr six;
+  if (inet_pton(AF_INET, host, &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
+  if (inet_pton(AF_INET6, host, &six) == 1) return IN6_IS_ADDR_LOOPBACK(&six);
+  return !strcasecmp(host, "localhost");
+}
 
 static void on_signal(int fd, short what, void *user) {
   (void)fd, (void)what;

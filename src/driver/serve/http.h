@@ -39,6 +39,8 @@ struct HttpRequest {
   struct evhttp_request *own;
 };
 
+/* Is it localhost, or an address that only this machine reaches? */
+bool http_is_loopback(const char *host);
 Http *http_open(Ctx *c, const HttpOptions *o); /* ERR_unsupported: libevent is missing */
 void http_watch_signals(Http *h);              /* from now on SIGTERM and SIGINT are counted */
 u32 http_port(const Http *h);

@@ -6,11 +6,8 @@
  */
 #include "driver/serve/serve.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -23,14 +20,6 @@ enum {
   DRAIN_MS = 5000, /* to send what is left at the end */
   MIN_CHUNK = 2 * LM_SLOT_ROWS,
 };
-
-bool serve_is_loopback(const char *host) {
-  struct in_addr four;
-  struct in6_addr six;
-  if (inet_pton(AF_INET, host, &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
-  if (inet_pton(AF_INET6, host, &six) == 1) return IN6_IS_ADDR_LOOPBACK(&six);
-  return !strcasecmp(host, "localhost");
-}
 
 /* The key: given, or the first line of a file that only its owner may read. */
 static const char *read_key(Ctx *c, const IngotServe *o) {
@@ -205,7 +194,7 @@ static void serve(Ingot *m, const IngotServe *options) {
   s->queue_end = &s->queue;
   check_options(c, &o);
   s->key = read_key(c, &o);
-  if (!s->key && !serve_is_loopback(o.host))
+  if (!s->key && !http_is_loopback(o.host))
     fail(c, ERR_usage, LOC_NONE,
          "--host %s: other machines can connect, so an API key is required: --api-key-file FILE",
          o.host);

@@ -164,9 +164,6 @@ bool json_is_listed(const char *words, const Json *key); /* words: between blank
 void json_put(StrBuf *t, const Json *j);
 JinjaVal json_to_jinja(Arena *a, const Json *j, bool marked);
 
-/* serve.c: is it localhost, or an address of this machine only? */
-bool serve_is_loopback(const char *host);
-
 /* serve_routes.c */
 void serve_handle(void *user, HttpRequest *r);
 

@@ -308,7 +308,7 @@ static bool is_local_name(const char *host) {
   if (n >= sizeof name) return false;
   memcpy(name, host + six, n);
   name[n] = 0;
-  return serve_is_loopback(name);
+  return http_is_loopback(name);
 }
 
 /* Pages of other sites must not use a local server, neither directly (Origin) nor through a name
