@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* Feature names of __builtin_cpu_supports; the macros have them in capitals. Older compilers refuse
- * f16c, lzcnt, gfni and avxvnni: every CPU with avx2 has the first two, functions test the others. */
+ * f16c, lzcnt, gfni and avxvnni: every CPU with avx2 has the first two, functions test the others.
+ */
 static const char *const features[] = {"sse3",         "ssse3",
                                        "sse4.1",       "sse4.2",
                                        "popcnt",       "avx",

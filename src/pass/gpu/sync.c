@@ -26,9 +26,9 @@
  * Method: walk the statements in order with the set of accesses since the last barrier. A loop that
  * reads or writes what another loop wrote, or writes what another one read, gets a barrier. An
  * async store conflicts with earlier accesses, but what it writes counts from the next await on.
- * After a condition the accesses of both branches count. After a loop that may run zero times, those
- * before it count too.
- * Bodies of sequential loops are walked twice, so that iterations are compared with the next one.
+ * After a condition the accesses of both branches count. After a loop that may run zero times,
+ * those before it count too. Bodies of sequential loops are walked twice, so that iterations are
+ * compared with the next one.
  *
  * needs: parallel  keeps: everything but LF_barrier
  */
@@ -91,7 +91,8 @@ static void walk_if(Sync *o, const Stmt *s) {
   arena_rewind(a, m);
 }
 
-/* Accesses of a loop. Its barriers are none for the path around it, unless it runs at least once. */
+/* Accesses of a loop. Its barriers are none for the path around it, unless it runs at least once.
+ */
 static void walk_loop(Sync *o, const Stmt *s) {
   Arena *a = &o->p->c->scratch;
   Mark m = arena_mark(a);
@@ -99,8 +100,8 @@ static void walk_loop(Sync *o, const Stmt *s) {
   i64 lo, hi;
   u8 *before = arena_copy(a, o->seen, n);
   for (u32 turn = 0; turn < 2; turn++) walk(o, s->body);
-  bool runs = s->kind == ST_for && ex_is_int(o->p, s->a, &lo) && ex_is_int(o->p, s->b, &hi) &&
-              lo < hi;
+  bool runs =
+      s->kind == ST_for && ex_is_int(o->p, s->a, &lo) && ex_is_int(o->p, s->b, &hi) && lo < hi;
   for (u32 b = 0; b < n && !runs; b++) o->seen[b] |= before[b];
   arena_rewind(a, m);
 }
