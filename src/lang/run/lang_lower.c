@@ -83,6 +83,19 @@ static Ast *part(const Ast *n, u32 i) {
   return i >= 3 ? n->kid[i - 3] : i == 0 ? n->a : i == 1 ? n->b : n->c;
 }
 
+/* A call of a function of the program, which may set variables of files. */
+static bool is_user_call(const Ast *n) {
+  return n->kind == AST_call && (!n->builtin || builtin_fn[n->builtin - 1] == bi_autograd);
+}
+
+/* True if evaluating n may call functions of the program. */
+static bool calls(const Ast *n) {
+  if (is_user_call(n)) return true;
+  for (u32 i = 0; n->kind != AST_fn && i < parts(n); i++)
+    if (part(n, i) && calls(part(n, i))) return true;
+  return false;
+}
+
 static bool is_change(const Ast *n) {
   BuiltinFn *f = n->kind == AST_call && n->builtin ? builtin_fn[n->builtin - 1] : NULL;
   return f == bi_push || f == bi_pop;
@@ -208,10 +221,8 @@ static void each_assigned(Lowering *l, const Ast *n, AssignFn *fn) {
     return;
   case AST_model:
   case AST_import: fn(l, n->slot, KD_any); break;
-  case AST_call:
-    if (!n->builtin || builtin_fn[n->builtin - 1] == bi_autograd) forget_shared(l);
-    break;
-  default: break;
+  default:
+    if (is_user_call(n)) forget_shared(l);
   }
   for (u32 i = 0; i < parts(n); i++)
     if (part(n, i)) each_assigned(l, part(n, i), fn);
@@ -354,7 +365,8 @@ static bool compares(Tok op) {
 /* An operand that is read after `later` was evaluated. */
 static InReg stable(Lowering *l, Ast *n, const Ast *later) {
   InReg x = operand(l, n);
-  if (is_temp(l, x.reg) || !changes(later)) return x;
+  if (is_temp(l, x.reg)) return x;
+  if (!changes(later) && !(is_shared(l, x.reg) && calls(later))) return x;
   u32 t = temp(l);
   emit(l, CO_move, t, x.reg, 0, n);
   return (InReg){t, x.kind};
