@@ -190,8 +190,8 @@ int verb_bench(const Args *given) {
     const IngotEngine *named = ingot_find_engine(engine);
     int compiles = (!a->engine && !no_compiler) || (named && named->flags & INGOT_NATIVE);
     IngotStatus s = i == 0 && compiles ? ingot_check_build(m, &build) : INGOT_OK;
-    int hopeless = s != INGOT_OK; /* failed before the first engine was measured */
     if (!s) s = cli_prepare(m, &rest);
+    int hopeless = s != INGOT_OK; /* failed before an engine was measured */
     if (!s && named && named->flags & INGOT_NATIVE) s = cli_tune(m, a, a->march);
     watch_task(engine);
     if (!s) s = ingot_bench(m, engine, &build, a->build.seconds, a->seed, &b);

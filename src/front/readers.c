@@ -156,7 +156,7 @@ const Reader *reader_open(Ctx *c, const Source *s, const Model **model) {
     if (whole)
       fail(c, ERR_input, LOC_NONE, "is truncated: it has %zu bytes of at least %llu", s->n,
            (unsigned long long)whole);
-    if (is_text(s->at, s->n)) fail(c, ERR_input, LOC_NONE, "not an ONNX model, but text");
+    if (is_text(s->at, s->n)) fail(c, ERR_input, LOC_NONE, "not a model, but text");
     read_model(c, &a); /* repeats the message */
   }
   *model = a.m;

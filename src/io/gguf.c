@@ -323,7 +323,8 @@ static void lay_out(const GgufCursor *k, Gguf *g, GgufPlace *place, u64 data) {
           show(k->c, t->name), (unsigned long long)place[i].at, (unsigned long long)next);
     if (place[i].at > size || t->bytes > size - place[i].at)
       fail(k->c, ERR_input, k->loc,
-           "tensor '%s': %llu bytes from byte %llu of the data on, which has %llu",
+           "is truncated: tensor '%s' has %llu bytes from byte %llu of the data, which ends at byte "
+           "%llu",
            show(k->c, t->name), (unsigned long long)t->bytes, (unsigned long long)place[i].at,
            (unsigned long long)size);
     t->at = k->base + data + place[i].at;

@@ -69,7 +69,7 @@ kernel "loads"
     }
   }
   for p in 0..4 as row unroll {
-    loads[p, 0:8] = loads_acc[p]
+    loads[p, 0:8] = loads_acc[p] + splat.8(0.0) * loads_b[2]
   }
 }
 kernel "twice"
