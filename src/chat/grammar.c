@@ -19,6 +19,7 @@ enum {
   MAX_NODES = 1 << 18,
   MAX_STACKS = 1 << 10, /* of one state */
   MASKS = 64,           /* states whose masks are kept */
+  MAX_WORK = 1 << 25,   /* stacks visited for all states */
   UNKNOWN = -1,
 };
 
@@ -29,6 +30,7 @@ typedef struct Elem {
   ElemKind kind;
   u32 arg; /* byte set, or rule */
 } Elem;
+typedef VEC(Elem) Elems;
 typedef struct ByteSet {
   u8 bit[32];
 } ByteSet;
@@ -66,8 +68,9 @@ struct Grammar {
   VEC(StackNode) node;
   VEC(State) state; /* state 0 has no stacks: dead */
   VEC(u32) member, seen, work, found;
-  Map names, nodes, states;
-  u32 epoch, begin;
+  Map names, nodes, states, sets, alts; /* sets: their bits -> 1 + number; alts: those read */
+  Elems key;                            /* of an alternative in `alts` */
+  u32 epoch, begin, spent;
   i32 mask_of[MASKS];
   u8 *mask[MASKS];
   u32 next_mask;
@@ -157,7 +160,6 @@ typedef struct GbnfReader {
   const u8 *at, *end;
   u32 line;
 } GbnfReader;
-typedef VEC(Elem) Elems;
 
 static _Noreturn void bad(const GbnfReader *r, const char *what) {
   if (r->at < r->end)
@@ -204,8 +206,15 @@ static void put(GbnfReader *r, Elems *to, ElemKind kind, u32 arg) {
   *vec_push(&r->c->keep, to) = (Elem){kind, arg};
 }
 
+/* Alternatives that the rule already has are dropped. */
 static void add_alternative(GbnfReader *r, u32 rule, const Elem *e, u32 n) {
   Grammar *g = r->g;
+  g->key.n = 0;
+  *vec_push(&r->c->keep, &g->key) = (Elem){GE_end, rule};
+  for (u32 i = 0; i < n; i++) *vec_push(&r->c->keep, &g->key) = e[i];
+  u32 *known = map_put_bytes(&g->alts, g->key.at, g->key.n * sizeof *g->key.at);
+  if (*known) return;
+  *known = 1;
   if (g->elem.n + n + 1 > MAX_ELEMS)
     fail(r->c, ERR_input, LOC_NONE, "grammar, line %u: it has more than %d elements", r->line,
          MAX_ELEMS);
@@ -216,9 +225,14 @@ static void add_alternative(GbnfReader *r, u32 rule, const Elem *e, u32 n) {
 }
 
 static u32 new_set(GbnfReader *r, u32 lo, u32 hi) {
-  ByteSet *s = vec_push(&r->c->keep, &r->g->set);
-  for (u32 b = lo; b <= hi; b++) s->bit[b / 8] |= (u8)(1 << b % 8);
-  return r->g->set.n - 1;
+  Grammar *g = r->g;
+  ByteSet s = {0};
+  for (u32 b = lo; b <= hi; b++) s.bit[b / 8] |= (u8)(1 << b % 8);
+  u32 *slot = map_put_bytes(&g->sets, &s, sizeof s);
+  if (*slot) return *slot - 1;
+  *slot = g->set.n + 1;
+  *vec_push(&r->c->keep, &g->set) = s;
+  return g->set.n - 1;
 }
 
 static u32 hex_digit(u8 b) {
@@ -468,18 +482,38 @@ static void read_rules(GbnfReader *r) {
 
 /* ---- left recursion ---- */
 
-/* Which rules may be empty? To a fixed point. */
+/* Which rules may be empty? An alternative counts its elements that are not known to be empty; a
+ * worklist has the rules that became empty. */
 static bool *find_empty(Grammar *g) {
+  typedef struct Use {
+    u32 alt, next;   /* first element of its alternative; 1 + next element that calls the rule */
+    u32 rule, count; /* at a first element: the rule of the alternative, the count */
+  } Use;
   bool *empty = NEWS(&g->c->keep, bool, g->rule.n);
-  for (bool more = true; more;) {
-    more = false;
-    for (u32 i = 0; i < g->rule.n; i++)
-      for (u32 k = 0; k < g->rule.at[i].alt.n && !empty[i]; k++) {
-        const Elem *e = &g->elem.at[g->rule.at[i].alt.at[k]];
-        while (e->kind == GE_rule && empty[e->arg]) e++;
-        if (e->kind == GE_end) more = empty[i] = true;
+  Use *use = NEWS(&g->c->keep, Use, g->elem.n);
+  u32 *calls = NEWS(&g->c->keep, u32, g->rule.n), *work = NEWS(&g->c->keep, u32, g->rule.n), n = 0;
+  for (u32 i = 0; i < g->rule.n; i++)
+    for (u32 k = 0; k < g->rule.at[i].alt.n; k++) {
+      u32 first = g->rule.at[i].alt.at[k];
+      use[first].rule = i;
+      for (u32 e = first; g->elem.at[e].kind != GE_end; e++) {
+        use[e].alt = first;
+        use[first].count++;
+        if (g->elem.at[e].kind != GE_rule) continue;
+        use[e].next = calls[g->elem.at[e].arg];
+        calls[g->elem.at[e].arg] = e + 1;
       }
-  }
+      if (use[first].count || empty[i]) continue;
+      empty[i] = true;
+      work[n++] = i;
+    }
+  while (n)
+    for (u32 e = calls[work[--n]]; e; e = use[e - 1].next) {
+      Use *alt = &use[use[e - 1].alt];
+      if (--alt->count || empty[alt->rule]) continue;
+      empty[alt->rule] = true;
+      work[n++] = alt->rule;
+    }
   return empty;
 }
 
@@ -541,6 +575,12 @@ static u32 node_of(Grammar *g, u32 at, u32 below) {
   return n;
 }
 
+static void spend(Grammar *g, u32 n) {
+  g->spent += n;
+  if (g->spent > MAX_WORK)
+    fail(g->c, ERR_unsupported, LOC_NONE, "the grammar needs more than %d steps", MAX_WORK);
+}
+
 static void visit(Grammar *g, u32 node) {
   if (g->seen.at[node] == g->epoch) return;
   g->seen.at[node] = g->epoch;
@@ -551,6 +591,7 @@ static void visit(Grammar *g, u32 node) {
 static void expand(Grammar *g) {
   while (g->work.n) {
     u32 id = g->work.at[--g->work.n];
+    spend(g, 1);
     StackNode x = g->node.at[id];
     Elem e = id ? g->elem.at[x.at] : (Elem){GE_set, 0};
     if (e.kind == GE_set) {
@@ -560,6 +601,7 @@ static void expand(Grammar *g) {
     } else {
       bool last = g->elem.at[x.at + 1].kind == GE_end;
       u32 below = last ? x.below : node_of(g, x.at + 1, x.below);
+      spend(g, g->rule.at[e.arg].alt.n);
       for (u32 i = 0; i < g->rule.at[e.arg].alt.n; i++)
         visit(g, node_of(g, g->rule.at[e.arg].alt.at[i], below));
     }
@@ -595,6 +637,7 @@ static u32 step(Grammar *g, u32 state, u8 byte) {
   }
   if (s->next[byte] != UNKNOWN) return (u32)s->next[byte];
   u32 first = s->first, n = s->n;
+  spend(g, n);
   g->epoch++;
   g->work.n = g->found.n = 0;
   for (u32 i = 0; i < n; i++) {
@@ -617,6 +660,8 @@ Grammar *grammar_read(Ctx *c, const GrammarTokens *t, const char *text, size_t n
   g->names = map_new(&c->keep);
   g->nodes = map_new(&c->keep);
   g->states = map_new(&c->keep);
+  g->sets = map_new(&c->keep);
+  g->alts = map_new(&c->keep);
   read_rules(&r);
   const u32 *root = map_get_bytes(&g->names, "root", 4);
   if (!root) fail(c, ERR_input, LOC_NONE, "grammar: expected a rule named root");
@@ -658,6 +703,7 @@ const u8 *grammar_mask(Grammar *g, u32 state) {
   u32 k = g->next_mask++ % MASKS, depth = 0;
   if (!g->mask[k]) g->mask[k] = arena_alloc(&g->c->keep, t->ntoken / 8 + 1);
   u8 *mask = g->mask[k];
+  g->mask_of[k] = -1; /* until it is complete */
   memset(mask, 0, t->ntoken / 8 + 1);
   g->path[0] = state;
   for (u32 i = 0; i < t->n; i++) {
@@ -672,6 +718,13 @@ const u8 *grammar_mask(Grammar *g, u32 state) {
     mask[t->stop[i] / 8] |= (u8)(1 << t->stop[i] % 8);
   g->mask_of[k] = (i32)state;
   return mask;
+}
+
+bool grammar_allows(Grammar *g, u32 state) {
+  const u8 *mask = grammar_mask(g, state);
+  for (u32 i = 0; i <= g->t->ntoken / 8; i++)
+    if (mask[i]) return true;
+  return false;
 }
 
 u32 grammar_step(Grammar *g, u32 state, u32 id) {

@@ -21,6 +21,8 @@ Grammar *grammar_read(Ctx *c, const GrammarTokens *t, const char *text, size_t n
 u32 grammar_begin(const Grammar *g); /* the first state */
 /* One bit per token, valid until the next call. */
 const u8 *grammar_mask(Grammar *g, u32 state);
+/* May any token follow? */
+bool grammar_allows(Grammar *g, u32 state);
 u32 grammar_step(Grammar *g, u32 state, u32 id);
 /* Is the text complete, and may nothing follow? */
 bool grammar_is_final(const Grammar *g, u32 state);

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import socket
 import struct
@@ -156,10 +157,11 @@ def refusals(env):
            ({"response_format": {"type": "xml"}}, "response_format"), ({"response_format": {"type": "json_object", "x": 1}}, "response_format"), ({"grammar": "root ::= a"}, "grammar"), ({"grammar": "root ::= root"}, "grammar"),
            ({"grammar": 'root ::= "a'}, "grammar"), ({"grammar": "a ::= [z-a]"}, "grammar"), ({"grammar": 'root ::= ("a"?)*'}, "grammar"), ({"grammar": ""}, "grammar"),
            ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"), ({"tool_choice": "required"}, "tool_choice"), ({"store": True}, "store"),
-           ({"stream_options": {}}, "stream_options"),
+           ({"stream_options": {}}, "stream_options"), ({"stream_options": [], "stream": True}, "stream_options"), ({"user metadata": 1}, "user metadata"),
            *(({"response_format": {"type": "json_schema", "json_schema": {"schema": x}}}, "response_format") for x in (
                {"type": "string", "pattern": "a"}, {"type": "integer", "minimum": 3}, {"type": "cat"}, {"$ref": "#/nope"}, {"type": "array", "minItems": 3, "maxItems": 2},
-               {"not": {}}, {"type": "object", "properties": {}, "required": ["a"]}, {"allOf": [{}, {}]}))]
+               {"type": ["object", "object"]}, {"type": "object", "required": "a"}, {"prefixItems": [{}], "type": "array", "minItems": 2},
+               {"type": "object", "type properties": 1}, {"not": {}}, {"type": "object", "properties": {}, "required": ["a"]}, {"allOf": [{}, {}]}))]
     with tiny(env) as s:
         for fields, param in bad:
             e = s.chat(400, **fields)["error"]
@@ -293,6 +295,70 @@ def load(env):
             raise Fail("SIGTERM cuts an answer")
 
 
+def limits(env):
+    """Large bodies, schemas and grammars; slow readers; too little memory."""
+    with tiny(env, "--slots", "2", "--queue", "2", "--timeout", "1") as s:
+        expect("token" in s.ask("/v1/completions", {"prompt": "a b " * (1 << 18)}, 400)["error"]["message"], True, "the refusal of a prompt of 1 MiB")
+        expect(len(s.ask("/tokenize", {"content": "xyz" * (1 << 18)})["tokens"]), 3 << 18, "tokens of 768 KiB")
+        deep = {"type": "null"}
+        for _ in range(24):
+            deep = {"type": ["object", "object"], "properties": {"a": deep}}
+        wide = {"type": "object", "properties": {f"k{i}": {"type": "boolean"} for i in range(30000)}}
+        for schema in (deep, wide):
+            e = s.chat(400, response_format={"type": "json_schema", "json_schema": {"schema": schema}})["error"]
+            expect(e["param"], "response_format", "the refused field")
+        begin = time.time()
+        chain = "\n".join(f"r{i} ::= r{i + 1}" for i in range(2000))
+        d = s.chat(grammar=f'root ::= ([ -~] r0){{120}}\n{chain}\nr2000 ::= "" | "~"', max_tokens=100)
+        expect((d["choices"][0]["finish_reason"], d["usage"]["completion_tokens"] < 90), ("length", True), "the end of a grammar that needs much work")
+        d = s.chat(grammar=f"root ::= ({'|'.join(['z'] * 3000)}){{20}}".replace("z", '"q"'), max_tokens=30)
+        expect(content(d), "q" * 20, "the text of equal alternatives")
+        chain = "\n".join(f"r{i} ::= r{i + 1}" for i in range(30000))
+        d = s.chat(grammar=f'root ::= r0 "x"\n{chain}\nr30000 ::= "" | "y"', max_tokens=4)
+        if time.time() > begin + 30 * patience():
+            raise Fail(f"three grammars take {time.time() - begin:.0f} s")
+        expect(content(d)[-1], "x", "the text of a chain of rules")
+        reply = len(s.ask("/detokenize", {"tokens": [0] * (1 << 20)})["content"])
+        k = socket.socket()
+        k.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        k.connect(("127.0.0.1", s.port))
+        body = json.dumps({"tokens": [0] * (1 << 20)}, separators=(",", ":")).encode()
+        k.sendall(b"POST /detokenize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        got, begin = b"", time.time()
+        while piece := k.recv(1 << 16):
+            got += piece
+            if time.time() < begin + 4:
+                time.sleep(0.05)
+        k.close()
+        expect(len(json.loads(got.split(b"\r\n\r\n", 1)[1])["content"]), reply, "bytes of an answer that is read slowly")
+        usage = s.ask("/v1/completions", {"prompt": "abc", "n": 3, "max_tokens": 1})["usage"]
+        expect(usage["prompt_tokens"], len(s.ask("/tokenize", {"content": "abc"})["tokens"]), "prompt_tokens with n = 3")
+        s.ask("/v1/completions", {"prompt": "abc", "n": 5, "max_tokens": 1}, 400)
+
+
+def memory(env):
+    """Requests for which memory does not suffice fail; the server goes on."""
+    with tiny(env) as s:
+        failed = 0
+        for fields in ({"messages": [[]] * (1 << 19)}, {"messages": HI, "grammar": 'root ::= "a"{16000}' + ' | "b"' * 20000}, {"messages": HI, "metadata": "x" * (3 << 20)}):
+            for spare in (0, 1 << 18, 1 << 20, 3 << 20, 8 << 20, 24 << 20):
+                with open(f"/proc/{s.p.pid}/statm") as f:
+                    used = int(f.read().split()[0]) * resource.getpagesize()
+                resource.prlimit(s.p.pid, resource.RLIMIT_AS, (used + spare, resource.RLIM_INFINITY))
+                try:
+                    c = s.open("/v1/chat/completions", {"max_tokens": 30, "stream": spare % 3 == 1, **fields})
+                    r = c.getresponse()
+                    failed += r.status >= 500
+                    r.read()
+                except (OSError, http.client.HTTPException):
+                    failed += 1
+                resource.prlimit(s.p.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+                expect(s.ask("/health")["status"], "ok", "health")
+        if not failed:
+            raise Fail("no request fails")
+        expect(s.chat(max_tokens=3)["usage"]["completion_tokens"], 3, "tokens of an answer after all that")
+
+
 SCHEMAS = [
     ({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string", "maxLength": 4}}, "required": ["a"], "additionalProperties": False},
      lambda v: isinstance(v["a"], int) and len(v.get("b", "")) <= 4 and set(v) <= {"a", "b"}),
@@ -422,11 +488,15 @@ def embeddings(env):
         if not near[1] > near[0] + 0.3:
             raise Fail(f"cosines of a sentence with another one and with a paraphrase: {near}")
         s.ask("/v1/embeddings", {"input": 3}, 400)
+        s.ask("/v1/embeddings", {"input": ["a"] * 2049}, 400)
+        ids = s.ask("/tokenize", {"content": texts[0], "add_special": True})["tokens"]
+        for form in (ids, [ids]):
+            expect(s.ask("/v1/embeddings", {"input": form})["data"][0]["embedding"], v[0], "the vector of token ids")
         s.ask("/v1/chat/completions", {"messages": HI}, 400)
 
 
 def tests(env):
     return [Test("serve/embeddings", lambda: embeddings(env), 4), Test("serve/api", lambda: api(env), 2), Test("serve/refusals", lambda: refusals(env), 3), Test("serve/load", lambda: load(env), 10),
             *(Test(f"serve/alone/{m}", lambda m=m: alone(env, m), 3) for m in ("tiny", "window")),
-            Test("serve/schemas", lambda: schemas(env), 4), Test("serve/tools", lambda: tools(env), 2), Test("serve/openai", lambda: client(env), 4),
+            Test("serve/limits", lambda: limits(env), 8), Test("serve/memory", lambda: memory(env), 8), Test("serve/schemas", lambda: schemas(env), 4), Test("serve/tools", lambda: tools(env), 2), Test("serve/openai", lambda: client(env), 4),
             Test("serve/real", lambda: real(env), 25)]

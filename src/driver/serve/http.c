@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -104,7 +105,8 @@ static const char *const names[] = {
 typedef struct Connection {
   struct bufferevent *b;
   double since; /* milliseconds: begin of the connection, or end of the last answer */
-  bool busy;    /* an answer is pending */
+  bool busy;    /* an answer is pending, or not sent completely */
+  bool ending;  /* the answer is complete; its bytes are being sent */
 } Connection;
 
 enum { SIGNALS = 2, READ_AHEAD = 1 << 18 };
@@ -117,8 +119,8 @@ struct Http {
   struct evhttp *server;
   struct evhttp_bound_socket *socket; /* NULL: closed */
   struct event *tick, *signal[SIGNALS];
-  VEC(Connection) open;
-  u32 port, signals;
+  Connection *open; /* room for o.connections */
+  u32 nopen, port, signals;
   sigset_t mask; /* signal mask of the caller */
   bool paused, masked;
 };
@@ -167,18 +169,33 @@ static void pause_accepting(Http *h, bool pause) {
   h->paused = pause;
 }
 
-/* Drops the records of closed connections, and closes those whose request takes too long. */
+static bool is_flushed(const Http *h, const Connection *k) {
+  return !h->f.evbuffer_get_length(h->f.bufferevent_get_output(k->b));
+}
+
+/* Busy: the client need not send anything. Otherwise its next request must arrive in time. */
+static void set_busy(Http *h, Connection *k, bool busy) {
+  struct timeval read = seconds(h->o.request_seconds), write = seconds(h->o.write_seconds);
+  k->busy = busy;
+  k->ending = false;
+  k->since = time_ms();
+  h->f.bufferevent_set_timeouts(k->b, busy ? NULL : &read, &write);
+}
+
+/* Drops the records of closed connections, and closes those whose request takes too long. An answer
+ * that is being sent has only the limit on writes. */
 static void sweep(Http *h) {
   double now = time_ms(), most = 1e3 * h->o.request_seconds;
-  for (u32 i = h->open.n; i-- > 0;) {
-    Connection *k = &h->open.at[i];
+  for (u32 i = h->nopen; i-- > 0;) {
+    Connection *k = &h->open[i];
+    if (is_live(h, k->b) && k->ending && is_flushed(h, k)) set_busy(h, k, false);
     if (is_live(h, k->b) && !k->busy && now - k->since > most)
       h->f.bufferevent_trigger_event(k->b, BEV_EVENT_READING | BEV_EVENT_EOF, 0);
     if (is_live(h, k->b)) continue;
     h->f.bufferevent_decref(k->b);
-    h->open.at[i] = h->open.at[--h->open.n];
+    h->open[i] = h->open[--h->nopen];
   }
-  pause_accepting(h, h->open.n >= h->o.connections);
+  pause_accepting(h, h->nopen >= h->o.connections);
 }
 
 static void on_tick(int fd, short what, void *user) {
@@ -186,31 +203,27 @@ static void on_tick(int fd, short what, void *user) {
   sweep(user);
 }
 
+/* evhttp takes a body with a length from the buffer when all of it has arrived. */
+static void limit_input(Http *h, struct bufferevent *b) {
+  h->f.bufferevent_setwatermark(b, EV_READ, 0, (size_t)(h->o.header_bytes + h->o.body_bytes));
+}
+
 static struct bufferevent *on_connect(struct event_base *base, void *user) {
   Http *h = user;
   struct bufferevent *b = h->f.bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
   if (!b) return NULL;
   h->f.bufferevent_incref(b);
-  h->f.bufferevent_setwatermark(b, EV_READ, 0, READ_AHEAD);
-  *vec_push(&h->c->keep, &h->open) = (Connection){b, time_ms(), false};
-  pause_accepting(h, h->open.n >= h->o.connections);
+  limit_input(h, b);
+  h->open[h->nopen++] = (Connection){.b = b, .since = time_ms()};
+  pause_accepting(h, h->nopen >= h->o.connections);
   return b;
 }
 
 static Connection *connection_of(Http *h, struct evhttp_connection *k) {
   struct bufferevent *b = h->f.evhttp_connection_get_bufferevent(k);
-  for (u32 i = 0; i < h->open.n; i++)
-    if (h->open.at[i].b == b) return &h->open.at[i];
+  for (u32 i = 0; i < h->nopen; i++)
+    if (h->open[i].b == b) return &h->open[i];
   return NULL;
-}
-
-static void set_busy(Http *h, struct evhttp_connection *k, bool busy) {
-  Connection *own = connection_of(h, k);
-  struct timeval read = seconds(h->o.request_seconds), write = seconds(h->o.write_seconds);
-  if (!own) return;
-  own->busy = busy;
-  own->since = time_ms();
-  h->f.bufferevent_set_timeouts(own->b, busy ? NULL : &read, &write);
 }
 
 /* Reads on without using the data, to notice that the client closes the connection. evhttp does the
@@ -222,6 +235,7 @@ static void watch_close(Http *h, struct evhttp_connection *k) {
   void *user;
   h->f.bufferevent_getcb(b, &read, &write, &event, &user);
   h->f.bufferevent_setcb(b, NULL, write, event, user);
+  h->f.bufferevent_setwatermark(b, EV_READ, 0, READ_AHEAD);
   h->f.bufferevent_enable(b, EV_READ);
 }
 
@@ -239,8 +253,13 @@ static const char *header(HttpRequest *r, const char *name) {
   return v ? str_text(r->c, str_of(r->c, v)) : NULL;
 }
 
+typedef struct Arrival {
+  HttpRequest first, *kept; /* kept: in the memory of the request */
+} Arrival;
+
 static void read_request(Ctx *c, void *arg) {
-  HttpRequest *r = arg;
+  Arrival *x = arg;
+  HttpRequest *r = &x->first;
   const Libevent *f = &r->http->f;
   const char *uri = f->evhttp_request_get_uri(r->own);
   int command = f->evhttp_request_get_command(r->own);
@@ -256,29 +275,24 @@ static void read_request(Ctx *c, void *arg) {
   if (!r->key) r->key = header(r, "X-Api-Key");
   r->host = header(r, "Host");
   r->origin = header(r, "Origin");
+  x->kept = arena_copy(&c->keep, r, sizeof *r);
 }
 
 static void on_request(struct evhttp_request *own, void *user) {
   Http *h = user;
   struct evhttp_connection *k = h->f.evhttp_request_get_connection(own);
   Ctx *c = ctx_new(&h->c->alloc, NULL);
-  HttpRequest *r = NULL;
-  if (c) {
-    HttpRequest first = {.http = h, .c = c, .own = own, .start = time_ms()};
-    if (!ctx_protect(c, read_request, &first)) {
-      r = arena_alloc(&c->keep, sizeof *r);
-      *r = first;
-    }
-  }
-  if (!r) {
+  Arrival x = {.first = {.http = h, .c = c, .own = own, .start = time_ms()}};
+  if (!c || ctx_protect(c, read_request, &x)) {
     ctx_free(c);
     h->f.evhttp_send_reply(own, 503, "out of memory", NULL);
     return;
   }
-  set_busy(h, k, true);
+  Connection *open = connection_of(h, k);
+  if (open) set_busy(h, open, true);
   watch_close(h, k);
-  h->f.evhttp_connection_set_closecb(k, on_close, r);
-  h->o.handle(h->o.user, r);
+  h->f.evhttp_connection_set_closecb(k, on_close, x.kept);
+  h->o.handle(h->o.user, x.kept);
 }
 
 static const char *reason(int status) {
@@ -309,13 +323,16 @@ static void put_headers(HttpRequest *r, const char *type) {
   put_header(r, "X-Content-Type-Options", "nosniff");
 }
 
-/* The connection waits for its next request. */
+/* The answer is complete. Once it is sent, the connection waits for its next request. */
 static void release(HttpRequest *r) {
   Http *h = r->http;
   struct evhttp_connection *k = r->gone ? NULL : h->f.evhttp_request_get_connection(r->own);
   if (!k) return;
   h->f.evhttp_connection_set_closecb(k, NULL, NULL);
-  set_busy(h, k, false);
+  Connection *open = connection_of(h, k);
+  if (!open) return;
+  open->ending = true;
+  limit_input(h, open->b);
 }
 
 static struct evbuffer *buffer_of(HttpRequest *r, const void *at, size_t n) {
@@ -330,7 +347,11 @@ void http_reply(HttpRequest *r, int status, const char *type, const void *at, si
   struct evbuffer *b = buffer_of(r, at, n);
   release(r);
   put_headers(r, type);
-  if (retry) put_header(r, "Retry-After", str_text(r->c, str_fmt(r->c, "%u", retry)));
+  if (retry) {
+    char text[16];
+    snprintf(text, sizeof text, "%u", retry);
+    put_header(r, "Retry-After", text);
+  }
   if (status == 401) put_header(r, "WWW-Authenticate", "Bearer");
   f->evhttp_send_reply(r->own, status, reason(status), b);
   if (b) f->evbuffer_free(b);
@@ -359,6 +380,22 @@ void http_end(HttpRequest *r) {
   ctx_free(r->c);
 }
 
+void http_fail(HttpRequest *r) {
+  static const char text[] =
+      "{\"error\":{\"message\":\"the server failed on this request\",\"type\":"
+      "\"server_error\",\"param\":null,\"code\":500}}\n";
+  if (!r->begun) {
+    http_reply(r, 500, "application/json", text, sizeof text - 1, 0);
+    return;
+  }
+  const Libevent *f = &r->http->f;
+  struct evhttp_connection *k = r->gone ? NULL : f->evhttp_request_get_connection(r->own);
+  if (k)
+    f->bufferevent_trigger_event(f->evhttp_connection_get_bufferevent(k),
+                                 BEV_EVENT_READING | BEV_EVENT_EOF, 0);
+  http_end(r);
+}
+
 /* ---- server ---- */
 
 static void on_signal(int fd, short what, void *user) {
@@ -380,6 +417,7 @@ Http *http_open(Ctx *c, const HttpOptions *o) {
   struct timeval second = seconds(1);
   h->c = c;
   h->o = *o;
+  h->open = NEWS(&c->keep, Connection, o->connections);
   load(h);
   h->base = h->f.event_base_new();
   h->server = h->base ? h->f.evhttp_new(h->base) : NULL;
@@ -440,16 +478,14 @@ void http_stop_accepting(Http *h) {
 }
 
 bool http_is_sent(const Http *h) {
-  for (u32 i = 0; i < h->open.n; i++) {
-    struct bufferevent *b = h->open.at[i].b;
-    if (is_live(h, b) && h->f.evbuffer_get_length(h->f.bufferevent_get_output(b))) return false;
-  }
+  for (u32 i = 0; i < h->nopen; i++)
+    if (is_live(h, h->open[i].b) && !is_flushed(h, &h->open[i])) return false;
   return true;
 }
 
 u32 http_connections(const Http *h) {
   u32 n = 0;
-  for (u32 i = 0; i < h->open.n; i++) n += is_live(h, h->open.at[i].b);
+  for (u32 i = 0; i < h->nopen; i++) n += is_live(h, h->open[i].b);
   return n;
 }
 
@@ -459,6 +495,6 @@ void http_close(Http *h) {
     if (h->signal[i]) h->f.event_free(h->signal[i]);
   if (h->tick) h->f.event_free(h->tick);
   h->f.evhttp_free(h->server);
-  for (u32 i = 0; i < h->open.n; i++) h->f.bufferevent_decref(h->open.at[i].b);
+  for (u32 i = 0; i < h->nopen; i++) h->f.bufferevent_decref(h->open[i].b);
   h->f.event_base_free(h->base);
 }

@@ -33,8 +33,9 @@ struct HttpRequest {
   const char *key;           /* bearer token; NULL: none */
   const char *host, *origin; /* headers; NULL: absent */
   double start;              /* milliseconds */
-  bool begun, gone;
-  void *job; /* data of the caller */
+  bool begun, gone;          /* gone: the client has left */
+  bool failed;               /* for the caller: it will call http_fail */
+  void *job;                 /* data of the caller */
   struct evhttp_request *own;
 };
 
@@ -54,5 +55,8 @@ void http_reply(HttpRequest *r, int status, const char *type, const void *at, si
 void http_begin(HttpRequest *r, const char *type);
 void http_put(HttpRequest *r, const void *at, size_t n);
 void http_end(HttpRequest *r);
+/* A request without an answer: status 500, or if it has begun, the connection is closed. Frees r
+ * and needs no memory of it. */
+void http_fail(HttpRequest *r);
 
 #endif

@@ -63,6 +63,7 @@ struct ServeJob {
   ServeJob *next; /* next of all jobs */
   bool chat, stream, usage;
   u32 nseq, left; /* left: sequences that go on */
+  u32 copies;     /* sequences of each prompt */
   ServeSeq *seq;
   u32 most; /* tokens of an answer */
   i32 top;  /* top_logprobs; -1: no logprobs */
@@ -78,6 +79,7 @@ struct ServeJob {
   u64 seed;
   Grammar *grammar; /* NULL: none */
   ToolStyle tools;
+  bool one_call;     /* at most one tool call */
   const char *param; /* field that is being read, for errors */
   i64 created;
   u64 id;
@@ -155,6 +157,7 @@ const char *serve_schema(StrBuf *t, const JsonDoc *d, const Json *schema, const 
 extern const char serve_json_rules[];
 
 /* serve_json.c */
+bool json_is_listed(const char *words, const Json *key); /* words: between blanks */
 void json_put(StrBuf *t, const Json *j);
 JinjaVal json_to_jinja(Arena *a, const Json *j, bool marked);
 

@@ -88,13 +88,17 @@ static void release(Serve *s, ServeSeq *q) {
   s->active--;
 }
 
+static bool has_left(const ServeJob *j) {
+  return j->r->gone || j->r->failed;
+}
+
 void serve_drop_gone(Serve *s) {
   bool any = false;
-  for (ServeJob *j = s->jobs; j; j = j->next) any = any || j->r->gone;
+  for (ServeJob *j = s->jobs; j; j = j->next) any = any || has_left(j);
   if (!any) return;
   ServeSeq **at = &s->queue;
   while (*at) {
-    if ((*at)->job->r->gone) {
+    if (has_left((*at)->job)) {
       *at = (*at)->next;
       s->queued--;
     } else {
@@ -104,14 +108,14 @@ void serve_drop_gone(Serve *s) {
   s->queue_end = at;
   for (ServeJob **p = &s->jobs; *p;) {
     ServeJob *j = *p;
-    if (!j->r->gone) {
+    if (!has_left(j)) {
       p = &j->next;
       continue;
     }
     *p = j->next;
     for (u32 i = 0; i < j->nseq; i++) release(s, &j->seq[i]);
-    s->stats.cancelled++;
-    http_end(j->r);
+    s->stats.cancelled += j->r->gone;
+    j->r->gone ? http_end(j->r) : http_fail(j->r);
   }
 }
 
@@ -142,9 +146,14 @@ static u32 sample(Serve *s, ServeSeq *q, const float *z) {
                      s->candidate);
 }
 
-/* Takes the next token of an answer. */
+/* Takes the next token of an answer. No token may follow if the vocabulary lacks the bytes that the
+ * grammar needs. */
 static void take_token(Serve *s, ServeSeq *q, const float *z) {
   ServeJob *j = q->job;
+  if (j->grammar && !grammar_allows(j->grammar, q->grammar)) {
+    serve_finish(q, "length");
+    return;
+  }
   u32 id = sample(s, q, z);
   double now = time_ms();
   if (q->nanswer)
@@ -163,12 +172,15 @@ static void take_token(Serve *s, ServeSeq *q, const float *z) {
   sb_put(&q->text, s->shown, stop_strings_put(&q->stops, s->piece, n, s->shown));
   q->ids[q->n++] = id;
   if (j->grammar) q->grammar = grammar_step(j->grammar, q->grammar, id);
-  if (q->stops.stopped || (j->grammar && grammar_is_final(j->grammar, q->grammar)))
+  if (q->stops.stopped)
+    serve_finish(q, j->grammar ? "length" : "stop"); /* the grammar wants more text */
+  else if (j->grammar && grammar_is_final(j->grammar, q->grammar))
     serve_finish(q, "stop");
   else if (q->nanswer >= j->most || q->n >= s->context)
     serve_finish(q, "length");
   else
     serve_say(q, false);
+  if (!q->finish && j->one_call && q->ncall) serve_finish(q, "stop");
 }
 
 /* ---- drafts ---- */
@@ -222,7 +234,7 @@ static void cut(Ctx *c, void *arg) {
 }
 
 /* Takes the tokens of a slot after a run. The KV cache keeps what was accepted. A failure, such as
- * a grammar with too many states, ends the answer. */
+ * a grammar with too many states, ends the answer; without memory the request fails. */
 static void take_rows(Serve *s, u32 slot, const float *z) {
   ServeSlot *t = &s->slot[slot];
   ServeSeq *q = t->seq;
@@ -230,10 +242,9 @@ static void take_rows(Serve *s, u32 slot, const float *z) {
   memcpy(r.drafts, q->ids + q->n, r.ndraft * sizeof *r.drafts);
   q->ndraft = 0;
   Ctx *c = q->job->r->c;
-  if (ctx_protect(c, sample_rows, &r) && !q->finish && ctx_protect(c, cut, q) && !q->finish) {
-    q->finish = "length";
-    q->job->left--;
-  }
+  Err e = ctx_protect(c, sample_rows, &r);
+  if (e && e != ERR_system && !q->finish) e = ctx_protect(c, cut, q);
+  if (e == ERR_system) q->job->r->failed = true;
   u32 ndraft = r.ndraft, accepted = r.accepted;
   if (!ndraft) return;
   q->drafted += ndraft;
@@ -319,7 +330,7 @@ void serve_step(Serve *s) {
   }
   for (ServeJob **p = &s->jobs; *p;) {
     ServeJob *j = *p;
-    if (j->left) {
+    if (j->left || has_left(j)) {
       p = &j->next;
       continue;
     }

@@ -3,6 +3,15 @@
 
 #include <string.h>
 
+bool json_is_listed(const char *words, const Json *key) {
+  for (const char *at = words; *at;) {
+    size_t n = strcspn(at, " ");
+    if (n && n == key->n && !memcmp(at, key->text, n)) return true;
+    at += n + (at[n] == ' ');
+  }
+  return false;
+}
+
 void json_put(StrBuf *t, const Json *j) {
   switch (j->kind) {
   case JS_null: sb_puts(t, "null"); break;

@@ -23,9 +23,10 @@ static void put_head(StrBuf *t, const ServeJob *j, bool chunk) {
 static void put_usage(StrBuf *t, const ServeJob *j) {
   u64 in = 0, out = 0, cached = 0;
   for (u32 i = 0; i < j->nseq; i++) {
-    in += j->seq[i].nprompt;
+    bool first = i % j->copies == 0; /* the copies of a prompt count once */
+    in += first ? j->seq[i].nprompt : 0;
     out += j->seq[i].nanswer;
-    cached += j->seq[i].ncached;
+    cached += first ? j->seq[i].ncached : 0;
   }
   sb_fmt(t,
          "\"usage\":{\"prompt_tokens\":%llu,\"completion_tokens\":%llu,\"total_tokens\":%llu,"
@@ -160,6 +161,7 @@ static void say_call(ServeSeq *q, const Json *name, const StrBuf *args) {
   ServeJob *j = q->job;
   Ctx *c = j->r->c;
   StrBuf t = sb_new(&c->keep);
+  if (j->one_call && q->ncall) return;
   u32 k = q->ncall++;
   if (j->stream)
     sb_fmt(&t, "{\"tool_calls\":[{\"index\":%u,", k);
@@ -289,12 +291,18 @@ void serve_say(ServeSeq *q, bool end) {
 
 /* ---- begin and end ---- */
 
-void serve_begin(ServeJob *j) {
+static void put_begin(Ctx *c, void *arg) {
+  ServeJob *j = arg;
+  (void)c;
   if (!j->stream) return;
   http_begin(j->r, "text/event-stream; charset=utf-8");
   j->spoke = time_ms();
   for (u32 i = 0; j->chat && i < j->nseq; i++)
     send_delta(&j->seq[i], "{\"role\":\"assistant\",\"content\":\"\"}", NULL);
+}
+
+void serve_begin(ServeJob *j) {
+  if (ctx_protect(j->r->c, put_begin, j)) j->r->failed = true;
 }
 
 void serve_ping(ServeJob *j, double now) {
@@ -335,40 +343,74 @@ static void put_choice(StrBuf *t, ServeSeq *q) {
   sb_fmt(t, ",\"finish_reason\":\"%s\"}", q->finish);
 }
 
-void serve_close(ServeJob *j) {
-  StrBuf t = sb_new(&j->r->c->keep);
+/* The last text of an answer: all of it without stream. */
+typedef struct LastText {
+  ServeJob *j;
+  StrBuf out;
+} LastText;
+
+static void put_last(Ctx *c, void *arg) {
+  LastText *x = arg;
+  ServeJob *j = x->j;
+  StrBuf *t = &x->out;
+  *t = sb_new(&c->keep);
   if (j->stream) {
     if (j->usage) {
-      sb_puts(&t, "data: ");
-      put_head(&t, j, true);
-      sb_puts(&t, ",\"choices\":[],");
-      put_usage(&t, j);
-      sb_puts(&t, "}\n\n");
+      sb_puts(t, "data: ");
+      put_head(t, j, true);
+      sb_puts(t, ",\"choices\":[],");
+      put_usage(t, j);
+      sb_puts(t, "}\n\n");
     }
-    sb_puts(&t, "data: [DONE]\n\n");
-    http_put(j->r, t.at, t.n);
-    http_end(j->r);
+    sb_puts(t, "data: [DONE]\n\n");
     return;
   }
-  put_head(&t, j, false);
-  sb_puts(&t, ",\"choices\":[");
-  for (u32 i = 0; i < j->nseq; i++) put_choice(&t, &j->seq[i]);
-  sb_puts(&t, "],");
-  put_usage(&t, j);
-  sb_puts(&t, "}\n");
-  http_reply(j->r, 200, "application/json", t.at, t.n, 0);
+  put_head(t, j, false);
+  sb_puts(t, ",\"choices\":[");
+  for (u32 i = 0; i < j->nseq; i++) put_choice(t, &j->seq[i]);
+  sb_puts(t, "],");
+  put_usage(t, j);
+  sb_puts(t, "}\n");
+}
+
+void serve_close(ServeJob *j) {
+  LastText x = {.j = j};
+  if (ctx_protect(j->r->c, put_last, &x)) {
+    http_fail(j->r);
+  } else if (j->stream) {
+    http_put(j->r, x.out.at, x.out.n);
+    http_end(j->r);
+  } else {
+    http_reply(j->r, 200, "application/json", x.out.at, x.out.n, 0);
+  }
+}
+
+typedef struct ErrorText {
+  int status;
+  const char *type, *param, *message;
+  StrBuf out;
+} ErrorText;
+
+static void put_error(Ctx *c, void *arg) {
+  ErrorText *x = arg;
+  StrBuf *t = &x->out;
+  *t = sb_new(&c->keep);
+  sb_puts(t, "{\"error\":{\"message\":");
+  sb_json(t, x->message, strlen(x->message));
+  sb_fmt(t, ",\"type\":\"%s\",\"param\":", x->type);
+  if (x->param)
+    sb_json(t, x->param, strlen(x->param));
+  else
+    sb_puts(t, "null");
+  sb_fmt(t, ",\"code\":%d}}\n", x->status);
 }
 
 void serve_error(HttpRequest *r, int status, const char *type, const char *param,
                  const char *message) {
-  StrBuf t = sb_new(&r->c->keep);
-  sb_puts(&t, "{\"error\":{\"message\":");
-  sb_json(&t, message, strlen(message));
-  sb_fmt(&t, ",\"type\":\"%s\",\"param\":", type);
-  if (param)
-    sb_json(&t, param, strlen(param));
+  ErrorText x = {status, type, param, message, {0}};
+  u32 retry = status == 429 || status == 503;
+  if (ctx_protect(r->c, put_error, &x))
+    http_fail(r);
   else
-    sb_puts(&t, "null");
-  sb_fmt(&t, ",\"code\":%d}}\n", status);
-  http_reply(r, status, "application/json", t.at, t.n, status == 429 || status == 503 ? 1 : 0);
+    http_reply(r, status, "application/json", x.out.at, x.out.n, retry);
 }

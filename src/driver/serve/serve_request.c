@@ -82,19 +82,13 @@ static bool flag(Body *b, const char *name, bool otherwise) {
   return v ? v->b : otherwise;
 }
 
-static bool is_listed(const char *list, const char *name) {
-  const char *at = list;
-  size_t n = strlen(name);
-  while (n && (at = strstr(at, name)) != NULL && (at[-1] != ' ' || at[n] != ' ')) at++;
-  return n && at;
-}
-
 static void check_fields(Body *b) {
   for (u32 i = 0; i < b->root->n; i++) {
     const Json *key = json_key(b->root, i), *v = json_value(b->root, i);
     const char *name = b->j->param = str_text(b->c, json_str(b->c, key));
     u32 k = 0, n = sizeof fixed_fields / sizeof *fixed_fields;
-    if (is_listed(common_fields, name) || is_listed(b->j->chat ? chat_fields : text_fields, name))
+    if (json_is_listed(common_fields, key) ||
+        json_is_listed(b->j->chat ? chat_fields : text_fields, key))
       continue;
     while (k < n && !json_is(key, fixed_fields[k].name)) k++;
     for (u32 i = 0; k == n && i < sizeof other_names / sizeof *other_names; i++)
@@ -185,7 +179,8 @@ static void read_sampling(Body *b) {
   read_logprobs(b);
   j->stream = flag(b, "stream", false);
   const Json *more = field(b, "stream_options");
-  for (u32 i = 0; more && more->kind == JS_object && i < more->n; i++)
+  if (more && more->kind != JS_object) refuse(b, "expected an object");
+  for (u32 i = 0; more && i < more->n; i++)
     if (!json_is(json_key(more, i), "include_usage") &&
         !json_is(json_key(more, i), "include_obfuscation"))
       refuse(b, "expected include_usage only");
@@ -196,9 +191,18 @@ static void read_sampling(Body *b) {
 
 /* ---- constraints ---- */
 
+static void make_tokens(Ctx *c, void *arg) {
+  Serve *s = arg;
+  s->tokens = grammar_tokens(c, &s->vocab, s->ntoken);
+}
+
 static Grammar *compile(Body *b, const char *text, size_t n) {
   Serve *s = b->s;
-  if (!s->tokens) s->tokens = grammar_tokens(s->c, &s->vocab, s->ntoken);
+  Mark mark = arena_mark(&s->c->keep);
+  if (!s->tokens && ctx_protect(s->c, make_tokens, s)) {
+    arena_rewind(&s->c->keep, mark);
+    fail(b->c, ERR_system, LOC_NONE, "out of memory");
+  }
   return grammar_read(b->c, s->tokens, text, n);
 }
 
@@ -274,7 +278,7 @@ static const Json *read_tools(Body *b) {
   const Json *choice = field(b, "tool_choice"), *tools = field(b, "tools");
   const char *text = vocab_section(&b->s->vocab, VP_chat, &n, 1);
   if (tools && tools->kind != JS_array) refuse(b, "expected an array");
-  flag(b, "parallel_tool_calls", true);
+  b->j->one_call = !flag(b, "parallel_tool_calls", true);
   b->j->param = "tool_choice";
   bool none = json_is(choice, "none"), needed = json_is(choice, "required");
   const Json *only = json_get(json_get(choice, "function"), "name");
@@ -331,7 +335,9 @@ static JinjaVal past_calls(Body *b, const Json *calls) {
     if (!name || name->kind != JS_string || !args || args->kind != JS_string)
       refuse(b, "tool_calls: expected function.name and function.arguments, strings");
     JinjaVal call = jinja_dict(a), fn = jinja_dict(a);
-    JsonDoc parsed = json_read(b->c, (const u8 *)args->text, args->n, LOC_NONE, &b->c->keep);
+    const char *text = args->n ? args->text : "{}";
+    JsonDoc parsed =
+        json_read(b->c, (const u8 *)text, args->n ? args->n : 2, LOC_NONE, &b->c->keep);
     jinja_set(a, fn, "name", jinja_string(a, name->text, name->n, true));
     jinja_set(a, fn, "arguments", json_to_jinja(a, parsed.root, true));
     const Json *id = json_get(&calls->at[i], "id");
@@ -351,11 +357,10 @@ static void check_message(Body *b, const Json *m) {
   if (m->kind != JS_object) refuse(b, "expected an array of objects");
   for (u32 i = 0; i < m->n; i++) {
     const Json *k = json_key(m, i), *v = json_value(m, i);
-    const char *name = str_text(b->c, str_fmt(b->c, " %.*s ", (int)k->n, k->text));
-    if (!strstr(known, name))
+    if (!json_is_listed(known, k))
       fail(b->c, ERR_usage, LOC_NONE, "'messages': '%s' is an unknown field",
            show_text(b->c, json_str(b->c, k)));
-    if (strstr(" refusal audio function_call ", name) && v->kind != JS_null)
+    if (json_is_listed(" refusal audio function_call ", k) && v->kind != JS_null)
       fail(b->c, ERR_usage, LOC_NONE, "'messages': field '%s' is not supported",
            show_text(b->c, json_str(b->c, k)));
   }
@@ -480,6 +485,9 @@ ServeJob *serve_read_job(Serve *s, HttpRequest *r, bool chat) {
     if (many) nprompt = prompt->n;
   }
   if ((u64)copies * nprompt > SERVE_CHOICES) refuse(&b, "expected at most 64 answers");
+  if (copies * nprompt > s->o->queue + (u64)s->nslot)
+    refuse(&b, "expected no more answers than slots and places in the queue");
+  j->copies = copies;
   j->seq = NEWS(&c->keep, ServeSeq, copies * nprompt);
   for (u32 i = 0; i < nprompt; i++) {
     const u32 *ids =

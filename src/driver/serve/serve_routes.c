@@ -13,25 +13,30 @@ static const char INVALID[] = "invalid_request_error";
 typedef struct Call {
   Serve *s;
   HttpRequest *r;
-  bool chat;
+  void (*fn)(Ctx *c, void *arg);
+  bool chat, metrics;
   ServeJob *job;
   StrBuf out;
 } Call;
 
-static void reply_json(Call *x) {
-  sb_puts(&x->out, "\n");
-  http_reply(x->r, 200, "application/json", x->out.at, x->out.n, 0);
+static void call_route(Ctx *c, void *arg) {
+  Call *x = arg;
+  x->out = sb_new(&c->keep);
+  x->fn(c, x);
+  sb_puts(&x->out, x->metrics ? "" : "\n");
 }
 
 /* Runs fn; answers with an error if it fails. */
 static bool guarded(Call *x, void (*fn)(Ctx *c, void *arg)) {
   Ctx *c = x->r->c;
   DiagMark before = diag_mark(c);
-  x->out = sb_new(&c->keep);
-  Err e = ctx_protect(c, fn, x);
+  x->fn = fn;
+  Err e = ctx_protect(c, call_route, x);
   if (!e) return true;
-  serve_error(x->r, e == ERR_system ? 500 : 400, e == ERR_system ? "server_error" : INVALID,
-              serve_param(x->r), diag_cause(*before.end));
+  if (e == ERR_system)
+    http_fail(x->r);
+  else
+    serve_error(x->r, 400, INVALID, serve_param(x->r), diag_cause(*before.end));
   return false;
 }
 
@@ -178,13 +183,31 @@ static void put_base64(StrBuf *t, const u8 *at, u64 n) {
   }
 }
 
+enum { EMBED_INPUTS = 2048, EMBED_TOKENS = 1 << 18 }; /* of one request, as its texts run at once */
+
+/* The tokens of a text or an array of token ids. */
+static const u32 *input_ids(Ctx *c, const Serve *s, const Json *v, size_t *n) {
+  if (v->kind == JS_string)
+    return text_ids(c, &s->vocab, v->text, v->n, NULL, VE_add_special, &c->keep, n);
+  if (v->kind != JS_array) fail(c, ERR_usage, LOC_NONE, "'input': expected texts or token ids");
+  u32 *ids = NEWS(&c->keep, u32, v->n);
+  for (u32 i = 0; i < v->n; i++) {
+    if (v->at[i].kind != JS_int || v->at[i].i < 0 || v->at[i].i >= s->vocab.head->ntoken)
+      fail(c, ERR_usage, LOC_NONE, "'input': expected token ids of the vocabulary");
+    ids[i] = (u32)v->at[i].i;
+  }
+  *n = v->n;
+  return ids;
+}
+
 static void embed_one(Ctx *c, Call *x, const Json *v, u32 index, bool packed, u64 *total) {
   Serve *s = x->s;
   size_t n;
-  if (v->kind != JS_string) fail(c, ERR_usage, LOC_NONE, "'input': expected texts");
-  const u32 *ids = text_ids(c, &s->vocab, v->text, v->n, NULL, VE_add_special, &c->keep, &n);
+  const u32 *ids = input_ids(c, s, v, &n);
   if (!n || n > s->context)
     fail(c, ERR_usage, LOC_NONE, "'input': %zu tokens, expected 1 to %u", n, s->context);
+  if (*total + n > EMBED_TOKENS)
+    fail(c, ERR_usage, LOC_NONE, "'input': expected at most %d tokens", EMBED_TOKENS);
   i64 dim = (i64)n;
   IngotTensor in = {"ids", "i32", 1, &dim, ids, n * 4};
   if (ingot_call(s->m, &(IngotCall){.engine = s->engine, .in = &in, .nin = 1}))
@@ -211,9 +234,12 @@ static void embed(Ctx *c, void *arg) {
   bool packed = json_is(format, "base64"); /* f32, lowest byte first */
   if (format && !packed && !json_is(format, "float"))
     fail(c, ERR_usage, LOC_NONE, "'encoding_format': expected float or base64");
+  bool many = in->kind == JS_array && in->n && in->at[0].kind != JS_int;
+  if (many && in->n > EMBED_INPUTS)
+    fail(c, ERR_usage, LOC_NONE, "'input': expected at most %d texts", EMBED_INPUTS);
   sb_puts(&x->out, "{\"object\":\"list\",\"data\":[");
-  for (u32 i = 0; i < (in->kind == JS_array ? in->n : 1); i++)
-    embed_one(c, x, in->kind == JS_array ? &in->at[i] : in, i, packed, &total);
+  for (u32 i = 0; i < (many ? in->n : 1); i++)
+    embed_one(c, x, many ? &in->at[i] : in, i, packed, &total);
   sb_puts(&x->out, "],\"model\":");
   sb_json(&x->out, x->s->name, strlen(x->s->name));
   sb_fmt(&x->out, ",\"usage\":{\"prompt_tokens\":%llu,\"total_tokens\":%llu}}",
@@ -234,7 +260,7 @@ static void generate(Call *x) {
   if (!guarded(x, read_job)) return;
   ServeJob *j = x->job;
   u32 free = s->nslot - s->active;
-  if (s->queued + j->nseq > s->o->queue + free) {
+  if ((u64)s->queued + j->nseq > (u64)s->o->queue + free) {
     s->stats.refused++;
     serve_error(x->r, 429, "rate_limit_error", NULL, "the queue of this server is full: try again");
     return;
@@ -318,10 +344,11 @@ void serve_handle(void *user, HttpRequest *r) {
   } else if (routes[i].kind == RK_chat || routes[i].kind == RK_text) {
     x.chat = routes[i].kind == RK_chat;
     generate(&x);
-  } else if (guarded(&x, routes[i].fn)) {
-    if (routes[i].kind == RK_metrics)
-      http_reply(r, 200, "text/plain; version=0.0.4; charset=utf-8", x.out.at, x.out.n, 0);
-    else
-      reply_json(&x);
+  } else {
+    x.metrics = routes[i].kind == RK_metrics;
+    if (guarded(&x, routes[i].fn))
+      http_reply(r, 200,
+                 x.metrics ? "text/plain; version=0.0.4; charset=utf-8" : "application/json",
+                 x.out.at, x.out.n, 0);
   }
 }

@@ -24,7 +24,7 @@ const char serve_json_rules[] =
     "json-number ::= json-integer (\".\" [0-9]{1,15})? ([eE] [-+]? [0-9]{1,2})?\n"
     "json-ws ::= | \" \" | \"\\n\" [ \\t]{0,20}\n";
 
-enum { DEPTH = 64, ITEMS = 1000 };
+enum { DEPTH = 64, ITEMS = 1000, RULES = 1 << 16, TEXT_BYTES = 4 << 20 };
 
 typedef struct Schema {
   Ctx *c;
@@ -42,11 +42,20 @@ static const char *name_of(const Schema *s, u32 n) {
   return str_text(s->c, str_fmt(s->c, "%s-%u", s->stem, n));
 }
 
+static const char *put_numbered(Schema *s, u32 n, const char *body, size_t size) {
+  const char *name = name_of(s, n);
+  if (s->n > RULES || s->t->n + size > TEXT_BYTES)
+    json_fail(s->d, s->root, ERR_usage, "the schema needs more than %d rules, or %d bytes of them",
+              RULES, TEXT_BYTES);
+  sb_fmt(s->t, "%s ::= ", name);
+  sb_put(s->t, body, size);
+  sb_puts(s->t, "\n");
+  return name;
+}
+
 /* A rule is written after the rules that it uses. */
 static const char *put_rule(Schema *s, const StrBuf *body) {
-  const char *name = name_of(s, ++s->n);
-  sb_fmt(s->t, "%s ::= %.*s\n", name, (int)body->n, body->at);
-  return name;
+  return put_numbered(s, ++s->n, body->at, body->n);
 }
 
 static void put_literal(StrBuf *t, const char *at, size_t n) {
@@ -75,8 +84,7 @@ static void check_keywords(const Schema *s, const Json *j, const char *more) {
       "$comment $defs definitions strict discriminator nullable ";
   for (u32 i = 0; i < j->n; i++) {
     const Json *k = json_key(j, i);
-    const char *name = str_text(s->c, str_fmt(s->c, " %.*s ", (int)k->n, k->text));
-    if (!strstr(notes, name) && !strstr(more, name))
+    if (!json_is_listed(notes, k) && !json_is_listed(more, k))
       json_fail(s->d, k, ERR_usage, "schema keyword '%.*s' is not supported here", (int)k->n,
                 k->text);
   }
@@ -115,6 +123,9 @@ static const char *put_array(Schema *s, const Json *j, u32 depth) {
   if (first) {
     if (first->kind != JS_array || (items && !(items->kind == JS_bool && !items->b)))
       json_fail(s->d, j, ERR_usage, "prefixItems: expected an array, and items false");
+    if (lo > first->n || (hi >= 0 && hi < first->n)) /* the text has them all, and no others */
+      json_fail(s->d, j, ERR_usage, "prefixItems: expected minItems and maxItems that allow %u",
+                first->n);
     for (u32 i = 0; i < first->n; i++)
       sb_fmt(&b, "%s%s ", i ? "\",\" json-ws " : "", put_schema(s, &first->at[i], depth + 1));
   } else {
@@ -130,7 +141,7 @@ static const char *put_array(Schema *s, const Json *j, u32 depth) {
 }
 
 static bool is_required(const Json *list, const Json *key) {
-  for (u32 i = 0; list && list->kind == JS_array && i < list->n; i++)
+  for (u32 i = 0; list && i < list->n; i++)
     if (list->at[i].kind == JS_string && list->at[i].n == key->n &&
         !memcmp(list->at[i].text, key->text, key->n))
       return true;
@@ -144,7 +155,10 @@ static const char *put_object(Schema *s, const Json *j, u32 depth) {
   const Json *more = json_get(j, "additionalProperties");
   check_keywords(s, j, " type properties required additionalProperties ");
   StrBuf b = sb_new(&s->c->keep);
-  for (u32 i = 0; list && list->kind == JS_array && i < list->n; i++)
+  if (p && p->kind != JS_object) json_fail(s->d, p, ERR_usage, "properties: expected an object");
+  if (list && list->kind != JS_array)
+    json_fail(s->d, list, ERR_usage, "required: expected names of properties");
+  for (u32 i = 0; list && i < list->n; i++)
     if (!p || list->at[i].kind != JS_string || !json_get_bytes(p, list->at[i].text, list->at[i].n))
       json_fail(s->d, &list->at[i], ERR_usage, "required: expected names of properties");
   if (!p || !p->n) {
@@ -160,7 +174,6 @@ static const char *put_object(Schema *s, const Json *j, u32 depth) {
            v, v);
     return put_rule(s, &b);
   }
-  if (p->kind != JS_object) json_fail(s->d, p, ERR_usage, "properties: expected an object");
   const char *after = "\"\"", *begin = "\"\"";
   for (u32 i = p->n; i-- > 0;) {
     const Json *key = json_key(p, i);
@@ -217,8 +230,7 @@ static const char *put_ref(Schema *s, const Json *ref, u32 depth) {
   if (*slot) return name_of(s, *slot);
   u32 own = *slot = ++s->n;
   const char *value = put_schema(s, to, depth + 1);
-  sb_fmt(s->t, "%s ::= %s\n", name_of(s, own), value);
-  return name_of(s, own);
+  return put_numbered(s, own, value, strlen(value));
 }
 
 static const char *put_type(Schema *s, const Json *j, const Json *type, u32 depth) {
@@ -258,6 +270,10 @@ static const char *put_schema(Schema *s, const Json *j, u32 depth) {
   if (type && type->kind == JS_array) {
     StrBuf b = sb_new(&s->c->keep);
     for (u32 i = 0; i < type->n; i++) {
+      for (u32 k = 0; k < i; k++)
+        if (type->at[i].kind == JS_string && type->at[k].n == type->at[i].n &&
+            !memcmp(type->at[k].text, type->at[i].text, type->at[i].n))
+          json_fail(s->d, &type->at[i], ERR_usage, "type: expected different types");
       bool plain = json_is(&type->at[i], "null") || json_is(&type->at[i], "boolean");
       Json only = {.kind = JS_object, .pos = j->pos};
       sb_fmt(&b, "%s%s", i ? " | " : "", put_type(s, plain ? &only : j, &type->at[i], depth));
