@@ -134,7 +134,7 @@ def row(name, cpu, march, got):
     short, kind = name.rsplit("_", 1)
     peer = TFLM.get(name, {}).get(cpu)
     ratio = f"{peer:.3g} | {got['count'] / 1e6 / peer:.2f}" if peer else " | "
-    return f"| {NAMES[short]}, {kind.replace('i8', 'int8')} | {cpu.upper().replace('PLUS', '0+').replace('M00+', 'M0+')} | {march} | {got['count'] / 1e6:.3g} | {ratio} | {got['ram']:,} | {got['code']:,} | {got['weights']:,} |"
+    return f"| {NAMES[short]}, {kind.replace('i8', 'int8')} | {cpu.upper().replace('PLUS', '+')} | {march} | {got['count'] / 1e6:.3g} | {ratio} | {got['ram']:,} | {got['code']:,} | {got['weights']:,} |"
 
 
 def main():

@@ -322,11 +322,12 @@ static void lay_out(const GgufCursor *k, Gguf *g, GgufPlace *place, u64 data) {
           "tensor '%s' begins at byte %llu of the data, expected %llu, the end of the previous one",
           show(k->c, t->name), (unsigned long long)place[i].at, (unsigned long long)next);
     if (place[i].at > size || t->bytes > size - place[i].at)
-      fail(k->c, ERR_input, k->loc,
-           "is truncated: tensor '%s' has %llu bytes from byte %llu of the data, which ends at byte "
-           "%llu",
-           show(k->c, t->name), (unsigned long long)t->bytes, (unsigned long long)place[i].at,
-           (unsigned long long)size);
+      fail(
+          k->c, ERR_input, k->loc,
+          "is truncated: tensor '%s' has %llu bytes from byte %llu of the data, which ends at byte "
+          "%llu",
+          show(k->c, t->name), (unsigned long long)t->bytes, (unsigned long long)place[i].at,
+          (unsigned long long)size);
     t->at = k->base + data + place[i].at;
     end = place[i].at + t->bytes;
   }

@@ -19,6 +19,7 @@ FAMILIES = {
     "choices": lambda n: "let x = 0\n" + lines("if x == @ { let y@ = 1 } else { let y@ = 2 }\n", n),
     "loops": lambda n: "let s = 0\n" + lines("for i in 0..1 {\n    let t@ = i\n    s = s + t@\n}\n", n),
     "matches": lambda n: "let x = 3\nlet y = match x { " + listed("@ => {\n    let z = @\n    z\n}", n) + ", _ => 0 }\n",
+    "arms": lambda n: "fn f(k) {\n" + lines("let v@ = 1\n", n) + "match 3 { " + listed("@ => { v@ = k }", n) + ", _ => {} }\n}\nf(1)\n",
     "structs": lambda n: lines("struct S@ { a: int32, b: string }\nlet s@ = S@ { a: 1, b: \"x\" }\n", n),
     "fields": lambda n: f"struct S {{ {listed('f@: int32', n)} }}\nlet s = S {{ {listed('f@: @', n)} }}\n" + lines("s.f@ = 2\n", n),
     "arrays": lambda n: f"let a = [{listed('[@, 1.5]', n)}]\n",

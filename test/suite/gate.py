@@ -98,6 +98,19 @@ def programs(env):
                 raise Fail(f"{cc}, {march}, {args}: {explain(got)}: {got.text()}")
 
 
+def older(env):
+    """Compilers that refuse gfni as the name of a feature build programs and libraries."""
+    env.need_ingot()
+    need("gcc")
+    work = env.scratch("gate", "older")
+    cc = os.path.join(work, "cc")
+    with open(cc, "w") as f:
+        f.write('#!/bin/sh\nfor x in "$@"; do case "$x" in *.c) grep -q "supports(.gfni.)" "$x" && exit 1 ;; esac; done\nexec gcc "$@"\n')
+    os.chmod(cc, 0o700)
+    for name in ("net", "net.a"):
+        must([env.ingot, "build", *multi.DIGITS, "--march", "x86-64-v3,+avx512f", "--quiet", "--name", "net", "--cc", cc, "-o", os.path.join(work, name)], name)
+
+
 def libraries(env):
     """A library for a newer CPU returns a status, also from its self-test and its threads; features that only the flags add count."""
     need("qemu-x86_64")
@@ -178,5 +191,6 @@ def messages(env):
 
 def tests(env):
     return [*[Test(f"gate/{t}", lambda t=t: flagless(env, t), cost=8) for t in ("avx2", "avx512")],
-            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/libraries", lambda: libraries(env), cost=6), Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
+            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/older", lambda: older(env), cost=3),
+            Test("gate/libraries", lambda: libraries(env), cost=6), Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
             Test("gate/messages", lambda: messages(env), cost=3)]

@@ -47,7 +47,7 @@ OTHERS = {
 }
 
 # programs of test/lib/programs.py: command: families, and how many there are in the smaller one
-PROGRAMS = {"check": (programs.FAMILIES, 2000), "build -o FILE": (("functions", "assignments", "choices", "loops", "structs", "circle"), 1000), "run": (("derivative",), 2000),
+PROGRAMS = {"check": (programs.FAMILIES, 2000), "build -o FILE": (("functions", "assignments", "choices", "loops", "structs", "circle"), 1000), "run": (("derivative", "arms"), 2000),
             "opt --stop=none -o FILE": (tuple(programs.TEXTS), 2000)}
 
 

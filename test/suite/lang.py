@@ -214,9 +214,9 @@ CODE = """struct P { x: float64 }
 fn half(n: int64, p: P) -> float64 { n * 0.5 + p.x }
 let a = [1, 2]
 for i in 0..2 { a[i] = a[i] + i }
-print(half(3, P { x: 1 }), "end")
+print(half(3, P { x: 1 }), "end", range(0, 6, 2))
 """
-PRINTED = ("store_n v1, v2, t", "index_i t", "add_i t", "for_next t", "record t", 'string t', '"end"', "builtin t1, 2, print",
+PRINTED = ("store_n v1, v2, t", "index_i t", "add_i t", "for_next t", "record t", 'string t', '"end"', "builtin t1, 3, print", ", 3, range",
            "fn half: 2 variables", "promote t", "mul_fk t", "member t", "check t", ", float", "add_f t", "ret t0")
 
 
@@ -233,6 +233,17 @@ def printed(env):
     got = run([env.ingot, "opt", os.path.join(TOP, "add_kinds.ch"), "--dump=bytecode"], LIMIT)
     if got.rc != 4 or got.out:
         raise Fail(f"a wrong program: {explain(got)}: {got.out!r}")
+
+
+def registers(env):
+    """Variables of nested calls are bounded in total, not only the depth."""
+    path = os.path.join(env.scratch("lang", "registers"), "many.ch")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("fn deep(n: int64) -> int64 {\n    if n == 0 { return 0 }\n" + "".join(f"    let v{i} = n\n" for i in range(3000))
+                + "    deep(n - 1) + 1\n}\nprint(deep(1000))\nprint(deep(5000))\n")
+    got = run([env.need_ingot(), "run", path], LIMIT)
+    if got.rc != 4 or got.out != b"1000\n" or "calls are nested too deeply" not in got.text():
+        raise Fail(f"{explain(got)}: {got.out!r}: {tail(got.text())}")
 
 
 def repl(env):
@@ -588,5 +599,5 @@ def optimized(env):
 def tests(env):
     names = sorted(n for n in os.listdir(TOP) if n.endswith(".ch"))
     found = [Test(f"lang/{n[:-3]}", lambda n=n: program(env, os.path.join(TOP, n)), cost=1) for n in names]
-    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/printed", lambda: printed(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
+    return found + [Test("lang/verb-check", lambda: checks(env)), Test("lang/listed", lambda: listed(env)), Test("lang/options", lambda: options(env)), Test("lang/printed", lambda: printed(env)), Test("lang/registers", lambda: registers(env)), Test("lang/repl", lambda: repl(env)), Test("lang/repl-interrupted", lambda: interrupted(env)), Test("lang/shipped", lambda: shipped(env), cost=3),
                     Test("lang/weights", lambda: weights(env)), Test("lang/without-files", lambda: untouched(env), cost=2), Test("lang/save-spares", lambda: spared(env)), Test("lang/derivative", lambda: derivative(env)), Test("lang/native-sanitized", lambda: sanitized(env), cost=10), Test("lang/native-optimized", lambda: optimized(env), cost=5), Test("lang/open-sizes", lambda: open_sizes(env), cost=3), Test("lang/native-open", lambda: open_shapes(env)), Test("lang/native-others", lambda: others(env)), Test("lang/engine-c", lambda: compiled(env), cost=20)]

@@ -422,6 +422,17 @@ def copied(env):
     text = run([env.ingot, "cache"], LIMIT, env={"XDG_CACHE_HOME": cache}).out.decode()
     if any(name not in text for name in ("one.gguf", "two.gguf", "three.gguf")) or "3 files" not in text:
         raise Fail(f"listed: {text}")
+    named = [n for n in os.listdir(os.path.join(cache, "ingot")) if n.endswith("two.gguf")]
+    for name in named:  # the second name is taken by a file that is not a program
+        path = os.path.join(cache, "ingot", name)
+        os.unlink(path)
+        with open(path, "w") as f:
+            f.write("none")
+        os.chmod(path, 0o600)
+        if compiles("two.gguf")[0] or not os.access(path, os.X_OK):
+            raise Fail(f"{name} is compiled again or not replaced")
+    if not named:
+        raise Fail(f"no file of two.gguf: {os.listdir(os.path.join(cache, 'ingot'))}")
     got = run([env.ingot, "cache", "--clean"], LIMIT, env={"XDG_CACHE_HOME": cache})
     if got.rc or "3 files removed" not in got.text() or os.listdir(os.path.join(cache, "ingot")):
         raise Fail(f"left: {os.listdir(os.path.join(cache, 'ingot'))}: {got.text()}")

@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* Feature names of __builtin_cpu_supports; the macros have them in capitals. Older compilers refuse
- * f16c, lzcnt and avxvnni: every CPU with avx2 has the first two, a function tests the third. */
+ * f16c, lzcnt, gfni and avxvnni: every CPU with avx2 has the first two, functions test the others.
+ */
 static const char *const features[] = {"sse3",         "ssse3",
                                        "sse4.1",       "sse4.2",
                                        "popcnt",       "avx",
@@ -34,13 +35,23 @@ static void put_ifdef(StrBuf *t, const char *feature) {
   sb_puts(t, "__\n");
 }
 
-static void put_avxvnni(StrBuf *t) {
-  sb_puts(t, "#include <cpuid.h>\nstatic int ig_has_avxvnni(void) {\n  unsigned a, b, c, d;\n"
-             "  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1;\n}\n");
+/* Features that a function reads from leaf 7 of CPUID. */
+static const struct {
+  const char *name, *bit;
+  u32 subleaf;
+} read_bits[] = {{"gfni", "c >> 8", 0}, {"avxvnni", "a >> 4", 1}};
+enum { NREAD = sizeof read_bits / sizeof *read_bits };
+
+static void put_function(StrBuf *t, u32 i) {
+  sb_fmt(t,
+         "#include <cpuid.h>\nstatic int ig_has_%s(void) {\n  unsigned a, b, c, d;\n"
+         "  return __get_cpuid_count(7, %u, &a, &b, &c, &d) && %s & 1;\n}\n",
+         read_bits[i].name, read_bits[i].subleaf, read_bits[i].bit);
 }
 
 static void put_test(StrBuf *t, const char *feature) {
-  bool own = !strcmp(feature, "avxvnni");
+  bool own = false;
+  for (u32 i = 0; i < NREAD; i++) own = own || !strcmp(feature, read_bits[i].name);
   sb_fmt(t, own ? "ig_has_%s()" : "__builtin_cpu_supports(\"%s\")", feature);
 }
 
@@ -54,9 +65,11 @@ void put_flags_test(StrBuf *t) {
 }
 
 void put_flags_helper(StrBuf *t) {
-  put_ifdef(t, "avxvnni");
-  put_avxvnni(t);
-  sb_puts(t, "#endif\n");
+  for (u32 i = 0; i < NREAD; i++) {
+    put_ifdef(t, read_bits[i].name);
+    put_function(t, i);
+    sb_puts(t, "#endif\n");
+  }
 }
 
 void emit_cpu_needs(StrBuf *t) {
@@ -71,7 +84,7 @@ void emit_cpu_needs(StrBuf *t) {
 void emit_cpu_check(const char *program, StrBuf *t) {
   sb_puts(t, "#include <stdio.h>\n#include <stdlib.h>\n\nextern const unsigned ingot_cpu_needs;\n"
              "#if defined(__GNUC__) && !defined(__TINYC__) && defined(__x86_64__)\n");
-  put_avxvnni(t);
+  for (u32 i = 0; i < NREAD; i++) put_function(t, i);
   sb_puts(t, "static const char *const features[] = {");
   for (u32 i = 0; i < NFEATURES; i++) sb_fmt(t, "%s\"%s\"", i ? ", " : "", features[i]);
   sb_puts(t, "};\n\n__attribute__((constructor(101))) static void check(void) {\n"

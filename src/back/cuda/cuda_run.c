@@ -715,7 +715,17 @@ static void keep_host(Cuda *g, u8 *kept, bool back) {
     }
 }
 
-/* The host first runs all but the launches. */
+static void plan(Ctx *c, void *arg) {
+  DeviceRun *r = arg;
+  (void)c;
+  r->plans = true;
+  for (Sym s = 0; s < dim_nsyms(r->p->dims); s++)
+    if (dim_syminfo(r->p->dims, s)->kind == SY_input) trace(r, r->env[s]);
+  exec(r, r->p->body);
+  r->plans = false;
+}
+
+/* The host first runs all but the launches. If this run fails, state stays unchanged. */
 static void run_body(DeviceRun *r) {
   Cuda *g = r->g;
   Prog *p = r->p;
@@ -726,11 +736,11 @@ static void run_body(DeviceRun *r) {
   }
   u8 *kept = NEWS(&r->c->scratch, u8, HOST_BYTES * (u64)(g->nhost + 1));
   keep_host(g, kept, false);
-  r->plans = true;
-  for (Sym s = 0; s < dim_nsyms(p->dims); s++)
-    if (dim_syminfo(p->dims, s)->kind == SY_input) trace(r, r->env[s]);
-  exec(r, p->body);
-  r->plans = false;
+  Err e = ctx_protect(r->c, plan, r);
+  if (e) {
+    keep_host(g, kept, true);
+    longjmp(*r->c->door, (int)e);
+  }
   CudaGraph *x = r->trace.n <= TRACE_MAX ? find_graph(r) : NULL;
   if (!x || !x->exec) keep_host(g, kept, true);
   show_slots(r);

@@ -192,9 +192,12 @@ static void build_private(Ctx *c, void *arg) {
     fail(c, ERR_system, LOC_NONE, "%s: cannot restrict its permissions", b->o->output);
 }
 
-/* Gives the program its second name. */
-static void name_program(const char *program, const char **name) {
-  if (link(program, *name) && errno != EEXIST) *name = program;
+/* Gives the program its second name, in place of a file that is not a program. */
+static void name_program(Ctx *c, const char *program, const char **name) {
+  bool linked = !link(program, *name);
+  if (!linked && errno == EEXIST && !is_program(c, *name) && !unlink(*name))
+    linked = !link(program, *name);
+  if (!linked && !is_program(c, *name)) *name = program;
 }
 
 static void player(Ingot *m, const IngotBuild *o, const char **program) {
@@ -203,7 +206,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   if (is_program(c, b.output)) return;
   b.output = program_path(m, o, false, cache_key_add_content);
   if (is_program(c, b.output)) {
-    name_program(b.output, program);
+    name_program(c, b.output, program);
     return;
   }
   bool compiles = compiler_exists(c, o->cc);
@@ -229,7 +232,7 @@ static void player(Ingot *m, const IngotBuild *o, const char **program) {
   if (e)
     *program = NULL;
   else
-    name_program(b.output, program);
+    name_program(c, b.output, program);
 }
 
 IngotStatus ingot_player(Ingot *m, const IngotBuild *o, const char **program) {

@@ -153,7 +153,14 @@ static Str symbol_value(Export *x, Sym s) {
   if (out) return out;
   if (info.kind == SY_derived) {
     Str a = dim_value(x, info.a), b = dim_value(x, info.b);
-    out = put2(x, spelled[info.op] ? spelled[info.op] : "Mod", a, b);
+    const char *op = info.op == OP_mod ? "Mod" : spelled[info.op];
+    if (!op) {
+      x->errors++;
+      diag(x->c, ERR_unsupported, x->at->loc, "a dimension computed by '%s' has no ONNX form",
+           op_info[info.op].name);
+      return 0;
+    }
+    out = put2(x, op, a, b);
   } else if (x->shown[s]) {
     out = put1(x, "Shape", x->name[x->shown[s]]);
     set_int(x, "start", x->axis[s]);
@@ -222,7 +229,8 @@ static Str export_cast(Export *x) {
   bool is_signed = to->cls == 'I', is_float = from->cls == 'F';
   if (!node_cast_sat(x->at) || !dtype_is_int(x->dt) || to->bits > 32 || from->cls == 'B')
     return cast_to(x, a, x->dt);
-  if (is_float && to->bits == 32) a = cast_to(x, a, dt = DT_f64); /* holds the bounds exactly */
+  if (is_float && (to->bits == 32 || from->bits < 32)) /* holds the bounds exactly */
+    a = cast_to(x, a, dt = to->bits == 32 ? DT_f64 : DT_f32);
   double least = is_signed ? -ldexp(1, to->bits - 1) : 0, most = ldexp(1, to->bits - is_signed) - 1;
   if (is_float || (from->cls == 'I' && (!is_signed || from->bits > to->bits)))
     a = put2(x, "Max", a, put_scalar(x, dt, least));
@@ -241,6 +249,37 @@ static Str export_mod(Export *x) {
   Str below = put2(x, "Less", r, zero), apart = put2(x, "Xor", below, put2(x, "Less", b, zero));
   Str move = put2(x, "And", apart, put1(x, "Not", put2(x, "Equal", r, zero)));
   return put(x, "Where", (Str[]){move, put2(x, "Add", r, b), r}, 3);
+}
+
+/* Shifts within unsigned types. The bits of a negative number are inverted around a shift to the
+ * right, which makes it arithmetic. */
+static Str shift(Export *x, Str a, Str by, DType dt, bool left) {
+  DType u = dtype_info[dt].bits == 64 ? DT_u64 : DT_u32;
+  bool is_signed = dtype_is_signed(dt), inverts = is_signed && !left;
+  Str below = inverts ? put2(x, "Less", a, put_scalar(x, dt, 0)) : 0;
+  if (inverts) a = put(x, "Where", (Str[]){below, put1(x, "BitwiseNot", a), a}, 3);
+  if (is_signed) {
+    a = cast_to(x, a, u);
+    by = cast_to(x, by, u);
+  }
+  a = put2(x, "BitShift", a, by);
+  set_text(x, "direction", str_of(x->c, left ? "LEFT" : "RIGHT"));
+  if (is_signed) a = cast_to(x, a, dt);
+  return inverts ? put(x, "Where", (Str[]){below, put1(x, "BitwiseNot", a), a}, 3) : a;
+}
+
+/* Computes in i64: products of two i32 fit. */
+static Str export_requant(Export *x) {
+  Str p = cast_to(x, operand(x, 0), DT_i64);
+  p = put2(x, "Mul", p, cast_to(x, operand(x, 1), DT_i64));
+  p = put2(x, "Add", p, put_scalar(x, DT_i64, 0x1p31));
+  p = shift(x, p, put_scalar(x, DT_i64, 32), DT_i64, false);
+  Str by = put2(x, "BitwiseAnd", operand(x, 2), put_scalar(x, DT_i32, 31));
+  by = cast_to(x, by, DT_i64);
+  Str half = shift(x, put_scalar(x, DT_i64, 1), by, DT_i64, true);
+  half = put2(x, "Div", half, put_scalar(x, DT_i64, 2));
+  Str sign = put1(x, "Sign", p), far = put2(x, "Add", put1(x, "Abs", p), half);
+  return cast_to(x, put2(x, "Mul", sign, shift(x, far, by, DT_i64, false)), DT_i32);
 }
 
 static Str export_map(Export *x) {
@@ -271,10 +310,13 @@ static Str export_map(Export *x) {
   case OP_not: return put1(x, logical ? "Not" : "BitwiseNot", a);
   case OP_shl:
   case OP_shr:
-    if (dtype_info[x->dt].cls != 'U') break;
-    put2(x, "BitShift", a, b);
-    set_text(x, "direction", str_of(x->c, x->at->op == OP_shl ? "LEFT" : "RIGHT"));
-    return last(x)->out.at[0];
+    if (dtype_is_signed(x->dt)) {
+      i64 lo, hi, bits = dtype_info[x->dt].bits;
+      value_int_range(x->g, x->at->in[1], &lo, &hi);
+      if (bits < 32 || lo < 0 || hi >= bits) break;
+    }
+    return shift(x, a, b, x->dt, x->at->op == OP_shl);
+  case OP_requant: return export_requant(x);
   default: break;
   }
   refuse(x, "");
@@ -404,8 +446,9 @@ static Str export_pool(Export *x) {
   Dim d[MAX_RANK + 2] = {1, 0};
   Str a = operand(x, 0), out;
   bool sums = x->at->op == OP_pool_sum, indices = x->at->op == OP_pool_argmax, joins;
-  if (sums && !dtype_is_float(x->dt)) {
-    refuse(x, " of integers");
+  DType dt = t->dt;
+  if (!dtype_is_float(dt) && (sums || (dt != DT_i8 && dt != DT_u8))) {
+    refuse(x, str_text(x->c, str_fmt(x->c, " of %s", dtype_info[dt].name)));
     return 0;
   }
   lead = t->rank - n;
@@ -695,6 +738,13 @@ static Str export_op(Export *x) {
   return 0;
 }
 
+/* Is the name that of a cached extent? */
+static bool is_extent(const Export *x, Str name) {
+  for (u32 s = 0; s < x->nsym; s++)
+    if (x->extent[s] == name) return true;
+  return false;
+}
+
 static void export_region(Export *x, RegionId r) {
   const GraphRegion *b = &x->g->region.at[r];
   for (u32 i = 0; i < b->param.n; i++) show_dims(x, b->param.at[i]);
@@ -702,18 +752,21 @@ static void export_region(Export *x, RegionId r) {
     const Node *n = graph_node(x->g, b->node.at[i]);
     x->at = n;
     x->dt = graph_type(x->g, n->out[0])->dt;
+    u32 before = x->to->nodes.n;
     Str first = export_op(x);
+    bool made = x->to->nodes.n > before && !is_extent(x, first);
     for (u32 k = 0; k < n->nout && !x->errors; k++) {
       Val v = n->out[k];
       x->name[v] = k ? last(x)->out.at[k] : first;
-      bool made = n->op != OP_const && n->op != OP_check_index;
-      if (made && x->result[v]) last(x)->out.at[k] = x->name[v] = x->result[v];
+      if (made && x->result[v] && last(x)->out.at[k] == x->name[v])
+        last(x)->out.at[k] = x->name[v] = x->result[v];
       show_dims(x, v);
     }
   }
 }
 
-/* Declares an output. A parameter, a constant or a repeated output is copied. */
+/* Declares an output. A value whose node did not get its name is copied: a parameter, a constant,
+ * an extent, a repeated output. */
 static void export_result(Export *x, u32 i) {
   Val v = x->g->region.at[1].ret.at[i];
   Str name = x->g->out_name.at[i];

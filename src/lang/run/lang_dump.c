@@ -34,19 +34,14 @@ static void put_constant(const RegCode *code, u32 at, StrBuf *out) {
 }
 
 static void put_operand(const RegCode *code, u32 at, char how, u32 x, StrBuf *out) {
-  const Ins *i = &code->ins[at];
   switch (how) {
   case 'w':
   case 'r':
   case 'x': put_register(code, x, out); return;
-  case 'i':
-    if (i->op == CO_builtin && x == i->c)
-      sb_puts(out, builtin_info[x].name);
-    else
-      sb_fmt(out, "%d", (int)(i32)x);
-    return;
+  case 'i': sb_fmt(out, "%d", (int)(i32)x); return;
+  case 'b': sb_puts(out, builtin_info[x].name); return;
   case 'k':
-    if (i->op == CO_closure || i->op == CO_hoist)
+    if (code->ins[at].op == CO_closure || code->ins[at].op == CO_hoist)
       put_name(code, code->closure.at[x], out);
     else
       put_constant(code, x, out);

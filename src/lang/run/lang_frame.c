@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { SEGMENT = 1 << 12, AFTER_FILE = 512 }; /* registers, at least */
+enum { MAX_REGISTERS = 1 << 22 };             /* of calls: 64 MiB */
 /* Nested executions of C functions count as this many calls. */
 enum { C_CALLS = 3 };
 
@@ -74,10 +75,13 @@ static Locals *segment_new(Eval *ev, u32 room) {
 }
 
 /* Room for n registers in another segment. */
-static LangValue *other_segment(Eval *ev, u32 n) {
+static LangValue *other_segment(Eval *ev, const Ast *at, u32 n) {
   Locals **next = ev->regs ? &ev->regs->next : &ev->segments;
   if (!*next || (*next)->end - (*next)->at < (i64)n) {
-    Locals *more = segment_new(ev, n > SEGMENT ? n : SEGMENT);
+    u32 room = n > SEGMENT ? n : SEGMENT;
+    if (room > MAX_REGISTERS - ev->nreg) eval_fail(ev, at, "calls are nested too deeply");
+    ev->nreg += room;
+    Locals *more = segment_new(ev, room);
     more->next = *next;
     *next = more;
     if (!ev->segments) ev->segments = more;
@@ -116,7 +120,7 @@ Frame *frame_push(Eval *ev, const Ast *at, ClosureObj *fn, LangValue *arg, u32 n
   f->careful = ev->careful || ev->in_grad || ev->dims;
   f->r = arg;
   if (!fits(ev, arg, code->nreg)) {
-    f->r = fits(ev, ev->top, code->nreg) ? ev->top : other_segment(ev, code->nreg);
+    f->r = fits(ev, ev->top, code->nreg) ? ev->top : other_segment(ev, at, code->nreg);
     for (u32 i = 0; i < n; i++) {
       f->r[i] = arg[i];
       arg[i].kind = KD_none;

@@ -19,6 +19,20 @@ typedef struct Known { /* what was known of a variable */
 } Known;
 typedef VEC(Known) Knowns;
 
+/* The paths that meet after a choice. A path ends with path_end(), the last with paths_known(). */
+typedef struct Merge {
+  u32 mark;  /* of the log, where the paths begin */
+  u32 first; /* in Lowering.met */
+  u32 paths; /* reachable so far */
+} Merge;
+
+typedef struct Met { /* a variable that some of the paths change */
+  u32 slot;
+  LangKind kind; /* where these paths meet */
+  u32 paths;     /* their number */
+  u32 outer;     /* Lowering.met_at before */
+} Met;
+
 typedef struct Join { /* where the paths of a conditional jump meet */
   u32 at, join;
 } Join;
@@ -54,9 +68,10 @@ typedef struct Lowering {
   u32 *seen;    /* shared variables: `calls` when its kind became known */
   bool *direct; /* only numbers are ever stored there */
   u32 *stamp;
-  LangKind *value;
+  u32 *met_at; /* its row in `met`, if that row is of this variable */
   u32 calls, stamps;
-  Knowns log; /* what was known before each change */
+  Knowns log;   /* what was known before each change */
+  VEC(Met) met; /* a stack: inner choices end first */
 } Lowering;
 
 const char *const code_operands[CODE_OP_COUNT] = {
@@ -153,43 +168,45 @@ static void know(Lowering *l, u32 slot, LangKind k) {
   l->seen[slot] = l->calls;
 }
 
-/* Undoes the changes since `mark`. Returns them. */
-static Knowns undo(Lowering *l, u32 mark) {
-  Knowns to = {0};
+static void undo(Lowering *l, u32 mark) {
   while (l->log.n > mark) {
     const Known *x = &l->log.at[--l->log.n];
-    *vec_push(l->a, &to) = (Known){x->slot, known(l, x->slot)};
     l->known[x->slot] = x->kind;
     l->seen[x->slot] = l->calls;
   }
-  return to;
 }
 
-/* `first` are the changes of one path since `mark`, the last of a variable first. The state is that
- * of the other path. */
-static void meet_paths(Lowering *l, u32 mark, const Knowns *first) {
-  u32 now = ++l->stamps, n = l->log.n;
-  Positions slots = {0};
-  for (u32 i = 0; i < first->n; i++) {
-    const Known *x = &first->at[i];
-    if (l->stamp[x->slot] == now) continue;
-    l->stamp[x->slot] = now;
-    l->value[x->slot] = x->kind;
-    *vec_push(l->a, &slots) = x->slot;
-  }
-  for (u32 i = mark; i < n; i++) {
-    const Known *x = &l->log.at[i];
-    if (l->stamp[x->slot] == now) continue;
-    l->stamp[x->slot] = now;
-    l->value[x->slot] = x->kind;
-    *vec_push(l->a, &slots) = x->slot;
-  }
-  for (u32 i = 0; i < slots.n; i++)
-    know(l, slots.at[i], meet(known(l, slots.at[i]), l->value[slots.at[i]]));
+static Merge paths_from(const Lowering *l, u32 mark) {
+  return (Merge){mark, l->met.n, 0};
 }
 
-static void redo(Lowering *l, const Knowns *path) {
-  for (u32 i = path->n; i-- > 0;) know(l, path->at[i].slot, path->at[i].kind);
+/* A path ends here, unless it is dead; the next begins in the state of the mark. Takes time in
+ * proportion to the changes of the path. */
+static void path_end(Lowering *l, Merge *m) {
+  u32 now = ++l->stamps;
+  if (!l->dead) m->paths++;
+  for (u32 i = m->mark; !l->dead && i < l->log.n; i++) {
+    u32 slot = l->log.at[i].slot, at = l->met_at[slot];
+    if (l->stamp[slot] == now) continue;
+    l->stamp[slot] = now;
+    if (at >= m->first && at < l->met.n && l->met.at[at].slot == slot) {
+      l->met.at[at].kind = meet(l->met.at[at].kind, known(l, slot));
+      l->met.at[at].paths++;
+    } else {
+      l->met_at[slot] = l->met.n;
+      *vec_push(l->a, &l->met) = (Met){slot, known(l, slot), 1, at};
+    }
+  }
+  undo(l, m->mark);
+}
+
+/* All paths have ended. The others keep the kinds of the mark. */
+static void paths_known(Lowering *l, const Merge *m) {
+  while (l->met.n > m->first) {
+    Met x = l->met.at[--l->met.n];
+    l->met_at[x.slot] = x.outer;
+    know(l, x.slot, x.paths < m->paths ? meet(x.kind, known(l, x.slot)) : x.kind);
+  }
 }
 
 /* A call may change variables of files. */
@@ -519,6 +536,8 @@ static LangKind logical(Lowering *l, Ast *n, u32 dst) {
   bool is_or = n->op == TOK_or;
   test(l, n->a, &fails);
   if (changes(n->a)) mark = l->log.n;
+  Merge m = paths_from(l, mark);
+  bool dead = l->dead;
   if (is_or) {
     emit(l, CO_bool, dst, 1, 0, n);
   } else {
@@ -526,7 +545,8 @@ static LangKind logical(Lowering *l, Ast *n, u32 dst) {
     emit(l, y.kind == KD_bool ? CO_move_n : CO_truth, dst, y.reg, 0, n->b);
   }
   u32 end = emit(l, CO_jump, 0, 0, 0, n);
-  Knowns first = undo(l, mark);
+  path_end(l, &m);
+  l->dead = dead;
   l->top = top;
   patch_all(l, &fails);
   if (is_or) {
@@ -535,7 +555,9 @@ static LangKind logical(Lowering *l, Ast *n, u32 dst) {
   } else {
     emit(l, CO_bool, dst, 0, 0, n);
   }
-  meet_paths(l, mark, &first);
+  path_end(l, &m);
+  paths_known(l, &m);
+  l->dead = dead;
   if (calls != l->calls) forget_shared(l);
   patch(l, end, l->ins.n);
   paths_meet(l, jumps);
@@ -899,11 +921,12 @@ static LangKind choice(Lowering *l, const Ast *n, u32 dst) {
   u32 mark = l->log.n;
   test(l, n->a, &otherwise);
   if (changed) mark = l->log.n;
+  Merge m = paths_from(l, mark);
   bool dead = l->dead;
   LangKind k = block(l, n->b, dst), other = KD_any;
   bool first_dead = l->dead, needs = n->c || dst != NOWHERE;
   if (needs) end = emit(l, CO_jump, 0, 0, 0, n);
-  Knowns first = undo(l, mark);
+  path_end(l, &m);
   l->dead = dead;
   patch_all(l, &otherwise);
   if (n->c)
@@ -911,12 +934,8 @@ static LangKind choice(Lowering *l, const Ast *n, u32 dst) {
   else
     nothing(l, n, dst);
   bool second_dead = l->dead;
-  if (second_dead && !first_dead) {
-    undo(l, mark);
-    redo(l, &first);
-  } else if (!first_dead) {
-    meet_paths(l, mark, &first);
-  }
+  path_end(l, &m);
+  paths_known(l, &m);
   l->dead = first_dead && second_dead;
   if (calls != l->calls) forget_shared(l);
   if (needs) patch(l, end, l->ins.n);
@@ -925,13 +944,12 @@ static LangKind choice(Lowering *l, const Ast *n, u32 dst) {
 }
 
 static LangKind match(Lowering *l, const Ast *n, u32 dst) {
-  u32 top = l->top, v = temp(l), row = l->code->match.n, mark, narm = 0;
+  u32 top = l->top, v = temp(l), row = l->code->match.n, narm = 0;
   Positions ends = {0};
-  Knowns all = {0};
-  bool any = false, dead = l->dead, open = true;
+  bool dead = l->dead, open = true;
   LangKind kv = into(l, n->a, v), k = KD_none;
   u32 *arm = NEWS(l->a, u32, n->nkid + 1), calls = l->calls;
-  mark = l->log.n;
+  Merge m = paths_from(l, l->log.n);
   *vec_push(l->a, &l->code->match) = (CodeMatch){0};
   emit(l, CO_match, v, row, 0, n);
   for (u32 i = 0; open && i < n->nkid; i++) {
@@ -951,21 +969,15 @@ static LangKind match(Lowering *l, const Ast *n, u32 dst) {
     }
     LangKind got = x->b->kind == AST_block ? block(l, x->b, dst) : into(l, x->b, dst);
     clear_scope(l, x);
-    if (!l->dead) {
-      k = k == KD_none ? got : meet(k, got);
-      if (any) meet_paths(l, mark, &all);
-      any = true;
-      all = undo(l, mark);
-    } else {
-      undo(l, mark);
-    }
+    if (!l->dead) k = k == KD_none ? got : meet(k, got);
+    path_end(l, &m);
     *vec_push(l->a, &ends) = emit(l, CO_jump, 0, 0, 0, n);
     if (open) patch(l, fits, l->ins.n);
   }
   emit(l, CO_no_fit, v, 0, 0, n);
   patch_all(l, &ends);
-  redo(l, &all);
-  l->dead = dead || !any;
+  paths_known(l, &m);
+  l->dead = dead || !m.paths;
   if (calls != l->calls) forget_shared(l);
   l->code->match.at[row] = (CodeMatch){arm, narm, l->ins.n};
   l->top = top;
@@ -1216,7 +1228,7 @@ static void begin(Lowering *l, Eval *ev, const LangFn *in, const Script *s, u32 
   code->file = s->number;
   l->nvar = in && in->ast->nkid > nslot ? in->ast->nkid : nslot;
   l->known = NEWS(l->a, LangKind, l->nvar + 1);
-  l->value = NEWS(l->a, LangKind, l->nvar + 1);
+  l->met_at = NEWS(l->a, u32, l->nvar + 1);
   l->seen = NEWS(l->a, u32, l->nvar + 1);
   l->stamp = NEWS(l->a, u32, l->nvar + 1);
   l->direct = NEWS(l->a, bool, l->nvar + 1);

@@ -144,6 +144,11 @@ static LangValue range_bound(Eval *ev, const Ast *n, const LangValue *d) {
   return value_int(value_bound(ev, n, d));
 }
 
+/* In careful code a bound may have another kind than the checker promised. */
+static void need_bound(Eval *ev, const Ast *n, LangValue *d) {
+  if (d->kind != KD_int) put(ev, d, range_bound(ev, n, d));
+}
+
 /* An integer operand of a float operator; symbolic sizes stay. */
 static LangValue promoted(Eval *ev, const LangValue *d) {
   if (d->kind != KD_int || (d->open && !ev->dry)) return share(d);
@@ -581,9 +586,14 @@ L_loop:
 L_bound:
   put(ev, &R(i->a), range_bound(ev, NODE, &R(i->a)));
   NEXT;
+L_upto_careful:
+  need_bound(ev, NODE->b, &R(i->a));
 L_upto:
   R(i->a).u.i = value_upto(ev, NODE, R(i->a).u.i);
   NEXT;
+L_for_first_careful:
+  need_bound(ev, NODE->a->a, &R(i->a));
+  need_bound(ev, NODE->a->b, &R(i->a) + 1);
 L_for_first : {
   LangValue *at = &R(i->a);
   if (ev->dry || at[0].open || at[1].open) {
@@ -664,6 +674,9 @@ L_repeat:
   drop(ev, &R(i->c));
   put(ev, &R(i->a), v);
   NEXT;
+L_range_careful:
+  need_bound(ev, NODE->a, &R(i->b));
+  need_bound(ev, NODE->b, &R(i->c));
 L_range:
   if (R(i->b).open || R(i->c).open) dry_refuse(ev, NODE, "a range");
   put(ev, &R(i->a), value_range(ev, NODE, R(i->b).u.i, R(i->c).u.i));

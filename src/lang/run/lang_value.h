@@ -31,6 +31,7 @@ struct Eval {
   Frame *frame, *root;   /* the running call; the first, which runs nothing */
   Locals *regs;          /* where the registers in use end; NULL: none are */
   Locals *segments;      /* of calls only */
+  u32 nreg;              /* registers in them */
   LangValue *top;        /* end of the registers in use */
   Locals *file[MODULES]; /* variables of the program (0) and its modules; NULL: not run yet */
   Arena stack;           /* temporary memory of operations */

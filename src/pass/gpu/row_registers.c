@@ -44,8 +44,7 @@ static bool fits(Rows *o, BufId b, const ExprId *idx, u32 n, u32 lanes, Affine *
       if (!ex_is_int(p, s->a, &lo) || !ex_is_int(p, s->b, &hi) || hi - lo > STEPS) return false;
       if (a.t[i].coef * stride % lanes) return false;
       at->t[at->n] = a.t[i];
-      at->t[at->n++].coef *= stride / (i64)lanes ? stride / (i64)lanes : 1;
-      if (stride < (i64)lanes) at->t[at->n - 1].coef = a.t[i].coef * stride / (i64)lanes;
+      at->t[at->n++].coef = a.t[i].coef * stride / (i64)lanes;
     }
   }
   at->k = sum / (i64)lanes;

@@ -13,8 +13,9 @@
  *   stored. Lowering never says how; this pass does.
  * - Inside a `warp` loop vectors lie across the lanes of the warp, as in other kernels. Inside a
  *   `thread` loop code is scalar; a vector may only be copied, and is the thread's own.
- * - Other statements of the kernel run in all threads alike. They store nothing; loops, conditions
- *   and variables outside of warp and thread loops are the same in all threads.
+ * - Other statements of the kernel run in all threads alike. They store nothing, and read no buffer
+ *   that the kernel stores to, which this pass refuses. Loops, conditions and variables outside of
+ *   warp and thread loops are the same in all threads.
  * - `local` buffers are shared memory of the block. `reg` buffers whose first index is the variable
  *   of the loop belong to each warp or thread, and keep their contents from one loop to the next
  *   loop of the same kind.
@@ -25,8 +26,9 @@
  * Method: walk the statements in order with the set of accesses since the last barrier. A loop that
  * reads or writes what another loop wrote, or writes what another one read, gets a barrier. An
  * async store conflicts with earlier accesses, but what it writes counts from the next await on.
- * After a condition the accesses of both branches count.
- * Bodies of sequential loops are walked twice, so that iterations are compared with the next one.
+ * After a condition the accesses of both branches count. After a loop that may run zero times,
+ * those before it count too. Bodies of sequential loops are walked twice, so that iterations are
+ * compared with the next one.
  *
  * needs: parallel  keeps: everything but LF_barrier
  */
@@ -40,7 +42,8 @@ enum { SEEN_read = 1, SEEN_write = 2, SEEN_async = 4 };
 
 typedef struct Sync {
   Prog *p;
-  u8 *seen; /* by root */
+  u8 *seen;     /* by root */
+  bool *stored; /* by root: the kernel stores to it */
 } Sync;
 
 /* Gives a loop a barrier if it conflicts with loops before it, then adds its accesses. */
@@ -88,6 +91,32 @@ static void walk_if(Sync *o, const Stmt *s) {
   arena_rewind(a, m);
 }
 
+/* Accesses of a loop. Its barriers are none for the path around it, unless it runs at least once.
+ */
+static void walk_loop(Sync *o, const Stmt *s) {
+  Arena *a = &o->p->c->scratch;
+  Mark m = arena_mark(a);
+  u32 n = o->p->buf.n;
+  i64 lo, hi;
+  u8 *before = arena_copy(a, o->seen, n);
+  for (u32 turn = 0; turn < 2; turn++) walk(o, s->body);
+  bool runs =
+      s->kind == ST_for && ex_is_int(o->p, s->a, &lo) && ex_is_int(o->p, s->b, &hi) && lo < hi;
+  for (u32 b = 0; b < n && !runs; b++) o->seen[b] |= before[b];
+  arena_rewind(a, m);
+}
+
+/* A statement that all threads run has no barrier before it. */
+static void check_uniform(Sync *o, const Stmt *s) {
+  Prog *p = o->p;
+  for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
+    for (BufId b = 1; x.e->kind == EX_load && b < p->buf.n; b++)
+      if (o->stored[b] && mem_overlap(p, b, x.e->ref))
+        fail(p->c, ERR_unsupported, s->loc,
+             "a kernel stores to %s and reads it outside of its warp and thread loops",
+             show(p->c, prog_buf(p, x.e->ref)->name));
+}
+
 static void walk(Sync *o, StmtId first) {
   Prog *p = o->p;
   for (StmtId id = first; id; id = prog_stmt(p, id)->next) {
@@ -96,14 +125,11 @@ static void walk(Sync *o, StmtId first) {
       join(o, id);
       continue;
     }
+    check_uniform(o, &s);
     for (BufId b = 1; s.kind == ST_await && b < p->buf.n; b++)
       if (o->seen[b] & SEEN_async) o->seen[b] |= SEEN_write;
-    if (s.kind == ST_if) {
-      walk_if(o, &s);
-      continue;
-    }
-    bool again = s.kind == ST_for || s.kind == ST_while;
-    for (u32 turn = 0; turn < (again ? 2u : 1u); turn++) walk(o, s.body);
+    if (s.kind == ST_if) walk_if(o, &s);
+    if (s.kind == ST_for || s.kind == ST_while) walk_loop(o, &s);
   }
 }
 
@@ -114,7 +140,12 @@ void block_sync(PassCtx *u) {
     if (s->kind != ST_kernel) continue;
     w.skip = true;
     if (!prog_block_warps(p, s->body)) continue;
-    Sync o = {.p = p, .seen = NEWS(&p->c->scratch, u8, p->buf.n)};
+    Sync o = {.p = p,
+              .seen = NEWS(&p->c->scratch, u8, p->buf.n),
+              .stored = NEWS(&p->c->scratch, bool, p->buf.n)};
+    for (StmtVisit k = prog_visit(p, s->body); (s = prog_next(&k));)
+      if (s->kind == ST_store) o.stored[prog_root(p, s->buf)] = true;
+    s = prog_stmt(p, w.id);
     walk(&o, s->body);
   }
 }
