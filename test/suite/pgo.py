@@ -210,7 +210,7 @@ def broken(env):
         w.script(name, text)
     w.refused("x", "--bolt", "--cc", gcc, code=5, has="perf' was ended by signal 9", env={"PATH": w.path("bin") + ":" + os.environ["PATH"]})
     w.refused("/proc/x", "--pgo", code=5, has="/proc/x")
-    w.refused("x", "--pgo", "--cc", gcc, code=5, has="/proc/nothing", env={"XDG_CACHE_HOME": "/proc/nothing"})
+    w.refused("x", "--pgo", "--cc", gcc, code=5, has="/proc/nothing", env={"XDG_CACHE_HOME": "/proc/nothing", "TMPDIR": "/proc/nothing"})
 
 
 def bolt(env):
