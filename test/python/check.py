@@ -577,7 +577,7 @@ def language():
     llm.generate("b", 1)
     raises(ingot.Usage, lambda: list(one), "another answer")
     raises(ingot.Usage, lambda: llm.generate("a" * 100), "64")
-    raises(ingot.Usage, lambda: llm.chat([{"role": "assistant", "content": "x"}]), "expected system")
+    raises(ingot.Usage, lambda: llm.chat([{"role": "assistant", "content": "x"}]), "expected an optional system message")
     raises(ingot.Usage, lambda: llm.generate("a", temperature=-1), "temperature")
     assert llm.chat("abc", 12, seed=3, **hot) + "\n" == play("-p", "abc", "--seed", "3", *words)
     raises(ingot.BadInput, lambda: ingot.LLM(DIGITS), "vocabulary")
