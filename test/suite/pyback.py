@@ -68,7 +68,7 @@ def made_up(path):
 def every_exec(env):
     jobs = Jobs(env, "exec")
     for t in tfile.files("exec"):
-        if "c" not in t.one("engines", "c").split():
+        if t.form != "graph" and "c" not in t.one("engines", "c").split():
             continue  # of GPU kernels
         name = t.name[len("exec/"):-2]
         path = jobs.path(name, ".ing")
