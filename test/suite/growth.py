@@ -56,7 +56,8 @@ class Sizes:
 
     def __init__(self, env, family, command):
         self.env, self.family, self.command = env, family, command.split()
-        self.make, self.end = (families, "onnx") if command not in PROGRAMS else (programs, "ing" if family in programs.TEXTS else "ch")
+        text = command in PROGRAMS and (family in programs.FAMILIES or family in programs.TEXTS)
+        self.make, self.end = (programs, "ing" if family in programs.TEXTS else "ch") if text else (families, "onnx")
         self.best = {}
 
     def measure(self, n):
