@@ -1,7 +1,7 @@
 """Loops whose condition counts: how often they run, and how many rows their results have at most, follows from the condition."""
 import numpy as np
 
-# What the condition compares, as exporters write it: the counter c carried from 0 in steps, n invariant, i the number of the iteration.
+# Comparison in the condition, as exporters write it: the counter c carried from 0 in steps, n invariant, i the number of the iteration.
 # Each line: name, step, type of the counter, condition in front of the loop, condition in the body (of the next counter d).
 FORMS = [
     ("less", 1, "int64", "go = Less(c0, n)", "k2 = Less(d, n)"),
