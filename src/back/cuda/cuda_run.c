@@ -841,7 +841,7 @@ void cuda_run(Cuda *g, u64 seed, Tensor *const *in, Tensor **out, Arena *a) {
     u64 n;
     for (u32 k = 0; k < b->rank; k++) dim[k] = dim_eval(p->dims, b->dim[k], r.env);
     if (!shape_count(dim, b->rank, &n))
-      fail(c, ERR_system, LOC_NONE, "engine cuda: an output is too large");
+      fail(c, ERR_system, LOC_NONE, "engine cuda: an output has more than 2^40 elements");
     u64 bytes = n * dtype_bytes(b->dt);
     u8 *data = arena_array(a, 1, bytes ? bytes : 1);
     if (bytes) cuda_check(c, l, "outputs", l->copy_out(data, g->at[p->out.at[i]], bytes));
