@@ -86,7 +86,7 @@ void put_warp_store(Emit *e, const Stmt *s) {
   bool join = e->joins[prog_root(e->p, s->buf)];
   if (join) put_line(e, "{");
   begin_line(e);
-  if (join) { /* every lane has loaded what it needs before any stores */
+  if (join) { /* all lanes load before any lane stores */
     sb_fmt(e->t,
            "const %s value = ", dtype_is_narrow_float(b->dt) ? c_storage(b->dt) : c_type(b->dt));
     put_stored(e, b->dt, s->a);

@@ -193,7 +193,7 @@ static void find_host_buffers(Cuda *g) {
   arena_rewind(&g->c->scratch, m);
 }
 
-/* Can the host run it? It stores nothing and reads what the host has. */
+/* Can the host run the kernel? It must store nothing and read only memory of the host. */
 static bool is_small(Cuda *g, const CudaCall *k) {
   const Stmt *s;
   Prog *p = g->p;
@@ -405,7 +405,7 @@ static Scalar eval(DeviceRun *r, ExprId id) {
   }
 }
 
-/* Remembers what the launches of this run depend on. */
+/* Adds a value that the launches of this run depend on to its trace. */
 static void trace(DeviceRun *r, i64 x) {
   if (r->plans && r->trace.n <= TRACE_MAX) *vec_push(&r->c->scratch, &r->trace) = x;
 }
@@ -685,7 +685,7 @@ static void *graph_of(DeviceRun *r) {
   return graph_exec;
 }
 
-/* The entry of a trace; one that was not used for longest if it is new. */
+/* Returns the entry of a trace. A new trace replaces the least recently used entry. */
 static CudaGraph *find_graph(DeviceRun *r) {
   Cuda *g = r->g;
   CudaGraph *oldest = &g->graph[0];

@@ -88,7 +88,6 @@ static void check_input(Run *r, BufId b) {
            (long long)v->dim[i]);
 }
 
-/* The buffer, with its memory. */
 static View *view_get(Run *r, BufId b) {
   View *v = &r->view[b];
   if (v->fixed ? v->ready != 0 : v->ready == r->set) return v;

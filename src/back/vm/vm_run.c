@@ -193,9 +193,7 @@ void vm_run(VmProgram *v, const VmOptions *opt, Tensor *const *in, Tensor **out,
     u64 n = 0;
     for (u32 k = 0; k < b->rank; k++) dim[k] = dim_eval(p->dims, b->dim[k], o.env);
     if (!shape_count(dim, b->rank, &n) || n > mem->bytes / dtype_bytes(b->dt))
-      fail(o.c, ERR_input, LOC_NONE,
-           "vm: output %s would have more elements than the memory given for it, or than 64 bits "
-           "count",
+      fail(o.c, ERR_input, LOC_NONE, "vm: output %s does not fit in the memory given for it",
            show(o.c, b->name));
     out[i] = tensor_wrap(a, b->dt, dim, b->rank, mem->at);
   }

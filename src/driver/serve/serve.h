@@ -53,7 +53,7 @@ struct ServeSeq {
   u32 ncall;
   bool in_call;
   StrBuf token, number, top, offset; /* JSON of logprobs not delivered yet; chat: only token */
-  const char *finish;                /* finish_reason; NULL: goes on */
+  const char *finish;                /* finish_reason; NULL: not finished */
   double last;                       /* milliseconds: of the last token */
 };
 

@@ -225,8 +225,8 @@ void build_rotary(Build *b) {
   x = attn_split_heads(g, mk_widen(g, x), on_int(b, "num_heads", 0));
   Dim want = dim ? dim : on_dim(b, x, 3), have = dim_mul(b->ds, on_dim(b, cos, 2), 2);
   if (dim_is_const(want) && dim_is_const(have) && want != have)
-    on_bad(b, "there are cosines for %lld elements, expected %lld, the rotated elements of a head",
-           (long long)have / 2, (long long)want);
+    on_bad(b, "there are cosines for %lld elements, expected %lld as rotated", (long long)have / 2,
+           (long long)want);
   Val y = attn_rope(g, x, cos, sin, on_int(b, "interleaved", 0) != 0);
   on_set_output(b, packed ? attn_merge_heads(g, y) : y);
 }

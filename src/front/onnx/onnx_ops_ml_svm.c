@@ -71,10 +71,8 @@ static Val pair_matrix(Pairs *s, DType dt, const OnnxAttr *per, u32 total) {
   i64 dim[2] = {total, s->pairs};
   u64 cells;
   if (w.n != (u64)(s->classes - 1) * total)
-    on_bad(
-        b,
-        "found %u coefficients for %u vectors of %u classes: expected classes - 1 for each vector",
-        w.n, total, s->classes);
+    on_bad(b, "found %u coefficients for %u vectors of %u classes, expected classes - 1 each", w.n,
+           total, s->classes);
   if (!size_mul(total, s->pairs, &cells) || cells > (1u << 28))
     on_unsupported(b, "%u vectors of %u pairs of classes need more than 2^28 coefficients", total,
                    s->pairs);

@@ -172,15 +172,13 @@ static void read_members(Forest *f) {
       *vec_push(a, &f->member) = x;
   }
   if (f->sets >= f->set.n)
-    on_bad(f->b,
-           "found %u sets of members for %u or more membership nodes: expected one set for each",
-           f->set.n - 1, f->sets);
+    on_bad(f->b, "found %u member sets for %u membership nodes, expected as many", f->set.n - 1,
+           f->sets);
 }
 
 static u32 child(Forest *f, i64 at, bool leaf, u32 inner, u64 leaves) {
   if (at < 0 || (u64)at >= (leaf ? leaves : inner))
-    on_bad(f->b, "a node names child %lld, which is not a node or a leaf of the lists",
-           (long long)at);
+    on_bad(f->b, "child %lld is neither a node nor a leaf", (long long)at);
   return (u32)at + (leaf ? inner : 0);
 }
 

@@ -44,8 +44,8 @@ static Val items_at(const NgramPool *p, u32 from, u32 count, u32 n, u32 k, DType
   return mk_cast(p->b->g, mk_const(p->b->g, t), dt);
 }
 
-/* x[rows, i + d] for all i below the run-time length; *there tells if the item exists (else the
- * last one is used). */
+/* x[rows, i + d] for all i below the run-time length; *there: does the item exist? If not, the last
+ * one is used. */
 static Val items_after(Build *b, Val x, i64 d, Val *there) {
   Graph *g = b->g;
   Dim length = on_dim(b, x, 1);
@@ -131,8 +131,7 @@ void build_tfidf(Build *b) {
   for (u32 n = 1; n <= p.start->ints.n; n++) {
     i64 from = p.start->ints.at[n - 1], end = n < p.start->ints.n ? p.start->ints.at[n] : p.items;
     if (from < 0 || end < from || end > p.items)
-      on_bad(b, "ngram_counts has positions past the end of the pool, expected ascending positions "
-                "in it");
+      on_bad(b, "ngram_counts: expected ascending positions in the pool");
     u32 count = (u32)(end - from) / n;
     for (i64 step = 1; count && n >= lo && n <= hi && step <= (n == 1 ? 1 : skip + 1); step++) {
       Val hits = count_hits(&p, x, (u32)from, count, n, step);

@@ -288,10 +288,8 @@ void build_maxunpool(Build *b) {
     if (n != w.n + 2) on_bad(b, "output_shape has %u elements, expected %u", n, w.n + 2);
     for (u32 i = 0; i < n; i++) {
       if (dim_is_const(dim[i]) && want[i] < dim[i])
-        on_bad(b,
-               "output_shape is %lld on axis %u, expected at least %lld, the extent without "
-               "output_shape",
-               (long long)want[i], i, (long long)dim[i]);
+        on_bad(b, "output_shape is %lld on axis %u, expected at least %lld", (long long)want[i], i,
+               (long long)dim[i]);
       hi[i] = dim_sub(b->ds, want[i], dim[i]);
     }
     y = mk_pad(b->g, y, zero, none, hi, NULL);

@@ -192,10 +192,7 @@ static Val initial(Build *b, u32 input, u32 d, Val x, i64 hidden) {
       fits = have == want[i] || !dim_is_const(have) || !dim_is_const(want[i]);
     }
     if (!fits)
-      on_bad(b,
-             "input %u, the initial state, has another shape, expected [directions, batch, "
-             "hidden_size]",
-             input);
+      on_bad(b, "input %u: expected an initial state [directions, batch, hidden_size]", input);
     return h;
   }
   Dim shape[2] = {on_dim(b, x, 1), hidden};
@@ -262,9 +259,8 @@ void build_rnn(Build *b) {
   i64 gates = on_static_dim(b, w, k.quantized ? 2 : 1),
       hidden = on_int(b, "hidden_size", gates / (i64)k.kind);
   if (hidden < 1 || hidden * (i64)k.kind != gates)
-    on_bad(b,
-           "W has %lld rows for hidden_size %lld: expected hidden_size times the number of gates",
-           (long long)gates, (long long)hidden);
+    on_bad(b, "W has %lld rows, expected hidden_size %lld times the gates", (long long)gates,
+           (long long)hidden);
   k.hidden = (u32)hidden;
   k.clip = on_float(b, "clip", 0);
   k.input_forget = on_int(b, "input_forget", 0) != 0;

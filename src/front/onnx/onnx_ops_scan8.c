@@ -47,10 +47,7 @@ void build_scan8(Build *b) {
   i64 count = on_int(b, "num_scan_inputs", 0), backward[64] = {0};
   if (on_has(b, 0)) on_unsupported(b, "input 0, sequence_lens, is given");
   if (count < 1 || count > 64 || b->nin < 1 + (u32)count)
-    on_bad(
-        b,
-        "num_scan_inputs is %lld, expected 1 to the number of inputs after the first, at most 64",
-        (long long)count);
+    on_bad(b, "num_scan_inputs is %lld, expected 1 to 64, and as many inputs", (long long)count);
   Scan8 s = {.b = b,
              .body = on_graph(b, "body"),
              .nseq = (u32)count,

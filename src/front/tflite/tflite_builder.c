@@ -152,9 +152,8 @@ u32 lite_ints(LiteNode *b, u32 i, i64 *out, u32 max) {
 u32 lite_dim_list(LiteNode *b, u32 i, Dim *out, u32 max) {
   u32 n;
   if (!graph_dim_list(b->g, lite_in(b, i), out, max, &n))
-    lite_unsupported(
-        b, "input %u, '%s': expected at most %u extents that are constants or extents of inputs", i,
-        show(b->c, lite_operand(b, i)->name), max);
+    lite_unsupported(b, "input %u, '%s': expected at most %u known extents, or extents of inputs",
+                     i, show(b->c, lite_operand(b, i)->name), max);
   return n;
 }
 

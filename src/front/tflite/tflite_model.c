@@ -83,9 +83,8 @@ static LiteQuant quant_of(LiteRead *r, const LiteTensor *t, FlatTable q) {
     z[i] = zero.n ? flat_vec_int(&zero, zero.n == 1 ? 0 : i) : 0;
     if (!(s[i] >= 0 && s[i] <= 3.4e38f) || z[i] < -65536 || z[i] > 65536)
       fail(r->c, ERR_input, r->f->loc,
-           "tensor '%s' has scale %g and zero point %lld, expected a finite scale of at least 0 "
-           "and -65536 to 65536",
-           name, (double)s[i], (long long)z[i]);
+           "tensor '%s' has scale %g and zero point %lld, expected up to 3.4e38 and +-65536", name,
+           (double)s[i], (long long)z[i]);
   }
   out.scale = s;
   out.zero = z;

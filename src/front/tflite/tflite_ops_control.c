@@ -31,7 +31,7 @@ static Type type_like(LiteNode *b, const LiteTensor *t) {
   return type_tensor(&b->c->work, t->dt, t->dim, t->rank);
 }
 
-/* Initial contents are expanded; limits what a small file can allocate. */
+/* limit of expanded initial contents, because a small file can request much memory */
 enum { START_MOST = 1 << 26 };
 
 /* The stored form of 0 in all elements. */

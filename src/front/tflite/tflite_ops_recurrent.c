@@ -36,9 +36,7 @@ void lite_svdf(LiteNode *b) {
   Dim batch = val_dim(g, x, 0), filters = val_dim(g, w, 0), memory = val_dim(g, time, 1);
   if (!dim_is_const(filters) || !dim_is_const(memory) || rank < 1 || filters % rank || memory < 1 ||
       val_dim(g, time, 0) != filters)
-    lite_bad(b,
-             "found rank %lld and %lld filters: expected filters that are a multiple of the rank, "
-             "as in the weights",
+    lite_bad(b, "found rank %lld and %lld filters, expected a multiple of the rank",
              (long long)rank, (long long)filters);
   Val feature = whole ? mk_cast(g, w, DT_i32) : lite_real(b, SVDF_feature);
   x = whole ? lite_sub_zero_point(b, x, lite_operand(b, SVDF_x)) : lite_real(b, SVDF_x);

@@ -28,7 +28,7 @@ static Val reshaped(LiteNode *b, Val x, i64 *given, u32 n) {
   return mk_reshape(b->g, x, given, n);
 }
 
-/* The computed shape. The file tells which elements the converter left open. */
+/* Uses the computed shape; the shape in the file only says which extents are open. */
 void lite_reshape(LiteNode *b) {
   Val x = lite_in(b, 0);
   i64 dim[MAX_RANK];
@@ -336,8 +336,7 @@ void lite_split_v(LiteNode *b) {
   if (lite_ints(b, 1, size, n) != n) lite_bad(b, "found another number of sizes, expected %u", n);
   for (u32 i = 0; i < n; i++) {
     if (size[i] < -1 || (size[i] == -1 && open < n))
-      lite_bad(b,
-               "a part has a size below -1, or several have -1; expected sizes and at most one -1");
+      lite_bad(b, "a size is below -1, or several are -1; expected at most one -1");
     if (size[i] == -1)
       open = i;
     else
@@ -375,7 +374,7 @@ void lite_pad(LiteNode *b) {
   lite_set_stored(b, 0, mk_pad(b->g, x, by, lo, hi, NULL));
 }
 
-/* Rows are selected by a table; limits what a small file can allocate. */
+/* limit of the table that selects rows, because a small file can request much memory */
 enum { MIRROR_MOST = 1 << 20 };
 
 /* Mode 1 (symmetric) repeats the edge element, 0 (reflect) does not. */
@@ -452,10 +451,7 @@ static LiteBlocks read_blocks(LiteNode *b, Val x) {
   k.m = lite_ints(b, 1, k.block, MAX_RANK);
   u32 n = lite_ints(b, 2, k.amount, 2 * MAX_RANK);
   if (k.rank < 1 + k.m || n != 2 * k.m || k.rank + k.m > MAX_RANK)
-    lite_bad(b,
-             "found %u block sizes for rank %u, expected one for each axis between the first and "
-             "the last",
-             k.m, k.rank);
+    lite_bad(b, "found %u block sizes for rank %u, expected fewer", k.m, k.rank);
   for (u32 i = 0; i < k.m; i++) {
     if (k.block[i] < 1 || k.block[i] > INT16_MAX)
       lite_bad(b, "the block size is %lld, expected 1 to 32767", (long long)k.block[i]);

@@ -377,7 +377,7 @@ static void prepare(Legal *o, ExprId id) {
   if (alone || (x->kind == EX_shuffle && (o->steps || o->sequences.has->apart))) hoist(o, id);
 }
 
-/* Does the value read, in another lane or at another index, what the store writes? */
+/* Does the value load elements that the store writes, in another lane or at another index? */
 static bool clashes(const Legal *o, const Stmt *s, ExprId id) {
   Prog *p = o->p;
   const Expr *x = at(o, id);

@@ -308,8 +308,7 @@ void prog_set(Prog *p, Cursor *at, VarId v, ExprId value);
 BufId prog_root(const Prog *p, BufId b); /* the buffer whose memory b shares */
 /* Bytes of stored data: constants and initial contents of state. */
 u64 prog_stored_bytes(const Prog *p);
-/* Renames variables and buffers so that no name shadows another. Called before printing and
- * emitting. */
+/* Renames variables and buffers before printing so that no name shadows another. */
 void prog_names(Prog *p);
 
 /* prog_text.c, prog_parse.c: exact inverses; constants as for graph_print. The grammar is in
@@ -324,8 +323,7 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weights
  * match. Result in a. */
 i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a);
 bool prog_has_state(const Prog *p);
-/* Does the statement set a symbol to a size kept with the state? at: offset of the i64 in the
- * arena. */
+/* Does the statement set a symbol to a size kept with the state? at: its arena offset. */
 bool prog_is_state_size(const Prog *p, StmtId id, Sym *sym, u64 *at);
 /* Does the caller know s between runs, from the shape of an input or kept with the state? */
 bool prog_caller_knows(const Prog *p, Sym s);
@@ -363,8 +361,7 @@ double list_time(Prog *p, const Range *var, StmtId first); /* ns, of first and i
  * statement. */
 double prog_time(Prog *p, double *each);
 double prog_steps(Prog *p); /* upper bound of statements executed */
-/* Upper bound of statements that a list executes; above `limit` if there are more or it is
- * unknown. */
+/* Upper bound of the statements that a list executes; above `limit` if unknown. */
 u64 list_runs(Prog *p, StmtId first, u64 limit);
 
 /* prog_work.c: work of one kernel call; buffers exclude views and registers. */
@@ -481,8 +478,8 @@ ExprId ex_byte_part(const Prog *p, const Expr *x, u32 *q, i64 *k);
 const Expr *ex_half_load(const Prog *p, const Expr *x);
 /* bits that s stores as f16 or bf16; 0: none */
 ExprId ex_half_stored(const Prog *p, const Stmt *s);
-/* Wide registers pack and unpack within 128-bit parts: byte number of lane i of register q, if no
- * lane crosses parts. */
+/* x86 packs and unpacks wide registers within 128-bit parts. Returns the byte number of lane i of
+ * register q in that order. */
 static inline u32 byte_in_part(u32 q, u32 i) {
   return i / BYTES_JOINED * BYTES_JOINED * BYTES_JOINED + BYTES_JOINED * q + i % BYTES_JOINED;
 }
