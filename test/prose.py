@@ -20,7 +20,7 @@ import wc
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BANNED = re.compile(
     r"\b(behind|beside|nobody|whoever|likewise|as above|same as above|foretells?|foretold|second cache|third cache"
-    r"|rate of learning|numbers? of (?:8|16|32|64) bits)\b", re.I)
+    r"|rate of learning|of (?:its|their|our|his|one's) own|as ever|numbers? of (?:8|16|32|64) bits)\b", re.I)
 # Identifiers that have another name now; the readers of old text forms and options still know them.
 RENAMED = re.compile(
     r"\b(ST_barrier|ST_fetch|IG_(?:HERE|FRESH|HOLD|AHEAD)|SF_(?:hold|ahead)|OP_(?:pairs|sign4|dot4|dot2|unblock|dot_blocks"

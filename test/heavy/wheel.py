@@ -1,4 +1,4 @@
-"""The wheel, installed in a folder of its own: all official cases of onnx through its backend on engine c, with tcc and with the usual compiler.
+"""The wheel, installed in a separate folder: all official cases of onnx through its backend on engine c, with tcc and with the usual compiler.
 The archive of sources makes the same wheel."""
 import os
 import shutil

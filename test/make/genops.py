@@ -149,7 +149,7 @@ def bitwise(g, name):
 # ---- reductions ----
 
 def is_tame(v):
-    """ONNX Runtime defines results of its own for empty operands and NaN."""
+    """ONNX Runtime deviates from the standard for empty operands and NaN."""
     return v.size > 0 and not np.isnan(v).any()
 
 

@@ -435,7 +435,7 @@ def bindings():
 
 
 class Cache:
-    """A cache of its own while it lasts."""
+    """A separate cache inside the block."""
 
     def __enter__(self):
         self.folder, self.before = tempfile.TemporaryDirectory(), dict(os.environ)

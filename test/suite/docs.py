@@ -135,7 +135,7 @@ def shown(env, name):
 
 
 def table(env):
-    """The commands in the table of README.md work with files of these names; suites of their own test language models."""
+    """The commands in the table of README.md work with files of these names; other suites test language models."""
     folder = env.scratch("docs", "table")
     shutil.rmtree(folder)
     os.makedirs(folder)

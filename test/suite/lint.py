@@ -165,7 +165,7 @@ def types():
 # Violations that test/prose.py must find: comment (True), message (False) or text, and the report; none: no violation.
 PROSE = [
     ("/* Where it goes. */", True, "opens with Where"), ("/* The place it goes to. */", True, None), ('"For the labels"', False, "opens with For"),
-    ("one thread waits behind another", None, "banned word"), ("the same as above", None, "banned word"), ("/* there\n * is no room */", True, '"is no"'),
+    ("one thread waits behind another", None, "banned word"), ("the same as above", None, "banned word"), ("a file of its own", None, "banned word"), ("/* there\n * is no room */", True, '"is no"'),
     ("it is no larger", None, None), ("if (s->flags & SF_hold)", None, "renamed"), ("/* The flag SF_pin holds it. */", True, None),
 ]
 

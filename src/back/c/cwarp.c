@@ -2,7 +2,7 @@
  *
  * In: statements legalized for a warp: a vector has at most 32 lanes. Out: text in which it is a
  * scalar of each thread: thread t holds lane t modulo the number of lanes. So operations need no
- * text of their own, all values of all threads are valid, and a scalar is the same in all threads.
+ * separate text, all values of all threads are valid, and a scalar is the same in all threads.
  * A load takes the lane of the thread, a shuffle asks another thread. A store leaves out the
  * repeated lanes. Threads of a warp may be apart by some instructions: where a kernel also reads
  * what it stores, they meet before and after. */

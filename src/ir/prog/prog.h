@@ -158,7 +158,7 @@ enum { PREFETCH_MAX = 1 << 20 }; /* bytes; lines stay in L2 until they are used 
  * Some compilers do not hoist them: for those, IG_FENCE_SPILL of C is empty. */
 typedef enum FenceFlag { FF_spills = 1 } FenceFlag;
 
-/* noinline: accumulators need all registers, so the kernel stays a function of its own.
+/* noinline: accumulators need all registers, so the kernel stays a function.
  * tree_walk: has more live integers than registers; they must not be moved to vector registers. */
 typedef enum KernelFlag { KF_noinline = 1, KF_tree_walk = 2 } KernelFlag;
 
@@ -551,7 +551,7 @@ ExprId loop_trip_expr(Prog *p, const Stmt *loop);       /* trip count */
 
 /* CAP_ bits of target.h that a back end implements: for scalars, for vectors that fill a register
  * of some machine (4, 8 or 16 lanes of 32 bits), and for other vectors. bytes: it implements the
- * whole pattern of ex_bytes. apart: a shuffle is a statement of its own, since all threads of a
+ * whole pattern of ex_bytes. apart: a shuffle is a separate statement, since all threads of a
  * warp execute it. */
 typedef struct Caps {
   u32 scalars, registers, others;
