@@ -327,7 +327,7 @@ void api_need_runnable_build(Ingot *m, const char *cc,
 
 /* cache.c */
 /* Path of compiled code of engine c in a folder. key: everything the code depends on; changed. */
-const char *cache_code(const Ingot *m, const char *folder, StrBuf *key);
+const char *cache_code(const Ingot *m, const char *folder, const StrBuf *key);
 const char *
 cache_label(const Ingot *m); /* end of a name in the cache: a dot and the model's file */
 bool cache_find(Ctx *c, const char *path); /* is it present, trusted and complete? */
