@@ -142,6 +142,7 @@ typedef struct ModelSource {
   const Model *model;        /* declarations; NULL: known after import */
   BindInputs frozen;         /* inputs of the model that are constants of the graph */
   OutputStructure *ports;    /* declared outputs; NULL: those of the graph */
+  Str undecided;             /* the import failed for want of this input's value; 0: none */
   Graph *origin;             /* as imported, if several programs are made from it; else NULL */
   const struct Vocab *vocab; /* see ingot_open_vocab; NULL: none */
 } ModelSource;

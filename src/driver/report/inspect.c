@@ -357,7 +357,8 @@ static void try_sizes(Ctx *c, void *m) {
 }
 
 /* Imports with open dimensions. If that is refused, imports with the sizes of a run and drops the
- * earlier messages, or with guessed sizes if some are missing. */
+ * earlier messages, or with guessed sizes if some are missing. A model that needs a value (--freeze)
+ * is reported as declared. */
 static Err import_any(Report *r) {
   Ctx *c = r->m->c;
   DiagMark before = diag_mark(c);
@@ -368,7 +369,7 @@ static Err import_any(Report *r) {
   const char *why;
   diag_rewind(c, before);
   r->sized = !ctx_try(c, try_sizes, r->m, &why);
-  if (!r->sized && r->m->options.hint.n) r->missing = why;
+  if (!r->sized && (r->m->options.hint.n || r->m->opened.undecided)) r->missing = why;
   if (r->sized || r->missing) return ERR_ok;
   diag_rewind(c, open);
   *before.end = first;
