@@ -60,9 +60,12 @@ static int by_use(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-static const char *model_of(const char *path) {
+/* What follows the hash, without the ending of a library or its header. */
+static const char *model_of(Ctx *c, const char *path) {
   const char *dot = strchr(strrchr(path, '/'), '.');
-  return dot && strcmp(dot, ".so") != 0 ? dot + 1 : "";
+  size_t n = dot ? strlen(dot) : 0;
+  n -= n && ends_with(dot, ".so") ? 3 : n && ends_with(dot, ".h") ? 2 : 0;
+  return n > 1 ? str_text(c, str_intern(c, dot + 1, n - 1)) : "";
 }
 
 /* Entries of a folder, least recently used first. programs: the names by content of programs that
@@ -84,7 +87,7 @@ static CacheEntries entries_of(Ctx *c, const char *folder, Paths *programs) {
         (CacheEntry){.kind = kind,
                      .path = path,
                      .name = strrchr(path, '/') + 1,
-                     .model = model_of(path),
+                     .model = model_of(c, path),
                      .bytes = (u64)st.st_size / (st.st_nlink > 1 ? st.st_nlink - 1 : 1),
                      .used = st.st_mtime};
   }

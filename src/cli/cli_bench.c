@@ -157,6 +157,14 @@ static int is_measured(const IngotEngine *e, int no_compiler) {
   return !(~e->flags & (INGOT_TIMED | INGOT_PEER));
 }
 
+/* false: every engine fails in the same way. */
+static int can_import(const Args *a) {
+  Ingot *m = new_model();
+  int can = m && !cli_prepare(m, a) && !ingot_import(m, 0);
+  ingot_free(m);
+  return can;
+}
+
 int verb_bench(const Args *given) {
   Args own = *given;
   const Args *a = &own;
@@ -191,8 +199,6 @@ int verb_bench(const Args *given) {
     int compiles = (!a->engine && !no_compiler) || (named && named->flags & INGOT_NATIVE);
     IngotStatus s = i == 0 && compiles ? ingot_check_build(m, &build) : INGOT_OK;
     if (!s) s = cli_prepare(m, &rest);
-    if (!s) s = ingot_import(m, 0);
-    int hopeless = s != INGOT_OK; /* every engine would fail in the same way */
     if (!s && named && named->flags & INGOT_NATIVE) s = cli_tune(m, a, a->march);
     watch_task(engine);
     if (!s) s = ingot_bench(m, engine, &build, a->build.seconds, a->seed, &b);
@@ -203,7 +209,7 @@ int verb_bench(const Args *given) {
     ingot_free(m);
     printed = printed || !s;
     if (s && !result) result = (int)s;
-    if (s == INGOT_USAGE || hopeless) break;
+    if (s == INGOT_USAGE || (s && !can_import(&rest))) break;
   }
   if (a->json && printed) puts("\n]");
   return result;

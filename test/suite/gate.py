@@ -206,6 +206,6 @@ def messages(env):
 
 def tests(env):
     return [*[Test(f"gate/{t}", lambda t=t: flagless(env, t), cost=8) for t in ("avx2", "avx512")],
-            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/older", lambda: older(env), cost=3),
+            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/arm", lambda: arm(env), cost=4), Test("gate/older", lambda: older(env), cost=3),
             Test("gate/libraries", lambda: libraries(env), cost=6), Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
             Test("gate/messages", lambda: messages(env), cost=3)]
