@@ -1,4 +1,5 @@
-/* digest_bytes is BLAKE2b with 16 bytes of output: values of Python's hashlib, around block ends. */
+/* digest_bytes is BLAKE2b with 16 bytes of output: values of Python's hashlib, around block ends.
+ */
 #include "hooks.h"
 
 static void expect(const char *expected, size_t n) {

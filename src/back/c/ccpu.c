@@ -29,10 +29,10 @@ enum { NFEATURES = sizeof features / sizeof *features };
 /* Of ARM: name in /proc/cpuinfo, macro of the compiler, bit of getauxval. */
 static const struct {
   const char *name, *macro, *bit;
-} arm[] = {{"neon", "defined(__arm__) && defined(__ARM_NEON)", "AT_HWCAP) >> 12"},
-           {"asimddp", "defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)", "AT_HWCAP) >> 20"},
-           {"i8mm", "defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)",
-            "AT_HWCAP2) >> 13"}};
+} arm[] = {
+    {"neon", "defined(__arm__) && defined(__ARM_NEON)", "AT_HWCAP) >> 12"},
+    {"asimddp", "defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)", "AT_HWCAP) >> 20"},
+    {"i8mm", "defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)", "AT_HWCAP2) >> 13"}};
 enum { NARM = sizeof arm / sizeof *arm };
 
 static void put_ifdef(StrBuf *t, const char *feature) {

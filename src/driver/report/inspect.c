@@ -357,8 +357,8 @@ static void try_sizes(Ctx *c, void *m) {
 }
 
 /* Imports with open dimensions. If that is refused, imports with the sizes of a run and drops the
- * earlier messages, or with guessed sizes if some are missing. A model that needs a value (--freeze)
- * is reported as declared. */
+ * earlier messages, or with guessed sizes if some are missing. A model that needs a value
+ * (--freeze) is reported as declared. */
 static Err import_any(Report *r) {
   Ctx *c = r->m->c;
   DiagMark before = diag_mark(c);
