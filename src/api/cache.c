@@ -60,7 +60,7 @@ static int by_use(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-/* What follows the hash, without the ending of a library or its header. */
+/* The text after the hash, without the ending of a library or its header. */
 static const char *model_of(Ctx *c, const char *path) {
   const char *dot = strchr(strrchr(path, '/'), '.');
   size_t n = dot ? strlen(dot) : 0;

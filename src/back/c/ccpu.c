@@ -26,7 +26,7 @@ static const char *const features[] = {"sse3",         "ssse3",
                                        "avxvnni"};
 enum { NFEATURES = sizeof features / sizeof *features };
 
-/* Of ARM: name in /proc/cpuinfo, macro of the compiler, bit of getauxval. */
+/* ARM features: name in /proc/cpuinfo, macro of the compiler, bit of getauxval. */
 static const struct {
   const char *name, *macro, *bit;
 } arm[] = {
