@@ -199,6 +199,7 @@ int verb_bench(const Args *given) {
     int compiles = (!a->engine && !no_compiler) || (named && named->flags & INGOT_NATIVE);
     IngotStatus s = i == 0 && compiles ? ingot_check_build(m, &build) : INGOT_OK;
     if (!s) s = cli_prepare(m, &rest);
+    int hopeless = s != INGOT_OK; /* failed before an engine was measured */
     if (!s && named && named->flags & INGOT_NATIVE) s = cli_tune(m, a, a->march);
     watch_task(engine);
     if (!s) s = ingot_bench(m, engine, &build, a->build.seconds, a->seed, &b);
@@ -209,7 +210,7 @@ int verb_bench(const Args *given) {
     ingot_free(m);
     printed = printed || !s;
     if (s && !result) result = (int)s;
-    if (s == INGOT_USAGE || (s && !can_import(&rest))) break;
+    if (s == INGOT_USAGE || hopeless || (s && !can_import(&rest))) break;
   }
   if (a->json && printed) puts("\n]");
   return result;
