@@ -127,7 +127,7 @@ Frame *frame_push(Eval *ev, const Ast *at, ClosureObj *fn, LangValue *arg, u32 n
     }
   }
   ev->top = f->r + code->nreg;
-  for (u32 i = n; i < code->nvar; i++) f->r[i].kind = KD_none;
+  for (u32 i = n; i < code->nslot; i++) f->r[i].kind = KD_none;
   for (u32 i = 0; i < fn->n; i++)
     if (fn->with[i].kind != KD_none) f->r[fn->fn->capture.at[i].slot] = value_retain(&fn->with[i]);
   ev->frame = f;
@@ -160,7 +160,7 @@ LangValue call_fn(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n)
 
 Locals *file_variables(Eval *ev, const RegCode *code, const Locals *old) {
   Locals *l = segment_new(ev, code->nreg + AFTER_FILE);
-  l->n = code->nvar;
+  l->n = code->nslot;
   l->all = code->nreg;
   l->next = ev->segments;
   if (old) memcpy(l->at, old->at, (old->n < l->n ? old->n : l->n) * sizeof *l->at);

@@ -176,9 +176,31 @@ static inline Frame *enter(Eval *ev, Frame *caller, const Ast *at, ClosureObj *f
   f->careful = ev->careful || ev->in_grad;
   f->r = arg;
   ev->top = arg + code->nreg;
-  for (u32 i = n; i < code->nvar; i++) arg[i].kind = KD_none;
+  for (u32 i = n; i < code->nslot; i++) arg[i].kind = KD_none;
   ev->frame = f;
   return f;
+}
+
+/* Prepares the variables of an expanded function, if d is that function, and its values have the
+ * expected kinds. */
+static inline bool enter_expanded(const Eval *ev, const CodeExpansion *x, const LangValue *d,
+                                  LangValue *r) {
+  const LangFn *fn = x->fn;
+  if (d->kind != KD_fn || d->u.fn->fn != fn || d->u.fn->grad_of ||
+      ev->depth + x->level > EVAL_DEPTH)
+    return false;
+  u32 nparam = fn->ast->nkid;
+  for (u32 i = 0; i < nparam; i++)
+    if (x->kind[i] != KD_none && r[x->param[i]].kind != x->kind[i]) return false;
+  const LangValue *with = d->u.fn->with;
+  for (u32 i = 0; i < fn->capture.n; i++) {
+    LangKind want = x->kind[fn->capture.at[i].slot];
+    if (with[i].kind == KD_none || (want != KD_any && with[i].kind != want)) return false;
+  }
+  LangValue *own = r + x->first;
+  for (u32 i = nparam; i < x->nslot; i++) own[i].kind = KD_none;
+  for (u32 i = 0; i < fn->capture.n; i++) own[fn->capture.at[i].slot] = share(&with[i]);
+  return true;
 }
 
 /* ---- dispatch ---- */
@@ -380,56 +402,25 @@ L_set_global : {
   BY_FORM(ne, BOOL(x != y), BOOL(x != y))
 #undef BY_FORM
   /* Division by 0 fails; -1 is special, because the quotient may overflow. */
-#define DIVIDE(name, how)                                                                          \
+#define DIVIDE(to, x_, y_, how)                                                                    \
   {                                                                                                \
-    if (!y) goto L_binary_careful;                                                                 \
-    INT(how);                                                                                      \
+    to x = x_, y = y_;                                                                             \
+    if (y == 0) goto L_binary_careful;                                                             \
+    how;                                                                                           \
     NEXT;                                                                                          \
   }
-#define QUOTIENT (y == -1 ? (i64)(0 - (u64)x) : x / y)
-#define REST     (y == -1 ? 0 : x % y)
-L_div_i : {
-  i64 x = R(i->b).u.i, y = R(i->c).u.i;
-  DIVIDE(div, QUOTIENT)
-}
-L_div_ik : {
-  i64 x = R(i->b).u.i, y = (i32)i->c;
-  DIVIDE(div, QUOTIENT)
-}
-L_div_il : {
-  i64 x = (i32)i->c, y = R(i->b).u.i;
-  DIVIDE(div, QUOTIENT)
-}
-L_mod_i : {
-  i64 x = R(i->b).u.i, y = R(i->c).u.i;
-  DIVIDE(mod, REST)
-}
-L_mod_ik : {
-  i64 x = R(i->b).u.i, y = (i32)i->c;
-  DIVIDE(mod, REST)
-}
-L_mod_il : {
-  i64 x = (i32)i->c, y = R(i->b).u.i;
-  DIVIDE(mod, REST)
-}
-L_div_f : {
-  double x = R(i->b).u.f, y = R(i->c).u.f;
-  if (y == 0) goto L_binary_careful;
-  FLOAT(x / y);
-  NEXT;
-}
-L_div_fk : {
-  double x = R(i->b).u.f, y = K(i->c).u.f;
-  if (y == 0) goto L_binary_careful;
-  FLOAT(x / y);
-  NEXT;
-}
-L_div_fl : {
-  double x = K(i->c).u.f, y = R(i->b).u.f;
-  if (y == 0) goto L_binary_careful;
-  FLOAT(x / y);
-  NEXT;
-}
+#define DIVIDE_INTS(name, how)                                                                     \
+  L_##name##_i : DIVIDE(i64, R(i->b).u.i, R(i->c).u.i, INT(how)) L_##name##_ik                     \
+      : DIVIDE(i64, R(i->b).u.i, (i32)i->c, INT(how)) L_##name##_il                                \
+      : DIVIDE(i64, (i32)i->c, R(i->b).u.i, INT(how))
+  DIVIDE_INTS(div, y == -1 ? (i64)(0 - (u64)x) : x / y)
+  DIVIDE_INTS(mod, y == -1 ? 0 : x % y)
+L_div_f:
+  DIVIDE(double, R(i->b).u.f, R(i->c).u.f, FLOAT(x / y))
+L_div_fk:
+  DIVIDE(double, R(i->b).u.f, K(i->c).u.f, FLOAT(x / y))
+L_div_fl:
+  DIVIDE(double, K(i->c).u.f, R(i->b).u.f, FLOAT(x / y))
 L_binary:
 L_binary_careful : {
   u32 form = i->op >= CO_mod_i ? i->op == CO_binary ? 0 : i->op - CO_mod_i : (i->op - CO_add_i) % 6;
@@ -847,17 +838,34 @@ L_call : {
   if (ev->dry || fn->kind != KD_fn || fn->u.fn->grad_of) {
     for (u32 n = 0; ev->dry && n < i->b; n++) dry_require_known(ev, NODE->kid[n], &fn[1 + n]);
     v = call_other(ev, NODE, fn, fn + 1, i->b);
-    if (i->c && i->op == CO_call && !f->careful) fn->kind = KD_none;
+    if (i->c & 1 && i->op == CO_call && !f->careful) fn->kind = KD_none;
     put(ev, fn, v);
     NEXT;
   }
   eval_check_stop(ev, NODE);
+  ev->depth += i->c >> 1;
   f->pc = i;
   f = enter(ev, f, NODE, fn->u.fn, fn + 1, i->b);
   i = f->code->ins;
   LOAD;
   goto *labels[i->op];
 }
+L_enter:
+  if (enter_expanded(ev, &f->code->expanded.at[i->b], &R(i->a), (LangValue *)r)) GO(i->c);
+  NEXT;
+L_genter : {
+  const Locals *file = ev->file[i->a >> 24];
+  u32 slot = i->a & 0xffffff;
+  if (file && slot < file->n &&
+      enter_expanded(ev, &f->code->expanded.at[i->b], &file->at[slot], (LangValue *)r))
+    GO(i->c);
+  NEXT;
+}
+L_enter_careful:
+  NEXT;
+L_floated:
+  if (R(i->a).kind == KD_int) put(ev, &R(i->a), promoted(ev, &R(i->a)));
+  NEXT;
 L_builtin : {
   LangValue *arg = &R(i->a);
   v = built_in(ev, NODE, arg, i->b, i->c);
@@ -875,7 +883,8 @@ L_ret:
   f = ev->frame;
   i = f->pc;
   LOAD;
-  if (i->c && i->op == CO_call && !f->careful) R(i->a).kind = KD_none;
+  ev->depth -= i->c >> 1;
+  if (i->c & 1 && i->op == CO_call && !f->careful) R(i->a).kind = KD_none;
   put(ev, &R(i->a), v);
   NEXT;
 

@@ -38,6 +38,7 @@ struct Eval {
   LangValue result;      /* of the current return */
   u32 depth;
   bool careful;     /* no call relies on static kinds */
+  bool native;      /* the code becomes C: no call is expanded */
   bool tracing;     /* a function becomes a graph: see trace.c */
   u32 in_grad;      /* nesting of calls being differentiated */
   const Ast *at;    /* current call of a built-in */
