@@ -27,6 +27,11 @@ typedef enum CodeOp {
   CODE_OP_COUNT
 } CodeOp;
 extern const char *const code_operands[CODE_OP_COUNT];
+extern const CodeOp code_base[CODE_OP_COUNT]; /* by LIKE; others: the instruction itself */
+static inline CodeOp code_general(u32 op) {   /* the form that the lowering emits */
+  while (code_base[op] != op) op = code_base[op];
+  return (CodeOp)op;
+}
 
 /* Registers and constants are byte offsets, jump targets are relative to the instruction. */
 typedef struct Ins {
@@ -43,12 +48,19 @@ typedef struct CodeMatch {
 } CodeMatch;
 
 /* A call whose function is expanded in the code; see lang_inline.c. Registers are numbers here. */
+typedef struct KindOf {
+  u32 reg;
+  LangKind kind;
+} KindOf;
 typedef struct CodeExpansion {
   const LangFn *fn;
-  const LangKind *kind; /* by slot, of parameters and captured variables: the kind that instructions
-                           rely on, or KD_any. Parameters that may be unset: KD_none */
-  const u32 *param;
-  u32 first, nslot, level; /* level: 1 + number of expansions that it is in */
+  const KindOf *test,
+      *with; /* arguments of unproven kind; captured values, in order. KD_any: set */
+  u32 ntest, nwith;
+  const u32 *unset; /* variables that begin so */
+  u32 nunset;
+  bool plain; /* only captured numbers need to be tested and set */
+  u32 level;  /* 1 + number of expansions that it is in */
 } CodeExpansion;
 
 /* The kind of an argument for this type that needs no conversion. KD_none: any; KD_any: no kind */

@@ -55,10 +55,6 @@ const char *builtin_name(const Eval *ev) {
   return n && n->kind == AST_call && n->builtin ? builtin_info[n->builtin - 1].name : "operator";
 }
 
-void eval_check_stop(Eval *ev, const Ast *at) {
-  if (ev->o->stop && *ev->o->stop) eval_fail(ev, at, "stopped");
-}
-
 /* ---- frames ---- */
 
 static Frame *next_frame(Eval *ev) {

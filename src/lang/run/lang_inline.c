@@ -25,7 +25,7 @@ typedef struct Look {
   u32 nslot, nodes, most;
   LangKind *kind; /* by slot: the number that reads of it promise, or KD_any */
   bool *set;      /* by slot */
-  bool returns;
+  bool returns, takes_function;
 } Look;
 
 /* The function that n probably is, or NULL. in: where n is evaluated. */
@@ -55,10 +55,11 @@ static bool look_at(Look *k, const Expansion *outer, const Ast *n, Expansion *x)
   const LangFn **arg = NEWS(k->a, const LangFn *, nparam + 1);
   for (u32 i = 0; i < nparam; i++) {
     arg[i] = predict(outer, n->kid[i]);
-    if (arg[i]) k->most = k->nodes + WITH_FUNCTION;
+    k->takes_function |= arg[i] != NULL;
     if (fn->ast->kid[i]->slot != i) return false; /* two of the same name */
     if (param_kind(fn->self.item[i]) == KD_any) return false;
   }
+  if (k->takes_function) k->most = k->nodes + WITH_FUNCTION;
   *x = (Expansion){.outer = (Expansion *)outer, .fn = fn, .arg = arg, .level = level};
   k->in = x;
   if (!fits(k, fn->ast->a)) return false;
@@ -110,6 +111,10 @@ static bool fits(Look *k, const Ast *n) {
     if (!fits_call(k, n)) return false;
     break;
   case AST_return: k->returns = true; break;
+  case AST_while:
+  case AST_for: /* next to the loop the call costs little */
+    if (!k->takes_function) return false;
+    break;
   case AST_arm: return fits(k, n->b);
   default: break;
   }
@@ -120,12 +125,26 @@ static bool fits(Look *k, const Ast *n) {
 
 /* Adds the row of `enter`. */
 static u32 add_row(Lowering *l, const Expansion *x, const Look *k) {
-  *vec_push(l->a, &l->code->expanded) = (CodeExpansion){.fn = x->fn,
-                                                        .kind = k->kind,
-                                                        .param = x->param,
-                                                        .first = x->first,
-                                                        .nslot = k->nslot,
-                                                        .level = x->level};
+  const LangFn *fn = x->fn;
+  CodeExpansion *e = vec_push(l->a, &l->code->expanded);
+  KindOf *test = NEWS(l->a, KindOf, k->nslot + 1), *with = NEWS(l->a, KindOf, fn->capture.n + 1);
+  u32 *unset = NEWS(l->a, u32, k->nslot + 1);
+  *e = (CodeExpansion){.fn = fn, .test = test, .with = with, .unset = unset, .level = x->level};
+  for (u32 i = 0; i < fn->ast->nkid; i++)
+    if (k->kind[i] != KD_none && known_kind(l, x->param[i]) != k->kind[i])
+      test[e->ntest++] = (KindOf){x->param[i], k->kind[i]};
+  bool numbers = true;
+  for (; e->nwith < fn->capture.n; e->nwith++) {
+    u32 slot = fn->capture.at[e->nwith].slot;
+    with[e->nwith] = (KindOf){x->first + slot, k->kind[slot]};
+    numbers &= kind_is_number(k->kind[slot]);
+  }
+  for (u32 i = fn->ast->nkid; i < k->nslot; i++) {
+    u32 c = 0;
+    while (c < fn->capture.n && fn->capture.at[c].slot != i) c++;
+    if (c == fn->capture.n) unset[e->nunset++] = x->first + i;
+  }
+  e->plain = numbers && !e->ntest && !e->nunset;
   return l->code->expanded.n - 1;
 }
 
@@ -234,6 +253,7 @@ bool inline_call(Lowering *l, Ast *n, u32 dst, LangKind *kind) {
   Look k = {.a = l->a};
   if (l->ev->careful || l->ev->native || l->dead || !look_at(&k, l->into, n, &x)) return false;
   const Ast *body = x.fn->ast->a;
+  if (!l->in && !l->loop && !l->into && !k.takes_function) return false; /* it runs once */
   if (l->var + k.nslot > l->nslot + INLINE_VARS || l->expanded + k.nodes > INLINE_NODES)
     return false;
   u32 top = l->top, f;

@@ -43,7 +43,8 @@ bool ast_changes(const Ast *n) {
 
 LangKind ast_kind(const Ast *n) {
   const LangType *t = n->to ? n->to : n->type;
-  if (!n->to && (n->kind == AST_if || n->kind == AST_match || n->kind <= AST_struct)) return KD_any;
+  if (!n->to && ((n->kind == AST_if && !n->c) || n->kind == AST_match || n->kind <= AST_struct))
+    return KD_any;
   return t && kind_is_number(t->kind) ? t->kind : KD_any;
 }
 

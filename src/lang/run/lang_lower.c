@@ -25,6 +25,39 @@ u32 code_emit(Lowering *l, CodeOp op, u32 a, u32 b, u32 c, const Ast *at) {
   return l->ins.n - 1;
 }
 
+const CodeOp code_base[CODE_OP_COUNT] = {
+#define INS(name, operands, careful)        [CO_##name] = CO_##name,
+#define LIKE(name, base, operands, careful) [CO_##name] = CO_##base,
+#include "lang/run/lang_code.def"
+#undef INS
+};
+
+/* Chooses forms of instructions, from the last to the first. */
+static void choose_forms(Lowering *l) {
+  static const struct {
+    CodeOp x, y, both;
+  } pair[] = {
+#define INS(name, operands, careful)
+#define LIKE(name, base, operands, careful)
+#define PAIR(x, y, operands, careful) {CO_##x, CO_##y, CO_##x##__##y},
+#include "lang/run/lang_code.def"
+#undef INS
+  };
+  for (u32 i = l->ins.n; i-- > 0;) {
+    Ins *x = &l->ins.at[i];
+    i32 by = (i32)x->c;
+    bool power = by > 0 && !(by & (by - 1));
+    if (x->op == CO_div_ik && by > 0) x->op = power ? CO_div_ip : CO_div_ic;
+    if (x->op == CO_mod_ik && by > 0) x->op = power ? CO_mod_ip : CO_mod_ic;
+    for (u32 k = 0; i + 1 < l->ins.n && k < sizeof pair / sizeof *pair; k++) {
+      u32 y = x[1].op;
+      if (pair[k].x != x->op || (pair[k].y != y && pair[k].y != code_general(y))) continue;
+      x->op = pair[k].both;
+      break;
+    }
+  }
+}
+
 static u32 *target_of(Ins *i) {
   const char *s = code_operands[i->op];
   return s[0] == 'j' ? &i->a : s[1] == 'j' ? &i->b : s[2] == 'j' ? &i->c : NULL;
@@ -1022,6 +1055,7 @@ static RegCode *finish(Lowering *l) {
   code->join = NEWS(l->a, u32, code->n);
   memset(code->join, 0xff, code->n * sizeof *code->join);
   for (u32 i = 0; i < l->join.n; i++) code->join[l->join.at[i].at] = l->join.at[i].join;
+  if (!l->ev->native) choose_forms(l);
   for (u32 i = 0; i < code->n; i++) {
     Ins *x = &code->ins[i];
     u32 *field[] = {&x->a, &x->b, &x->c};

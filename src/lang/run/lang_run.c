@@ -6,6 +6,12 @@
  * or after a `check` failed. In a dry run, conditions may be unknown: dry_paths.c executes all
  * paths as ranges of instructions.
  */
+/* Each handler needs a jump of its own, which branch predictors tell apart. gcc merges the jumps,
+ * and global common subexpressions keep it from duplicating them again. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-gcse")
+#endif
+
 #include "lang/run/lang_code.h"
 #include "lang/run/lang_object.h"
 
@@ -83,6 +89,11 @@ static LangValue element(Eval *ev, const Ast *n, const LangValue *v, const LangV
   if (ev->dry && dry_element(ev, n, v, i, &open)) return open;
   if (!ev->dry && value_is_unknown(ev, i)) dry_refuse(ev, n->b, "an index");
   return value_index(ev, n, v, i);
+}
+
+/* The quotient x / y, rounded to zero, by a power of two. */
+static inline i64 power_quotient(i64 x, u32 y) {
+  return (x + (x < 0 ? (i64)y - 1 : 0)) >> __builtin_ctz(y);
 }
 
 /* Element i of row x of an array. Only numbers are read without being tested by the caller. */
@@ -181,25 +192,32 @@ static inline Frame *enter(Eval *ev, Frame *caller, const Ast *at, ClosureObj *f
   return f;
 }
 
+static bool enter_any(const CodeExpansion *x, const LangValue *with, LangValue *r) {
+  for (u32 i = 0; i < x->ntest; i++)
+    if (r[x->test[i].reg].kind != x->test[i].kind) return false;
+  for (u32 i = 0; i < x->nwith; i++) {
+    LangKind want = x->with[i].kind;
+    if (with[i].kind == KD_none || (want != KD_any && with[i].kind != want)) return false;
+  }
+  for (u32 i = 0; i < x->nunset; i++) r[x->unset[i]].kind = KD_none;
+  for (u32 i = 0; i < x->nwith; i++) r[x->with[i].reg] = share(&with[i]);
+  return true;
+}
+
 /* Prepares the variables of an expanded function, if d is that function, and its values have the
  * expected kinds. */
 static inline bool enter_expanded(const Eval *ev, const CodeExpansion *x, const LangValue *d,
                                   LangValue *r) {
-  const LangFn *fn = x->fn;
-  if (d->kind != KD_fn || d->u.fn->fn != fn || d->u.fn->grad_of ||
-      ev->depth + x->level > EVAL_DEPTH)
+  const ClosureObj *f = d->u.fn;
+  if (d->kind != KD_fn || f->fn != x->fn || f->grad_of || ev->depth + x->level > EVAL_DEPTH)
     return false;
-  u32 nparam = fn->ast->nkid;
-  for (u32 i = 0; i < nparam; i++)
-    if (x->kind[i] != KD_none && r[x->param[i]].kind != x->kind[i]) return false;
-  const LangValue *with = d->u.fn->with;
-  for (u32 i = 0; i < fn->capture.n; i++) {
-    LangKind want = x->kind[fn->capture.at[i].slot];
-    if (with[i].kind == KD_none || (want != KD_any && with[i].kind != want)) return false;
+  if (!x->plain) return enter_any(x, f->with, r);
+  const KindOf *want = x->with;
+  const LangValue *with = f->with, *end = with + x->nwith;
+  for (; with < end; with++, want++) {
+    if (with->kind != want->kind) return false;
+    copy_number(&r[want->reg], with);
   }
-  LangValue *own = r + x->first;
-  for (u32 i = nparam; i < x->nslot; i++) own[i].kind = KD_none;
-  for (u32 i = 0; i < fn->capture.n; i++) own[fn->capture.at[i].slot] = share(&with[i]);
   return true;
 }
 
@@ -423,7 +441,8 @@ L_div_fl:
   DIVIDE(double, K(i->c).u.f, R(i->b).u.f, FLOAT(x / y))
 L_binary:
 L_binary_careful : {
-  u32 form = i->op >= CO_mod_i ? i->op == CO_binary ? 0 : i->op - CO_mod_i : (i->op - CO_add_i) % 6;
+  u32 op = code_general(i->op);
+  u32 form = op >= CO_mod_i ? op == CO_binary ? 0 : op - CO_mod_i : (op - CO_add_i) % 6;
   LangValue whole = OF_INT((i32)i->c);
   const LangValue *x = &R(i->b), *y = form == 0 || form == 3 ? &R(i->c)
                                       : form < 3             ? &whole
@@ -887,6 +906,36 @@ L_ret:
   if (i->c & 1 && i->op == CO_call && !f->careful) R(i->a).kind = KD_none;
   put(ev, &R(i->a), v);
   NEXT;
+
+  /* ---- other forms ---- */
+#define DO_div_ic  INT(R(i->b).u.i / (i32)i->c)
+#define DO_mod_ic  INT(R(i->b).u.i % (i32)i->c)
+#define DO_div_ip  INT(power_quotient(R(i->b).u.i, i->c))
+#define DO_mod_ip  INT((i64)((u64)R(i->b).u.i - (u64)power_quotient(R(i->b).u.i, i->c) * i->c))
+#define DO_add_i   INT((i64)((u64)R(i->b).u.i + (u64)R(i->c).u.i))
+#define DO_add_ik  INT((i64)((u64)R(i->b).u.i + (u64)(i32)i->c))
+#define DO_sub_i   INT((i64)((u64)R(i->b).u.i - (u64)R(i->c).u.i))
+#define DO_mul_i   INT((i64)((u64)R(i->b).u.i * (u64)R(i->c).u.i))
+#define DO_mul_il  INT((i64)((u64)R(i->b).u.i * (u64)(i32)i->c))
+#define DO_add_f   FLOAT(R(i->b).u.f + R(i->c).u.f)
+#define DO_add_fk  FLOAT(R(i->b).u.f + K(i->c).u.f)
+#define DO_sub_f   FLOAT(R(i->b).u.f - R(i->c).u.f)
+#define DO_mul_f   FLOAT(R(i->b).u.f *R(i->c).u.f)
+#define DO_mul_fk  FLOAT(R(i->b).u.f *K(i->c).u.f)
+#define DO_mul_fl  FLOAT(K(i->c).u.f *R(i->b).u.f)
+#define DO_promote FLOAT((double)R(i->b).u.i)
+#define DO_move_n  copy_number(&R(i->a), &R(i->b))
+#define DO_set     put(ev, &R(i->a), take(&R(i->b)))
+#define INS(name, operands, careful)
+#define LIKE(name, base, operands, careful)                                                        \
+  L_##name : DO_##name;                                                                            \
+  NEXT;
+#define PAIR(x, y, operands, careful)                                                              \
+  L_##x##__##y : DO_##x;                                                                           \
+  i++;                                                                                             \
+  goto L_##y;
+#include "lang/run/lang_code.def"
+#undef INS
 
   /* ---- models and modules ---- */
 L_class:
