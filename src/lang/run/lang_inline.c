@@ -21,7 +21,7 @@ enum { LEVELS = 4, SMALL = 60, WITH_FUNCTION = 200 /* nodes */ };
 /* A function that may be expanded. */
 typedef struct Look {
   Arena *a;
-  const Expansion *in;
+  const CallExpansion *in;
   u32 nslot, nodes, most;
   LangKind *kind; /* by slot: the number that reads of it promise, or KD_any */
   bool *set;      /* by slot */
@@ -29,7 +29,7 @@ typedef struct Look {
 } Look;
 
 /* The function that n probably is, or NULL. in: where n is evaluated. */
-static const LangFn *predict(const Expansion *in, const Ast *n) {
+static const LangFn *predict(const CallExpansion *in, const Ast *n) {
   while (n->kind == AST_named) n = n->a;
   if (n->kind == AST_fn) return n->fn;
   if (n->kind != AST_name || n->nplace != 1 || n->place->kind == VR_self) return NULL;
@@ -41,11 +41,11 @@ static const LangFn *predict(const Expansion *in, const Ast *n) {
 static bool fits(Look *k, const Ast *n);
 
 /* Fills in the expansion of call n, except for its registers. False: it is called. */
-static bool look_at(Look *k, const Expansion *outer, const Ast *n, Expansion *x) {
+static bool look_at(Look *k, const CallExpansion *outer, const Ast *n, CallExpansion *x) {
   const LangFn *fn = n->a->kind == AST_name && !n->a->to ? predict(outer, n->a) : NULL;
   u32 level = outer ? outer->level + 1 : 1, nparam = n->nkid;
   if (!fn || level > LEVELS || fn->ast->nkid != nparam || fn->nslot > INLINE_VARS) return false;
-  for (const Expansion *e = outer; e; e = e->outer)
+  for (const CallExpansion *e = outer; e; e = e->outer)
     if (e->fn == fn) return false;
   k->nslot = fn->nslot > nparam ? fn->nslot : nparam;
   k->most = k->nodes + SMALL;
@@ -60,7 +60,7 @@ static bool look_at(Look *k, const Expansion *outer, const Ast *n, Expansion *x)
     if (param_kind(fn->self.item[i]) == KD_any) return false;
   }
   if (k->takes_function) k->most = k->nodes + WITH_FUNCTION;
-  *x = (Expansion){.outer = (Expansion *)outer, .fn = fn, .arg = arg, .level = level};
+  *x = (CallExpansion){.outer = (CallExpansion *)outer, .fn = fn, .arg = arg, .level = level};
   k->in = x;
   if (!fits(k, fn->ast->a)) return false;
   for (u32 i = 0; i < nparam; i++) k->kind[i] = param_kind(fn->self.item[i]);
@@ -86,7 +86,7 @@ static bool fits_target(Look *k, const Ast *n) {
 static bool fits_call(Look *k, const Ast *n) {
   if (n->builtin) return !ast_is_user_call(n) && !ast_is_change(n);
   Look inner = {.a = k->a, .nodes = k->nodes};
-  Expansion x;
+  CallExpansion x;
   if (!look_at(&inner, k->in, n, &x)) return false;
   k->nodes = inner.nodes;
   return true;
@@ -124,7 +124,7 @@ static bool fits(Look *k, const Ast *n) {
 }
 
 /* Adds the row of `enter`. */
-static u32 add_row(Lowering *l, const Expansion *x, const Look *k) {
+static u32 add_row(Lowering *l, const CallExpansion *x, const Look *k) {
   const LangFn *fn = x->fn;
   CodeExpansion *e = vec_push(l->a, &l->code->expanded);
   KindOf *test = NEWS(l->a, KindOf, k->nslot + 1), *with = NEWS(l->a, KindOf, fn->capture.n + 1);
@@ -149,7 +149,7 @@ static u32 add_row(Lowering *l, const Expansion *x, const Look *k) {
 }
 
 /* Evaluates the arguments into the variables of x, or finds variables that hold them. */
-static void arguments(Lowering *l, const Ast *n, Expansion *x, const Look *k) {
+static void arguments(Lowering *l, const Ast *n, CallExpansion *x, const Look *k) {
   u32 *param = NEWS(l->a, u32, n->nkid + 1);
   x->param = param;
   for (u32 i = 0; i < k->nslot; i++) {
@@ -178,7 +178,7 @@ static void arguments(Lowering *l, const Ast *n, Expansion *x, const Look *k) {
 }
 
 /* The call if the function is another one. */
-static void call(Lowering *l, const Ast *n, const Expansion *x, u32 to) {
+static void call(Lowering *l, const Ast *n, const CallExpansion *x, u32 to) {
   u32 top = l->top, base = code_temp(l);
   const LangType *t = n->type;
   for (u32 i = 0; i < n->nkid; i++) {
@@ -204,7 +204,7 @@ static bool may_deoptimize(const Lowering *l, u32 from) {
   return false;
 }
 
-static void result(Lowering *l, const Ast *n, Expansion *x, LangKind k) {
+static void result(Lowering *l, const Ast *n, CallExpansion *x, LangKind k) {
   if (l->dead) return;
   if (x->fn->result->kind == KD_float && x->dst != NOWHERE) {
     if (k != KD_float || may_deoptimize(l, x->from)) code_emit(l, CO_floated, x->dst, 0, 0, n);
@@ -214,7 +214,7 @@ static void result(Lowering *l, const Ast *n, Expansion *x, LangKind k) {
 }
 
 void inline_return(Lowering *l, Ast *n) {
-  Expansion *x = l->into;
+  CallExpansion *x = l->into;
   LangKind k = KD_any;
   if (n->a)
     k = code_into(l, n->a, x->dst);
@@ -226,7 +226,7 @@ void inline_return(Lowering *l, Ast *n) {
   l->dead = true;
 }
 
-static void drop_variables(Lowering *l, const Expansion *x, u32 nslot) {
+static void drop_variables(Lowering *l, const CallExpansion *x, u32 nslot) {
   u32 from = nslot, to = 0;
   for (u32 i = 0; i < nslot; i++) {
     bool alias = i < x->fn->ast->nkid && x->param[i] != x->first + i;
@@ -249,7 +249,7 @@ static void know_as(Lowering *l, u32 slot, LangKind k) {
 }
 
 bool inline_call(Lowering *l, Ast *n, u32 dst, LangKind *kind) {
-  Expansion x;
+  CallExpansion x;
   Look k = {.a = l->a};
   if (l->ev->careful || l->ev->native || l->dead || !look_at(&k, l->into, n, &x)) return false;
   const Ast *body = x.fn->ast->a;

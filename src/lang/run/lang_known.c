@@ -61,7 +61,7 @@ void known_begin(Lowering *l) {
 }
 
 u32 known_slot(const Lowering *l, u32 slot) {
-  const Expansion *x = l->into;
+  const CallExpansion *x = l->into;
   return !x ? slot : slot < x->fn->ast->nkid ? x->param[slot] : x->first + slot;
 }
 
@@ -97,13 +97,13 @@ void known_undo(Lowering *l, u32 mark) {
   }
 }
 
-Merge known_paths(const Lowering *l, u32 mark) {
-  return (Merge){mark, l->met.n, 0};
+PathMerge known_paths(const Lowering *l, u32 mark) {
+  return (PathMerge){mark, l->met.n, 0};
 }
 
 /* A path ends here, unless it is dead; the next begins in the state of the mark. Takes time in
  * proportion to the changes of the path. */
-void known_path_end(Lowering *l, Merge *m) {
+void known_path_end(Lowering *l, PathMerge *m) {
   u32 now = ++l->stamps;
   if (!l->dead) m->paths++;
   for (u32 i = m->mark; !l->dead && i < l->log.n; i++) {
@@ -122,7 +122,7 @@ void known_path_end(Lowering *l, Merge *m) {
 }
 
 /* All paths have ended. The others keep the kinds of the mark. */
-void known_join(Lowering *l, const Merge *m) {
+void known_join(Lowering *l, const PathMerge *m) {
   while (l->met.n > m->first) {
     Met x = l->met.at[--l->met.n];
     l->met_at[x.slot] = x.outer;

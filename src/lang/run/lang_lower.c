@@ -333,7 +333,7 @@ static LangKind logical(Lowering *l, Ast *n, u32 dst) {
   bool is_or = n->op == TOK_or;
   test(l, n->a, &fails);
   if (ast_changes(n->a)) mark = l->log.n;
-  Merge m = known_paths(l, mark);
+  PathMerge m = known_paths(l, mark);
   bool dead = l->dead;
   if (is_or) {
     code_emit(l, CO_bool, dst, 1, 0, n);
@@ -723,7 +723,7 @@ static LangKind choice(Lowering *l, const Ast *n, u32 dst) {
   u32 mark = l->log.n;
   test(l, n->a, &otherwise);
   if (changed) mark = l->log.n;
-  Merge m = known_paths(l, mark);
+  PathMerge m = known_paths(l, mark);
   bool dead = l->dead;
   LangKind k = code_block(l, n->b, dst), other = KD_any;
   bool first_dead = l->dead, needs = n->c || dst != NOWHERE;
@@ -751,7 +751,7 @@ static LangKind match(Lowering *l, const Ast *n, u32 dst) {
   bool dead = l->dead, open = true;
   LangKind kv = code_into(l, n->a, v), k = KD_none;
   u32 *arm = NEWS(l->a, u32, n->nkid + 1), calls = l->calls;
-  Merge m = known_paths(l, l->log.n);
+  PathMerge m = known_paths(l, l->log.n);
   *vec_push(l->a, &l->code->match) = (CodeMatch){0};
   code_emit(l, CO_match, v, row, 0, n);
   for (u32 i = 0; open && i < n->nkid; i++) {

@@ -23,11 +23,11 @@ typedef struct Known { /* what was known of a variable */
 typedef VEC(Known) Knowns;
 
 /* The paths that meet after a choice. A path ends with path_end(), the last with paths_known(). */
-typedef struct Merge {
+typedef struct PathMerge {
   u32 mark;  /* of the log, where the paths begin */
   u32 first; /* in Lowering.met */
   u32 paths; /* reachable so far */
-} Merge;
+} PathMerge;
 
 typedef struct Met { /* a variable that some of the paths change */
   u32 slot;
@@ -52,8 +52,8 @@ typedef struct InReg {
 } InReg;
 
 /* A function whose body is expanded at a call. */
-typedef struct Expansion {
-  struct Expansion *outer;
+typedef struct CallExpansion {
+  struct CallExpansion *outer;
   const LangFn *fn;
   const LangFn *const *arg; /* by parameter: the function that it probably is, or NULL */
   u32 level;
@@ -63,7 +63,7 @@ typedef struct Expansion {
   u32 temps, dst, from; /* from: first instruction of the body */
   LangKind kind;        /* of the results so far; KD_none: there is none */
   Positions returns;
-} Expansion;
+} CallExpansion;
 
 typedef struct Lowering {
   Eval *ev;
@@ -78,7 +78,7 @@ typedef struct Lowering {
   u32 nslot, nvar; /* nvar: with those of expanded functions */
   u32 top, max;    /* temps in use */
   LowerLoop *loop;
-  Expansion *into;       /* the expanded function, or NULL */
+  CallExpansion *into;   /* the expanded function, or NULL */
   u32 var, expanded;     /* variables in use; nodes of expanded functions */
   bool dead;             /* the current position is unreachable */
   Positions conditional; /* jumps whose paths have not met yet */
@@ -126,13 +126,13 @@ void known_set(Lowering *l, u32 slot, LangKind k);
 void known_undo(Lowering *l, u32 mark); /* of l->log */
 void known_forget_shared(Lowering *l);  /* a call may change variables of files */
 void known_forget_scope(Lowering *l, const Ast *scope);
-/* What the variables that n sets hold is not known any more, or not a number always. */
+/* Forgets the kinds of the variables that n sets. */
 void known_forget_assigned(Lowering *l, const Ast *n);
 void known_direct(Lowering *l, u32 slot, LangKind k);
 void known_direct_assigned(Lowering *l, const Ast *n);
-Merge known_paths(const Lowering *l, u32 mark);
-void known_path_end(Lowering *l, Merge *m);
-void known_join(Lowering *l, const Merge *m);
+PathMerge known_paths(const Lowering *l, u32 mark);
+void known_path_end(Lowering *l, PathMerge *m);
+void known_join(Lowering *l, const PathMerge *m);
 
 /* lang_inline.c */
 /* Expands the call, if that is faster. *kind: of the result. */
