@@ -107,7 +107,7 @@ PADDED = """g (float[10,3] w, int64[8] x, int64[3] offsets) => (float[n,3] y) { 
     l2 = SequenceInsert(l, row)  k2 = Less(i2, bags) }>
   y = ConcatFromSequence <axis = 0> (l9) }"""
 
-# with include_last_offset, the last offset ends the last bag; the other indices are as above
+# with include_last_offset, the last offset ends the last bag; the other indices stay
 LAST = PADDED.replace("bags = Size(offsets)  size = Constant <value_ints = [8]>()  ends = Concat <axis = 0> (offsets, size)",
                       "count = Size(offsets)  bags = Sub(count, i1)  ends = Identity(offsets)").replace("count = Size(at)  empty = Equal(count", "left = Size(at)  empty = Equal(left")
 
