@@ -10,18 +10,18 @@
  * A group is a root and the nodes of the inline and epilogue values that it is computed from.
  * Lowering writes a kernel for each group.
  *
- * Inline values are results of MAP nodes, of VIEW nodes and of gathers of whole rows. The user of
- * an inline value is a MAP, VIEW, JOIN or REDUCE, which reads each element where it needs it. A
- * CONTRACT or WINDOW may read an element many times. So it inlines only views and conversions that
- * cost little (node_is_decode, node_is_widening). The functions refuses and not_inline list the
- * exceptions.
+ * Inline values are results of MAP nodes, of VIEW nodes and of gathers of whole rows. A MAP, VIEW,
+ * JOIN or REDUCE inlines any of them. A CONTRACT or WINDOW may read an element many times, so it
+ * inlines only views and cheap conversions (node_is_decode for CONTRACT, node_is_widening for
+ * WINDOW). The functions refuses and not_inline list the exceptions.
  *
  * Epilogue values are results of REDUCE, CONTRACT and WINDOW nodes whose users are elementwise and
  * have the same shape. Typical elementwise nodes are bias, residual, activation and requantization.
  *
- * A view may have several uses, because inlining it only changes index expressions. Any other value
- * may have several uses only if all are in one group and at most CHEAP operations compute it again.
- * In SiLU, x * sigmoid(x), x may be a convolution plus bias.
+ * A view may have several uses, because inlining it only changes index expressions. Conversions of
+ * narrow operands may too. Any other value may only if all uses are in one group, and recomputing
+ * it takes at most CHEAP operations or happens inside a lookup table. Example: in SiLU, x *
+ * sigmoid(x), x = conv + bias is used twice in one epilogue, so it needs no buffer.
  *
  * A value is never inlined into another region, because a loop body would compute it in every
  * iteration.
@@ -52,7 +52,8 @@ typedef struct Fuse {
                       the value itself: no such v */
   u32 *weight;     /* by value: number of operations to compute it again */
   bool *scattered; /* by value: it needs a buffer, because its uses are in several groups */
-  bool *decoded;   /* by value: narrow operand of a contraction, converted to i32 or f32 */
+  bool *decoded;   /* by value: result of a cheap conversion (node_is_decode) of a layer or for a
+                      contraction */
   Val *byte; /* by value: the int8 or uint8 value in channel blocks of which it is an elementwise
                 function; 0: none */
   bool *function; /* by value: that function calls exp, tanh or the like (scalar_is_fast) */
@@ -85,7 +86,7 @@ static bool is_reduction(const Node *n) {
   return op_is(n->op, OF_REDUCES);
 }
 
-/* Why u needs the result of v in memory; NULL: it can be an expression. */
+/* Why node u needs the result of node v in memory; NULL: that result can be inlined. */
 static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   bool decode = node_is_decode(f->g, v);
   if (u->nout == 1 && f->decoded[u->out[0]] && !decode)
@@ -361,7 +362,7 @@ static void store_narrowest(Fuse *f, Val v) {
 }
 
 /* Adds the sizes of the inlined operands of n to its own. If two operands are computed in epilogues
- * of different reductions, the second one gets a buffer. */
+ * of different reductions, the narrowest value of the second gets a buffer (store_narrowest). */
 static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
   for (u32 i = 0; i < n->nin; i++) {
     Value *v = graph_val(f->g, n->in[i]);

@@ -12,7 +12,8 @@
  * One axis of the result becomes the lanes, another one the rows; in horizontal kernels the lanes
  * run along the reduction instead. The usual order of the loops, from the outside in: batch axes,
  * cache tiles, panels, other axes, rows, reduction. Loops over the rows and panels of one tile are
- * unrolled. A map uses the same struct, without a reduction and with one row and one panel.
+ * unrolled. A map (elementwise loop) uses struct Tile too, without a reduction and with one row and
+ * one panel.
  */
 #ifndef INGOT_TILE_H
 #define INGOT_TILE_H
@@ -27,7 +28,8 @@
 typedef enum LaneUse {
   LU_splat,  /* stride 0: one element, broadcast */
   LU_vector, /* stride 1: vector load */
-  LU_packed  /* read from panels: a constant of a reduction, or packed by the kernel */
+  LU_packed  /* read from panels: a constant packed at compile time (reductions only), or an operand
+                that the kernel packs */
 } LaneUse;
 
 /* The most expensive operation of the epilogue. */
@@ -51,11 +53,11 @@ typedef struct TileBytes {
 typedef struct TileStore {
   bool pads; /* the last vector may be stored whole: lanes past the end of the axis are padding of
                 a channel block */
-  bool partial; /* the last vector may have fewer elements than lanes: its loads stay inside the
-                   operands */
+  bool partial; /* the last vector may be stored in part: all operands are broadcast or in padded
+                   panels */
   bool finish_is_wide;      /* the epilogue can be computed on vectors */
   bool is_wide;             /* both the epilogue and the store can be vectors */
-  bool finish_stays_inside; /* loads of the epilogue stay inside buffers for such a last vector */
+  bool finish_stays_inside; /* the epilogue of a partial last vector loads only existing elements */
   EpilogueCost finish;
 } TileStore;
 
@@ -71,7 +73,7 @@ typedef struct TilePrefetch {
   i64 lines; /* cache lines that each tile prefetches; 0: none */
   u32 axis;  /* reduction axis whose loop is split into parts, each with a prefetch; FORM_AXES: a
                 prefetch per channel block instead */
-  i64 steps; /* parts or channel blocks of a tile; they share its cache lines */
+  i64 steps; /* parts or channel blocks per tile; the `lines` are divided among them */
   BufId of;  /* the packed weights */
   i64 panel, line;   /* elements of a panel and of a cache line */
   i64 prefetch_step; /* elements from the panels of this tile to those it prefetches */
@@ -101,7 +103,8 @@ typedef struct TileAxes {
   u32 lane;  /* its points are the lanes */
   u32 row;   /* its points are the rows */
   u32 split; /* reduction axis that an operand stores in channel blocks */
-  i64 block; /* channels of a block that one loop reads: all, or those of one convolution group */
+  i64 block; /* channels read from each block: all, or, in a grouped convolution, those of one group
+              */
   u32 quad;  /* reduction axis that dot_i8x4 and dot_i16x2 read in groups */
   i64 each;  /* points of such a group: 4 for dot_i8x4, 2 for dot_i16x2, else 1 */
 } TileAxes;
@@ -144,10 +147,11 @@ typedef struct TransposePlan TransposePlan;   /* see lower_transpose.c */
 /* The decisions about a kernel and their reasons. kernel_choose fills them in; kernel_write writes
  * the loops and the record from them. */
 typedef struct KernelChoice {
-  const ConvPlan *conv; /* plan of the convolution, from family.c; else all zero */
+  const ConvPlan
+      *conv; /* plan of the convolution; for other operators a plan of zeros, never NULL */
   Family family;
   Str size, reason;
-  Tile t;     /* the tile; interior: that of the outputs in `in` */
+  Tile t;     /* the tile; family interior: the tile for the outputs in range `in` */
   Tile out;   /* dot_rows: lanes along the result; t has lanes along the reduction */
   u32 axis;   /* row_acc: axis of the row of accumulators; interior: axis of the window */
   Segment in; /* interior: range of outputs whose whole window is inside the image */
@@ -191,8 +195,8 @@ typedef struct RowSplit {
   i64 size, big, small;
 } RowSplit;
 
-/* tile_choose.c. These functions choose axes, lanes and size, or return false if the form cannot be
- * computed so. tile_choose: lanes along the result. */
+/* tile_choose.c. Each function chooses axes, lanes and size, or returns false if its way of
+ * vectorizing does not fit. tile_choose: lanes along the result. */
 bool tile_choose(Lower *l, const Form *f, Tile *t);
 /* A map whose contiguous axis has an extent that is unknown at compile time. */
 bool tile_choose_open(Lower *l, const Form *f, Tile *t);
@@ -252,8 +256,8 @@ ExprId sums_load(const Tile *t);          /* loads initial accumulators from byt
 void pack_const(Tile *t, u32 k);          /* packs a constant operand at compile time */
 void pack_run(Tile *t, Cursor at, u32 k); /* writes code that packs a non-constant operand */
 bool pack_can_run(const Tile *t, u32 k);  /* can the kernel pack operand k at run time? */
-/* Adds the buffers `wide` for operands with f16 panels. Returns false if it added none, because no
- * operand has such panels or no buffer would fit in L2. */
+/* Adds the buffers `wide` for operands with f16 panels. that fit in L2 as f32. Returns false if it
+ * added none. */
 bool pack_widen(Tile *t, i64 panels);
 /* Stores one vector into `wide`, at the position in t->at. */
 void pack_keep(const Tile *t, Cursor *at, u32 k, ExprId value);
@@ -295,7 +299,8 @@ void tile_loop(Tile *t, Cursor *at, u32 axis); /* opens a loop over an axis, set
 VarId tile_let(Prog *p, Cursor *at, ExprId value, const char *name);
 /* One step of a transpose: interleaves the even or the odd groups of `each` lanes of a and b. */
 ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd);
-/* Opens an unrolled loop and returns its counter; for n = 1 returns 0 without a loop. */
+/* Opens an unrolled loop and returns its counter; for n = 1 opens no loop and returns the constant
+ * 0. */
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name, LoopRole role);
 /* A register buffer of rows x columns vectors. */
 BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
@@ -318,9 +323,9 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
 void store_wide(Nest *x, const Vectorizer *w, ExprId value);
 ExprId tile_first(const Tile *t); /* value of the lane axis at lane 0 */
 ExprId tile_lane(const Tile *t);  /* value of the lane axis as an expression of lane_var */
-/* Is it a batch axis, whose loop must be outside of the panel loop? A batch axis is none of
- * reduction, lane and row axis, and a packed operand moves along it, or both a broadcast operand
- * and a vector operand do. */
+/* Is it a batch axis, whose loop must be outside of the panel loop? A batch axis is not a
+ * reduction, lane or row axis. Either a packed operand depends on it, or both a broadcast and a
+ * vector operand do. */
 bool tile_is_batch(const Tile *t, u32 axis);
 /* Returns what widen.c needs to turn expressions of lane_var into vectors. held: vector that
  * replaces acc_var; 0: none. */
