@@ -65,10 +65,10 @@ static const Opt opts[] = {
     FLAG("files", files, "let .ch programs read and write files (default for run, repl and build)"),
     FLAG("no-files", no_files,
          "refuse .ch programs that read or write files (default for other commands)"),
-    LIST("input-dim", "d", dim, "SPEC",
-         "set the size of a dimension: batch=1 (or batch:1) in all inputs, images:0=1 for "
-         "dimension 0 of input "
-         "images; repeatable or comma-separated"),
+    LIST(
+        "input-dim", "d", dim, "SPEC",
+        "set the size of a dimension: batch=1 (or batch:1) in all inputs, x:0=1 for dimension 0 of "
+        "the input named x; repeatable or comma-separated"),
     LIST("shapes", NULL, shape, "SPEC", "set input shapes: x:1x3x224x224; repeatable"),
     LIST("max-shapes", NULL, max_shape, "SPEC",
          "bound dimensions that stay symbolic: x:8x3x224x224, batch=8 or x:0=8"),
