@@ -26,7 +26,7 @@ enum {
   PAD = TILE_BYTES /* of a packed row, so that rows lie in different sets of the L1 cache */
 };
 
-typedef struct Fragments {
+struct Fragments {
   Tile *t;
   u32 nrow, row[FORM_AXES];  /* result axes except the lanes */
   i64 rows, steps;           /* steps: of 64 bytes of a row */
@@ -34,7 +34,7 @@ typedef struct Fragments {
   i64 filled;                /* bytes of a row that have weights */
   i64 pairs, blocks, groups; /* pairs of a block; blocks of rows; groups of columns */
   BufId x, w, sums;
-} Fragments;
+};
 
 static ExprId mul_add(Prog *p, ExprId a, i64 k, ExprId b) {
   return ex_op2(p, OP_add, ex_op2(p, OP_mul, a, ex_int(p, k)), b);
