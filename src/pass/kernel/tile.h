@@ -138,6 +138,7 @@ typedef struct Tile {
 
 typedef struct Product Product;               /* see lower_product.c */
 typedef struct Fragments Fragments;           /* see lower_fragments.c */
+typedef struct BlockRows BlockRows;           /* see lower_block_rows.c */
 typedef struct WinogradWriter WinogradWriter; /* see lower_winograd.c */
 typedef struct TransposePlan TransposePlan;   /* see lower_transpose.c */
 
@@ -158,6 +159,7 @@ typedef struct KernelChoice {
   TransposePlan *turn;
   Product *product;
   Fragments *fragments;
+  BlockRows *rows;
   const char *why_not; /* plain, row_acc: why no vector family fits */
 } KernelChoice;
 
@@ -265,6 +267,8 @@ bool product_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_product.
 void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 bool fragments_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_fragments.c */
 void fragments_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
+bool block_rows_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_block_rows.c */
+void block_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 enum { DOT_ROWS_LANES = 32 }; /* maximum lanes of a dot_rows vector */
 void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r); /* lower_dot_rows.c */
 bool i16_choose(Lower *l, const Form *f, KernelChoice *r);                /* lower_i16.c */
