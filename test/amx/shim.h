@@ -41,6 +41,7 @@ static inline void shim_zero(int n) {
 
 static inline void shim_load(int n, const void *from, long stride) {
   shim_zero(n);
+  shim_check(((uintptr_t)from | (uintptr_t)stride) % 64 == 0); /* else a row is two cache lines */
   for (int i = 0; i < shim_config.rows[n]; i++)
     memcpy(shim_tile[n].at[i], (const char *)from + i * stride, shim_config.bytes[n]);
 }

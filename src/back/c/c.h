@@ -103,6 +103,7 @@ typedef struct WeightForm {
   WeightPool *pool; /* NULL: the file has one program */
   u32 *number;      /* by buffer: number in the name of the constant */
   bool text;        /* large weights are strings */
+  bool lines;       /* arrays start at a cache line: tiles are read from them */
   bool blob;        /* weights are in a separate file */
   u64 *place;       /* by buffer: offset in that file */
   u64 table;        /* offset of EmitExtra.table in that file */
@@ -319,7 +320,7 @@ const char *fragment_type(DType dt, u32 lanes);
 void put_fragment(Emit *e, ExprId id);
 /* ctile.c: a let, set or store of a fragment of integers */
 void put_tile_statement(Emit *e, const Stmt *s);
-void put_tiles_test(StrBuf *t); /* ccpu.c: defines IG_TILES_ALLOWED */
+void put_tiles_test(StrBuf *t); /* ccpu.c: defines IG_TILES_ALLOWED and IG_LINE */
 void put_fragment_store(Emit *e, const Stmt *s);
 
 /* cmath.c */

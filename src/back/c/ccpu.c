@@ -75,6 +75,8 @@ void put_flags_test(StrBuf *t) {
 
 /* A system call without libc: arch_prctl(ARCH_REQ_XCOMP_PERM, tile data). */
 void put_tiles_test(StrBuf *t) {
+  sb_puts(t, "#if defined(__GNUC__)\n#define IG_LINE __attribute__((aligned(64)))\n#else\n"
+             "#define IG_LINE\n#endif\n");
   sb_puts(t, "#ifndef IG_TILES_ALLOWED\n#if defined(__GNUC__) && !defined(__TINYC__) && "
              "defined(__x86_64__) && defined(__linux__)\n"
              "/* Asks Linux for matrix registers. */\n"

@@ -300,6 +300,7 @@ static void put_head(OutFile *m, StrBuf *t) {
   bool tiles = false;
   for (u32 i = 0; i < m->npart; i++) tiles = tiles || m->part[i].target.has & CAP_tiles;
   if (tiles) put_tiles_test(t);
+  first->weights.lines = tiles;
   if (several) put_has_macros(m, t);
   if (several) put_warning_pragmas(t);
   if (several && intrinsics) put_intrinsics(t);
