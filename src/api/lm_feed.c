@@ -49,7 +49,8 @@ static void chat_model(Ingot *m, IngotChatModel *out) {
 static void chat_engine(Ingot *m, const char *engine) {
   const Engine *e = api_engine(m->c, engine, 0);
   if (strcmp(e->info.name, "vm") && !(e->info.flags & INGOT_DEVICE))
-    fail(m->c, ERR_usage, LOC_NONE, "--engine %s: expected vm or cuda", e->info.name);
+    fail(m->c, ERR_usage, LOC_NONE, "--engine %s: expected c (compiled, the default), vm or cuda",
+         e->info.name);
   if (e->info.flags & INGOT_DEVICE) cuda_need(m->c);
   m->states.feeds_cuda = e->info.flags & INGOT_DEVICE;
 }
@@ -99,7 +100,7 @@ static bool set_position(Ingot *m, u32 slot, i64 position) {
 static void rewind_slot(Ingot *m, u32 slot, u64 position) {
   if (!m->p) fail(m->c, ERR_usage, LOC_NONE, "expected ingot_ready or a run before ingot_rewind");
   if (position > (u64)api_context_length(m) || !set_position(m, slot, (i64)position))
-    fail(m->c, ERR_usage, LOC_NONE, "sequence %u, position %llu: out of range", slot,
+    fail(m->c, ERR_usage, LOC_NONE, "sequence %u: position %llu is not in the KV cache", slot,
          (unsigned long long)position);
 }
 

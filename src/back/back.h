@@ -181,8 +181,7 @@ EmitFacts emit_variants(const EmitVariant *variant, u32 n, const EmitOptions *o,
 /* wrap/params.c: is the name reserved? kind: a row of reserved.def */
 bool is_reserved_name(Ctx *c, const char *kind, const char *name);
 
-/* wrap/cpp.c: a C++ header around the C header `header`: a class that owns an arena. One entry
- * only. */
+/* wrap/cpp.c: a C++ header around `header`, with a class that owns an arena. One entry only. */
 typedef struct CppOptions {
   const char *name, *header, *version;
   bool given; /* weights are an argument */
@@ -240,6 +239,7 @@ typedef struct LlvmOptions {
   bool object;          /* object for another process: call no function of this one */
   const char *keep;     /* folder of cached code; NULL: none */
   const char *maker;    /* identifies this version of ingot in cached code */
+  const char *label;    /* end of the name of a cached file */
   bool (*take)(Ctx *c, const char *path); /* may this cached file be trusted? */
   /* objects only: */
   const char *machine; /* TRIPLE,CPU,FEATURES; NULL: this machine */
@@ -271,6 +271,7 @@ typedef struct CudaOptions {
   const Target *target;
   const char *keep;                       /* folder of cached cubins; NULL: none */
   const char *maker;                      /* identifies this version of ingot in cached code */
+  const char *label;                      /* end of the name of a cached file */
   bool (*take)(Ctx *c, const char *path); /* may this cached file be trusted? */
 } CudaOptions;
 typedef struct Cuda Cuda;

@@ -236,6 +236,13 @@ double time_ms(void);                                  /* monotonic clock */
 u64 hash_bytes(const void *at, size_t n);              /* the same on every machine */
 u64 hash_pieces(const Chunk *piece, u32 n);            /* hash of the concatenation */
 
+/* digest.c: for names of cached code. No two inputs with the same digest can be found. */
+enum { DIGEST_DIGITS = 32 };
+typedef struct Digest {
+  char digit[DIGEST_DIGITS + 1]; /* hexadecimal, and a zero */
+} Digest;
+Digest digest_bytes(const void *at, size_t n);
+
 /* diag.c */
 _Noreturn void fail(Ctx *c, Err code, Loc loc, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -346,8 +353,7 @@ typedef struct FileOut {
 } FileOut;
 /* Creates missing folders. */
 void files_write(Ctx *c, const FileOut *f, u32 n);
-/* Checks early: fails if files_write would foreseeably fail, and later if one of these files is
- * read. */
+/* Fails if files_write would foreseeably fail, and later if one of these files is read. */
 void files_plan(Ctx *c, const char *const *path, u32 n);
 /* Allows replacing the file although it was read. */
 void file_release(Ctx *c, const char *path);

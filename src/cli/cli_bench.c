@@ -120,7 +120,6 @@ static void print(const Args *a, const char *engine, const IngotBench *b, int fi
   if (a->per_kernel) print_kernels(b);
 }
 
-/* Bytecode runs on one engine. */
 static int is_bytecode(const Args *a) {
   Ingot *m = new_model();
   IngotStatus s = !m         ? INGOT_SYSTEM
@@ -155,6 +154,14 @@ static int is_measured(const IngotEngine *e, int no_compiler) {
   int other = e->flags & INGOT_OPTIONAL && !(e->flags & INGOT_DEVICE);
   if (no_compiler && other && ingot_llvm()) return 1;
   return !(~e->flags & (INGOT_TIMED | INGOT_PEER));
+}
+
+/* false: every engine fails in the same way. */
+static int can_import(const Args *a) {
+  Ingot *m = new_model();
+  int can = m && !cli_prepare(m, a) && !ingot_import(m, 0);
+  ingot_free(m);
+  return can;
 }
 
 int verb_bench(const Args *given) {
@@ -202,7 +209,7 @@ int verb_bench(const Args *given) {
     ingot_free(m);
     printed = printed || !s;
     if (s && !result) result = (int)s;
-    if (s == INGOT_USAGE || hopeless) break; /* the next engine would fail in the same way */
+    if (s == INGOT_USAGE || hopeless || (s && !can_import(&rest))) break;
   }
   if (a->json && printed) puts("\n]");
   return result;

@@ -65,8 +65,8 @@ static int add_stops(PlayArgs *p, const Args *a) {
   return 0;
 }
 
-/* The prompt: --prompt, the text of --file, and what a pipe gives on standard input with either of
- * them. NULL: none. Lives as long as the process. */
+/* Reads the prompt: --prompt, the text of --file, and with either of them standard input if it is a
+ * pipe. NULL: none. It lives as long as the process. */
 static int read_prompt(const Args *a, const char **prompt) {
   struct stat st;
   char *part[2] = {NULL, NULL};
@@ -114,6 +114,8 @@ static int collect_args(PlayArgs *p, const Args *a) {
   const char *prompt;
   int bad = read_prompt(a, &prompt);
   if (bad) return bad;
+  if (prompt && !*prompt && !a->raw)
+    return cli_refuse(a, "the prompt is empty: expected text; leave out --prompt to chat");
   add(p, "--prompt", prompt);
   add(p, "--think", a->think);
   add(p, "--system", a->system);

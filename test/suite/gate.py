@@ -1,6 +1,8 @@
-"""A file for vectors needs no flags: gcc and clang for x86-64 compile it as it is, without a warning, and it runs as with flags. What
-it does where there are no such vectors: another compiler says so once unless INGOT_PORTABLE is defined, and compiles loops that are
-not slower than those of `scalar`, with the bits of --march NAME-loops; a CPU that lacks them gets a status that NAME_why explains.
+"""A file for vectors needs no flags: gcc and clang for x86-64 compile it without a warning, and it runs as with flags.
+
+A compiler without these vectors warns once, unless INGOT_PORTABLE is defined.
+It compiles loops that are not slower than those of `scalar`, with the bits of --march NAME-loops.
+On a CPU without these vectors, the run returns a status that NAME_why explains.
 """
 import os
 import shutil
@@ -40,7 +42,7 @@ def emit(env, work, model, *options):
 
 
 def built(work, cc, *flags, quiet=True):
-    """A program; what the compiler said."""
+    """Builds a program; returns messages of the compiler."""
     objects = []
     for name in ("net", "main"):
         objects.append(os.path.join(work, name + ".o"))
@@ -65,7 +67,7 @@ def result(work, want, *around, status=0):
 
 
 def flagless(env, target):
-    """gcc and clang without flags: no word, the vectors, their bits; also with threads."""
+    """gcc and clang without flags: no message, vectors, and their bits; also with threads."""
     work = env.scratch("gate", target)
     for options, more in (([], []), (["--threads", "2", "--threads-grain", "1", "--weights", "text"], ["-pthread"])):
         emit(env, work, multi.DIGITS, "--march", target, *options)
@@ -98,8 +100,23 @@ def programs(env):
                 raise Fail(f"{cc}, {march}, {args}: {explain(got)}: {got.text()}")
 
 
+def arm(env):
+    """A program for ARM names what the CPU lacks; one that has it runs."""
+    need("qemu-aarch64")
+    need("aarch64-linux-gnu-gcc")
+    env.need_ingot()
+    net = os.path.join(env.scratch("gate", "arm"), "net")
+    for march, lacks in (("neon-dotprod", ["asimddp"]), ("neon-i8mm", ["asimddp", "i8mm"]), ("neon", [])):
+        must([env.ingot, "build", *multi.DIGITS, "--march", march, "--quiet", "--cc", "aarch64-linux-gnu-gcc -static", "-o", net], f"build for {march}")
+        for machine in ("cortex-a53", "max"):
+            got = run(["qemu-aarch64", "-cpu", machine, net, "--seed", "3"], 60)
+            old = machine != "max" and lacks
+            if got.rc != (3 if old else 0) or (old and f"net: this CPU lacks {' '.join(lacks)}, " not in got.err.decode()):
+                raise Fail(f"{march} on {machine}: {explain(got)}: {got.text()}")
+
+
 def older(env):
-    """Compilers that refuse gfni as the name of a feature build programs and libraries."""
+    """Compilers without the feature name gfni build programs and libraries."""
     env.need_ingot()
     need("gcc")
     work = env.scratch("gate", "older")
@@ -112,7 +129,8 @@ def older(env):
 
 
 def libraries(env):
-    """A library for a newer CPU returns a status, also from its self-test and its threads; features that only the flags add count."""
+    """A library for a newer CPU returns a status, also from its self-test and its threads; features that only flags enable
+    count."""
     need("qemu-x86_64")
     env.need_ingot()
     work = env.scratch("gate", "libraries")
@@ -132,7 +150,8 @@ def libraries(env):
 
 
 def others(env):
-    """Where there are no such vectors: said once, silent if meant, loops that pass the self-test and have the bits of their target."""
+    """Compilers without the vectors: one warning, or none if INGOT_PORTABLE is defined; the loops pass the self-test and have
+    the bits of their target."""
     work = env.scratch("gate", "others")
     for target in ("avx2", "neon"):
         emit(env, work, multi.DIGITS, "--march", target)
@@ -143,7 +162,7 @@ def others(env):
         for cc, *flags in (("tcc", "-DINGOT_PORTABLE"), ("gcc", *STRICT, "-DINGOT_PORTABLE"), ("clang", *STRICT, "-DINGOT_PORTABLE", "-mavx2", "-mfma")):
             built(work, cc, *flags)
             result(work, target + "-loops")
-    for cc in ("gcc", "clang"):  # for neon: a note, which is no error of a strict compiler
+    for cc in ("gcc", "clang"):  # for neon: a note, which a strict compiler does not treat as an error
         if "no vectors for neon" not in built(work, cc, *STRICT, quiet=False):
             raise Fail(f"{cc} for x86-64 does not say that it has no vectors for neon")
     net = os.path.join(work, "net")
@@ -159,7 +178,7 @@ def others(env):
 
 
 def no_cliff(env):
-    """Loops that stand in for vectors are not slower than those of a file without them."""
+    """Loops that replace vectors are not slower than those of a file without vectors."""
     work = env.scratch("gate", "cliff")
     model = [targets.prepare(env, "mobile21")[0]]
     took = {}
@@ -172,7 +191,7 @@ def no_cliff(env):
 
 
 def messages(env):
-    """What every file says of its target, and a flag that is still worth a word."""
+    """The target that every file states, and flags that would still make it faster."""
     env.need_ingot()
     model = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
     for march, name, body in (("scalar", "scalar", 'return "scalar"'), ("avx512", "avx512", 'return "avx512-loops"'),
@@ -191,6 +210,6 @@ def messages(env):
 
 def tests(env):
     return [*[Test(f"gate/{t}", lambda t=t: flagless(env, t), cost=8) for t in ("avx2", "avx512")],
-            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/older", lambda: older(env), cost=3),
+            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/arm", lambda: arm(env), cost=4), Test("gate/older", lambda: older(env), cost=3),
             Test("gate/libraries", lambda: libraries(env), cost=6), Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
             Test("gate/messages", lambda: messages(env), cost=3)]

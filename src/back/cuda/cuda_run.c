@@ -83,7 +83,7 @@ typedef struct DeviceRun {
   i64 *env;
   u64 seed;
   Trace trace;
-  const Range *range; /* by variable */
+  const Range *range; /* by variable; NULL: not computed yet */
   bool plans;         /* nothing is launched */
   bool recording;     /* launches go into a graph */
   u32 launches;
@@ -193,7 +193,7 @@ static void find_host_buffers(Cuda *g) {
   arena_rewind(&g->c->scratch, m);
 }
 
-/* Can the host run it? It stores nothing and reads what the host has. */
+/* Can the host run the kernel? It must store nothing and read only memory of the host. */
 static bool is_small(Cuda *g, const CudaCall *k) {
   const Stmt *s;
   Prog *p = g->p;
@@ -405,7 +405,7 @@ static Scalar eval(DeviceRun *r, ExprId id) {
   }
 }
 
-/* Remembers what the launches of this run depend on. */
+/* Adds a value that the launches of this run depend on to its trace. */
 static void trace(DeviceRun *r, i64 x) {
   if (r->plans && r->trace.n <= TRACE_MAX) *vec_push(&r->c->scratch, &r->trace) = x;
 }
@@ -537,6 +537,7 @@ static u64 count_of(DeviceRun *r, const CudaCall *k) {
     varies = varies || (x.e->kind == EX_var && r->g->t->slot[x.e->ref] &&
                         (sym < 0 || dim_syminfo(r->p->dims, (Sym)sym)->kind != SY_input));
   }
+  if (varies && !r->range) r->range = prog_ranges(r->p, r->env, &r->c->scratch);
   n = varies ? ex_range(r->p, k->count, r->range).hi : eval(r, k->count).i;
   return n <= 0 ? 0 : varies && n > COUNT_MAX ? COUNT_MAX : (u64)n;
 }
@@ -685,7 +686,7 @@ static void *graph_of(DeviceRun *r) {
   return graph_exec;
 }
 
-/* The entry of a trace; one that was not used for longest if it is new. */
+/* Returns the entry of a trace. A new trace replaces the least recently used entry. */
 static CudaGraph *find_graph(DeviceRun *r) {
   Cuda *g = r->g;
   CudaGraph *oldest = &g->graph[0];
@@ -729,7 +730,6 @@ static void plan(Ctx *c, void *arg) {
 static void run_body(DeviceRun *r) {
   Cuda *g = r->g;
   Prog *p = r->p;
-  r->range = prog_ranges(p, r->env, &r->c->scratch);
   if (g->waits || g->time) {
     exec(r, p->body);
     return;
@@ -841,7 +841,7 @@ void cuda_run(Cuda *g, u64 seed, Tensor *const *in, Tensor **out, Arena *a) {
     u64 n;
     for (u32 k = 0; k < b->rank; k++) dim[k] = dim_eval(p->dims, b->dim[k], r.env);
     if (!shape_count(dim, b->rank, &n))
-      fail(c, ERR_system, LOC_NONE, "engine cuda: an output is too large");
+      fail(c, ERR_system, LOC_NONE, "engine cuda: an output has more than 2^40 elements");
     u64 bytes = n * dtype_bytes(b->dt);
     u8 *data = arena_array(a, 1, bytes ? bytes : 1);
     if (bytes) cuda_check(c, l, "outputs", l->copy_out(data, g->at[p->out.at[i]], bytes));

@@ -17,7 +17,7 @@ enum {
   CONNECTIONS = 1024,
   REQUEST_SECONDS = 30,
   WRITE_SECONDS = 60,
-  DRAIN_MS = 5000, /* to send what is left at the end */
+  DRAIN_MS = 5000, /* limit for sending pending answers at shutdown */
   MIN_CHUNK = 2 * LM_SLOT_ROWS,
 };
 
@@ -191,7 +191,6 @@ static void serve(Ingot *m, const IngotServe *options) {
   Serve *s = NEW(&c->keep, Serve);
   if (!o.host) o.host = "127.0.0.1";
   *s = (Serve){.m = m, .c = c, .o = &o, .started = (i64)time(NULL)};
-  s->queue_end = &s->queue;
   check_options(c, &o);
   s->key = read_key(c, &o);
   if (!s->key && !http_is_loopback(o.host))

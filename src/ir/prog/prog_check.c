@@ -176,8 +176,7 @@ static void check_params(ProgCheck *o) {
 
 /* ---- indices ---- */
 
-/* Does it consist of constants and variables of unrolled loops? Then unrolling makes it
- * constant. */
+/* Constants and variables of unrolled loops only? Then unrolling makes it constant. */
 static bool is_unrolled(ProgCheck *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind == EX_const) return true;
@@ -436,6 +435,8 @@ static void check_for(ProgCheck *o, const Stmt *s) {
   check_scalar(o, s->b, DT_i64, "the upper bound of a loop");
   if (s->step < 1) WRONG(o, "a loop has step %lld, expected at least 1", (long long)s->step);
   if (s->role && !o->in_kernel) WRONG(o, "a loop outside of kernels has a role");
+  if (s->flags & LF_after && !o->block)
+    WRONG(o, "flag after is for kernels with warp or thread loops");
   u8 team = o->team;
   if (s->flags & LF_team) check_team(o, s);
   declare(o, s->var, s->flags & LF_team ? VS_team : s->flags & LF_unroll ? VS_unroll : VS_loop);
