@@ -10,7 +10,8 @@
  * A group is a root and the nodes of the inline and epilogue values that it is computed from.
  * Lowering writes a kernel for each group.
  *
- * MAP, VIEW, JOIN, REDUCE, CONTRACT and WINDOW are structural kinds of operators (src/ir/ops.def).
+ * MAP, VIEW, JOIN, REDUCE, CONTRACT and WINDOW are structural kinds of operators (OpKind,
+ * src/ir/ops.def).
  *
  * Inline values are results of MAP nodes, of views (node_is_view) and of gathers of whole rows. A
  * MAP, VIEW, JOIN or REDUCE inlines any of them. A CONTRACT or WINDOW may read an element many

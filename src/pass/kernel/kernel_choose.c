@@ -9,7 +9,7 @@
  * Decisions that layout_pass.c needs earlier (channel blocks, Winograd patches) come from family.c
  * and winograd_plan.c and are copied into the choice.
  */
-#include "pass/kernel/tile.h"
+#include "pass/kernel/i16.h"
 
 #include "ir/prog/cost.h"
 
@@ -270,6 +270,7 @@ typedef struct FamilyFns {
 static const FamilyFns families[FA_COUNT] = {
     [FA_block_rows] = {block_rows_choose, block_rows_write, true},
     [FA_block_product] = {product_choose, product_write, true},
+    [FA_fragments] = {fragments_choose, fragments_write, true},
     [FA_winograd] = {winograd_choose, winograd_write, true},
     [FA_segments] = {choose_segments, write_segments, true},
     [FA_interior] = {choose_inside, write_inside, true},
@@ -283,6 +284,7 @@ static const FamilyFns families[FA_COUNT] = {
     [FA_horizontal] = {NULL, tile_write, true},
     [FA_transpose] = {transpose_choose, transpose_write, true},
     [FA_i16] = {i16_choose, i16_write, false},
+    [FA_window_tile] = {window_choose, window_write, false},
     [FA_row_acc] = {choose_loops, write_row, false},
     [FA_plain] = {NULL, write_loops, false},
 };
