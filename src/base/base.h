@@ -109,6 +109,7 @@ struct Diag {
     T *at;                                                                                         \
     u32 n, cap;                                                                                    \
   }
+typedef VEC(u32) U32Vec;
 #define vec_push(a, v)                                                                             \
   (vec_grow((a), (void **)&(v)->at, &(v)->n, &(v)->cap, sizeof *(v)->at), &(v)->at[(v)->n - 1])
 
@@ -303,6 +304,7 @@ bool size_add(u64 a, u64 b, u64 *out);
 bool size_align(u64 a, u64 align, u64 *out); /* rounds up; align is a power of two */
 
 /* file.c */
+Loc loc_of_file(Ctx *c, const char *path);
 /* Reads a whole file, mapped if possible; "-" is standard input. ERR_input for a directory,
  * otherwise ERR_system.
  *

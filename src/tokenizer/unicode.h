@@ -7,8 +7,8 @@
 #include "base/base.h"
 
 typedef struct Unicode Unicode;
-typedef struct UniRun UniRun; /* characters from `first` up to the next run */
-typedef struct UniMap UniMap; /* a character and its mapping */
+typedef struct UniRun UniRun;   /* characters from `first` up to the next run */
+typedef struct UniMap UniMap;   /* a character and its mapping */
 typedef struct UniPair UniPair; /* a and b compose to c in NFC */
 
 enum { UNI_END = 0x110000, UNI_MAP_MAX = 18 };

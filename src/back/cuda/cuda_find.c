@@ -67,13 +67,6 @@ static void need_part(Ctx *c, CudaLib *l, CudaPart part) {
          part == PART_driver ? "CUDA driver" : "NVRTC", missing);
 }
 
-CudaLib *cuda_need_nvrtc(Ctx *c) {
-  CudaLib *l = NEW(&c->keep, CudaLib);
-  need_part(c, l, PART_nvrtc);
-  l->rtc_version(&l->nvrtc_major, &l->nvrtc_minor);
-  return l;
-}
-
 void cuda_check(Ctx *c, const CudaLib *l, const char *what, int error) {
   const char *text = NULL;
   if (!error) return;

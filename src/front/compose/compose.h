@@ -89,26 +89,6 @@ struct NmsInputs {
   Val trip;   /* i64 scalar: number of boxes to keep, at most rounds */
 };
 
-/* Constructors of all scalar ops with one or two operands: mk_exp(g, x), mk_max(g, x, y)... */
-#define MK1(name)                                                                                  \
-  static inline Val mk_##name(Graph *g, Val x) {                                                   \
-    return mk_map1(g, OP_##name, x);                                                               \
-  }
-#define MK2(name)                                                                                  \
-  static inline Val mk_##name(Graph *g, Val x, Val y) {                                            \
-    return mk_map2(g, OP_##name, x, y);                                                            \
-  }
-#define MK3(name)
-#define MK_same(name, nin) MK##nin(name)
-#define MK_pred(name, nin) MK##nin(name)
-#define MK_sel(name, nin)
-#define MK_to(name, nin)
-#define SC(name, nin, cls, res, flags, text) MK_##res(name, nin)
-#define OP(name, lo, hi, nout, kind, flags, attrs, text)
-#include "ir/ops.def"
-#undef SC
-#undef OP
-
 /* arith.c: small constructors. k is a scalar of the type of x. */
 Val mk_addk(Graph *g, Val x, double k);
 Val mk_mulk(Graph *g, Val x, double k);

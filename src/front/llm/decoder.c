@@ -172,10 +172,10 @@ static Val append(Decoder *d, const char *what, u32 layer, u32 slot, Val x) {
 static Val cache_kv_i8(Decoder *d, const char *what, u32 layer, u32 slot, Val x) {
   Graph *g = d->g;
   Val most = mk_reduce(g, OP_reduce_max, mk_abs(g, x), &(i64){3}, 1, true);
-  Val some = mk_map2(g, OP_gt, most, mk_like(g, most, 0));
+  Val some = mk_gt(g, most, mk_like(g, most, 0));
   Val zero = mk_like(g, most, 0);
   Val inverse = mk_select(g, some, mk_div(g, mk_like(g, most, 127), most), zero);
-  Val q = mk_cast_sat(g, mk_map1(g, OP_round, mk_mul(g, x, inverse)), DT_i8);
+  Val q = mk_cast_sat(g, mk_round(g, mk_mul(g, x, inverse)), DT_i8);
   Val by = mk_div(g, most, mk_like(g, most, 127));
   q = append(d, what, layer, slot, q);
   by = append(d, str_text(g->c, str_fmt(g->c, "%s_scale", what)), layer, slot, by);

@@ -223,6 +223,7 @@ bool node_cast_sat(const Node *n); /* OP_cast: does it saturate? */
  * numbers, index checks (these fail at run time) and nodes with symbolic attributes. */
 bool node_folds(const Node *n);
 const Tensor *graph_const(Graph *g, Val v); /* the tensor, if v is defined by OP_const; else NULL */
+bool graph_is_true(Graph *g, Val v);        /* a constant whose first element is true */
 /* Contents of an integer tensor of at most max elements, if known (const or dims nodes); false if
  * not. */
 bool graph_ints(Graph *g, Val v, i64 *out, u32 max, u32 *n); /* all constants, may be negative */
@@ -330,6 +331,26 @@ void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *i
 typedef void BodyFn(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan);
 void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
              BodyFn *body, void *user);
+
+/* Constructors of all scalar ops with one or two operands: mk_exp(g, x), mk_max(g, x, y)... */
+#define MK1(name)                                                                                  \
+  static inline Val mk_##name(Graph *g, Val x) {                                                   \
+    return mk_map1(g, OP_##name, x);                                                               \
+  }
+#define MK2(name)                                                                                  \
+  static inline Val mk_##name(Graph *g, Val x, Val y) {                                            \
+    return mk_map2(g, OP_##name, x, y);                                                            \
+  }
+#define MK3(name)
+#define MK_same(name, nin) MK##nin(name)
+#define MK_pred(name, nin) MK##nin(name)
+#define MK_sel(name, nin)
+#define MK_to(name, nin)
+#define SC(name, nin, cls, res, flags, text) MK_##res(name, nin)
+#define OP(name, lo, hi, nout, kind, flags, attrs, text)
+#include "ir/ops.def"
+#undef SC
+#undef OP
 
 /* int_range.c: is every index in -size..size-1 in every run? n: 1, or one size per position of the
  * last axis. */

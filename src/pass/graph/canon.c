@@ -174,7 +174,7 @@ static bool scale_of_input(GraphEdit *e, NodeId id) {
   for (u32 i = 1; i < w.rank; i++) axes[i - 1] = i;
   for (u32 i = 0; i + 1 < w.rank; i++) dim[i] = i ? 1 : w.dim[0];
   Val sum = canon_eval_const(g, mk_reduce(g, OP_reduce_sum, scaled, axes, w.rank - 1, false));
-  return edit_swap(e, id, mk_map2(g, OP_add, v, mk_reshape(g, sum, dim, w.rank - 1)));
+  return edit_swap(e, id, mk_add(g, v, mk_reshape(g, sum, dim, w.rank - 1)));
 }
 
 /* mul(add(x, a), k) -> add(mul(x, k), a * k): scales move towards the convolution. */
@@ -187,8 +187,8 @@ static bool scale_before_bias(GraphEdit *e, NodeId id) {
   NodeId def = graph_val(g, x)->def;
   if (!def || graph_node(g, def)->op != OP_conv || !canon_one_use(e, x)) return false;
   if (!canon_own_const(e, graph_node(g, def)->in[1])) return false; /* nothing would be gained */
-  Val bias = mk_map2(g, OP_mul, a, k);
-  return edit_swap(e, id, mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), bias));
+  Val bias = mk_mul(g, a, k);
+  return edit_swap(e, id, mk_add(g, mk_mul(g, x, k), bias));
 }
 
 Val canon_fold(Graph *g, Op op, Val a, Val b) {
@@ -244,9 +244,9 @@ static bool to_commutative(GraphEdit *e, NodeId id) {
   const Node *n = graph_node(g, id);
   Val x = n->in[0], a = n->in[1];
   if (!graph_const(g, a) || graph_const(g, x) || !canon_wide_float(g, x)) return false;
-  if (n->op == OP_sub) return edit_swap(e, id, mk_map2(g, OP_add, x, mk_map1(g, OP_neg, a)));
+  if (n->op == OP_sub) return edit_swap(e, id, mk_add(g, x, mk_neg(g, a)));
   if (!canon_pow2(g, a)) return false;
-  return edit_swap(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
+  return edit_swap(e, id, mk_mul(g, x, mk_recip(g, a)));
 }
 
 /* div(x, k) -> mul(x, 1 / k) if the result tolerates an error of one ulp */
@@ -259,7 +259,7 @@ static bool tolerant_division(GraphEdit *e, NodeId id) {
     return false;
   if (!canon_scalar(g, n.in[1], &x) || !canon_in_range(g, n.in[1], 1e-6, 1e6)) return false;
   if (graph_def(g, n.in[0], OP_reduce_sum)) return false; /* a mean */
-  return edit_swap(e, id, mk_map2(g, OP_mul, n.in[0], mk_like(g, n.in[0], 1 / x)));
+  return edit_swap(e, id, mk_mul(g, n.in[0], mk_like(g, n.in[0], 1 / x)));
 }
 
 /* max(max(x, a), b) -> max(x, max(a, b)); the same for min */
@@ -360,7 +360,7 @@ static Val reshaped(Graph *g, Val v, const Dim *dim, u32 rank) {
   Val q = graph_bytes(g, v, &zero);
   if (!q) return 0;
   Val x = mk_cast(g, mk_reshape(g, q, dim, rank), DT_i32);
-  return zero ? mk_map2(g, OP_sub, x, mk_like(g, x, (double)zero)) : x;
+  return zero ? mk_sub(g, x, mk_like(g, x, (double)zero)) : x;
 }
 
 /* conv(x[N,C,H,W], w[M,C,1,1]) -> reshape(conv(x[N,C,H*W], w[M,C,1])): rows as long as the image.

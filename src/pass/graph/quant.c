@@ -70,7 +70,7 @@ static bool match_scaled(Graph *g, Val v, Scaled *s) {
 }
 
 static Val scaled(Graph *g, Val ints, Val scale) {
-  return mk_map2(g, OP_mul, mk_cast(g, ints, DT_f32), scale);
+  return mk_mul(g, mk_cast(g, ints, DT_f32), scale);
 }
 
 static bool is_one(Graph *g, Val v) {
@@ -178,7 +178,7 @@ static bool bias(GraphEdit *e, NodeId id) {
     if (!graph_const(g, b)) continue;
     Val k = multiples(g, b, x.scale);
     g->loc = n.loc;
-    return k && edit_swap(e, id, scaled(g, mk_map2(g, OP_add, x.ints, k), x.scale));
+    return k && edit_swap(e, id, scaled(g, mk_add(g, x.ints, k), x.scale));
   }
   return false;
 }
@@ -297,7 +297,7 @@ static bool requantize(GraphEdit *e, NodeId id) {
   Codes many = {0}, one;
   if (!v && match_codes(g, n.in[0], &many) && one_factor(&many, &one))
     v = scaled(g, many.ints, mk_scalar(g, DT_f32, (double)one.factor[0].by));
-  return v && edit_swap(e, id, mk_map1(g, OP_round, v));
+  return v && edit_swap(e, id, mk_round(g, v));
 }
 
 /* pool_max((q - z) * s) -> (pool_max(q) - z) * s */
@@ -315,7 +315,7 @@ static bool pool(GraphEdit *e, NodeId id) {
   g->loc = n.loc;
   Val p = graph_node(g, graph_add(g, OP_pool_max, &q, 1, n.attr, n.nattr))->out[0];
   p = mk_cast(g, p, DT_i32);
-  if (zero) p = mk_map2(g, OP_sub, p, mk_scalar(g, DT_i32, (double)zero));
+  if (zero) p = mk_sub(g, p, mk_scalar(g, DT_i32, (double)zero));
   return edit_swap(e, id, scaled(g, p, known(g, mk_reshape(g, x.scale, NULL, 0))));
 }
 

@@ -322,7 +322,7 @@ static bool in_floats(GraphEdit *e, NodeId id) {
   Val y = graph_node(g, graph_add(g, OP_conv, (Val[]){x, k}, 2, n.attr, n.nattr))->out[0];
   if (add) {
     Val bias_f32 = mk_cast(g, add, DT_f32);
-    y = mk_map2(g, OP_add, y, bias_f32);
+    y = mk_add(g, y, bias_f32);
   }
   /* Later readers of the integers, such as the sign that decides how TFLite rounds, convert the
    * exact floats. Otherwise the convolution would run twice. */

@@ -97,8 +97,7 @@ static bool fix_unary(GraphEdit *e, NodeId id) {
       (op == x->op && op_is(op, OF_IDEM)) || (op_is(op, OF_ROUNDS) && op_is(x->op, OF_ROUNDS));
   if (idle) return edit_swap(e, id, x->out[0]);
   bool wraps = dtype_info[graph_type(g, x->out[0])->dt].cls == 'U'; /* |-x| is not |x| */
-  if (op == OP_abs && x->op == OP_neg && !wraps)
-    return edit_swap(e, id, mk_map1(g, OP_abs, x->in[0]));
+  if (op == OP_abs && x->op == OP_neg && !wraps) return edit_swap(e, id, mk_abs(g, x->in[0]));
   if (op == OP_not && (x->op == OP_eq || x->op == OP_ne)) {
     return edit_swap(e, id, mk_map2(g, x->op == OP_eq ? OP_ne : OP_eq, x->in[0], x->in[1]));
   }
@@ -163,15 +162,13 @@ static bool rename_op(GraphEdit *e, NodeId id) {
   bool flt = dtype_is_float(dt);
   const Node *neg = graph_def(g, b, OP_neg);
   switch (n->op) {
-  case OP_div:
-    return flt && is_all(g, a, (Scalar){.f = 1}) && edit_swap(e, id, mk_map1(g, OP_recip, b));
+  case OP_div: return flt && is_all(g, a, (Scalar){.f = 1}) && edit_swap(e, id, mk_recip(g, b));
   case OP_pow: /* f64 pow is less accurate than the product */
     if (dt == DT_f64 || !is_all(g, b, flt ? (Scalar){.f = 2} : (Scalar){.i = 2})) return false;
-    return edit_swap(e, id, mk_map2(g, OP_mul, a, a));
-  case OP_add: return neg && flt && edit_swap(e, id, mk_map2(g, OP_sub, a, neg->in[0]));
-  case OP_sub: return neg && flt && edit_swap(e, id, mk_map2(g, OP_add, a, neg->in[0]));
-  case OP_mul:
-    return flt && is_all(g, b, (Scalar){.f = -1}) && edit_swap(e, id, mk_map1(g, OP_neg, a));
+    return edit_swap(e, id, mk_mul(g, a, a));
+  case OP_add: return neg && flt && edit_swap(e, id, mk_sub(g, a, neg->in[0]));
+  case OP_sub: return neg && flt && edit_swap(e, id, mk_add(g, a, neg->in[0]));
+  case OP_mul: return flt && is_all(g, b, (Scalar){.f = -1}) && edit_swap(e, id, mk_neg(g, a));
   default: return false;
   }
 }

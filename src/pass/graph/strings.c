@@ -69,9 +69,9 @@ static Val const_rows(Graph *g, const Tensor *t) {
 }
 
 static Val equal_rows(Graph *g, Op op, Val a, Val b) {
-  Val same = mk_map2(g, OP_eq, a, b);
+  Val same = mk_eq(g, a, b);
   same = mk_reduce(g, OP_reduce_min, same, &(i64){graph_type(g, same)->rank - 1}, 1, false);
-  return op == OP_eq ? same : mk_map1(g, OP_not, same);
+  return op == OP_eq ? same : mk_not(g, same);
 }
 
 /* A list of dimensions or integers with one more entry. */
