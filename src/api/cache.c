@@ -75,7 +75,7 @@ static CacheEntries entries_of(Ctx *c, const char *folder, Paths *programs) {
     const CacheKind *kind = kind_of(e->d_name);
     if (!kind || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
       continue;
-    const char *path = str_text(c, str_fmt(c, "%s/%s", folder, e->d_name));
+    const char *path = fmt_text(c, "%s/%s", folder, e->d_name);
     if (st.st_nlink > 1 && kind == &kinds[KIND_PLAY] && !strchr(e->d_name, '.')) {
       if (programs) *vec_push(&c->keep, programs) = path;
       continue;
@@ -114,9 +114,9 @@ const char *cache_label(const Ingot *m) {
 const char *cache_code(const Ingot *m, const char *folder, StrBuf *key) {
   u64 first = hash_bytes(key->at, key->n);
   sb_fmt(key, "again %016llx", (unsigned long long)first);
-  return str_text(m->c, str_fmt(m->c, "%s/%s%016llx%016llx%s", folder, kinds[KIND_CODE].prefix,
-                                (unsigned long long)first,
-                                (unsigned long long)hash_bytes(key->at, key->n), cache_label(m)));
+  return fmt_text(m->c, "%s/%s%016llx%016llx%s", folder, kinds[KIND_CODE].prefix,
+                  (unsigned long long)first, (unsigned long long)hash_bytes(key->at, key->n),
+                  cache_label(m));
 }
 
 typedef struct CacheFile {

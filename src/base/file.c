@@ -353,7 +353,7 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
          shown);
   const char *dirname = folder(c, model_path);
   bool here = !strchr(model_path, '/');
-  const char *path = str_text(c, str_fmt(c, "%s%s%s", here ? "" : dirname, here ? "" : "/", text));
+  const char *path = fmt_text(c, "%s%s%s", here ? "" : dirname, here ? "" : "/", text);
   MappedFile *r = idle_record(c);
   int err = 0;
   int dir = open_retry(c, AT_FDCWD, dirname, O_RDONLY | O_DIRECTORY, 0);

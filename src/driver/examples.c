@@ -196,7 +196,7 @@ bool api_list_archives(Ctx *c, const char *path, ArgVec *to) {
   if (!dir) return false;
   for (struct dirent *d; (d = readdir(dir));)
     if (ends_with(d->d_name, ".npz"))
-      *vec_push(&c->keep, to) = str_text(c, str_fmt(c, "%s/%s", path, d->d_name));
+      *vec_push(&c->keep, to) = fmt_text(c, "%s/%s", path, d->d_name);
   closedir(dir);
   if (!to->n) fail(c, ERR_input, loc, "the folder has no .npz files, expected at least one");
   qsort(to->at, to->n, sizeof *to->at, by_name);

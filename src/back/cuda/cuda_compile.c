@@ -54,8 +54,8 @@ static const char *cubin_file(Ctx *c, const CudaOptions *o, const CudaLib *l, co
   sb_put(&key, u->text.at, u->text.n);
   u64 first = hash_bytes(key.at, key.n);
   sb_fmt(&key, "again %llu", (unsigned long long)first);
-  return str_text(c, str_fmt(c, "%s/cubin-%016llx%016llx", o->keep, (unsigned long long)first,
-                             (unsigned long long)hash_bytes(key.at, key.n)));
+  return fmt_text(c, "%s/cubin-%016llx%016llx", o->keep, (unsigned long long)first,
+                  (unsigned long long)hash_bytes(key.at, key.n));
 }
 
 static bool read_cubin(Ctx *c, const CudaOptions *o, const char *path, CudaUnit *u) {

@@ -226,13 +226,13 @@ static const char *part_of(LlvmGen *g, Op op, MathMode part) {
   const char *name = op == OP_round ? "rint" : op_info[op].name;
   static const char *const ends[MM_COUNT] = {
       [MM_f] = "f", [MM_d] = "", [MM_q] = "q", [MM_u] = "u", [MM_s] = "s"};
-  return str_text(g->c, str_fmt(g->c, "%s%s", name, ends[part]));
+  return fmt_text(g->c, "%s%s", name, ends[part]);
 }
 
 LVal gen_math(LlvmGen *g, Op op, MathMode part, const LVal *arg, u32 n, u32 lanes) {
   bool wide = part == MM_d;
   const char *name = part_of(g, op, part);
-  const char *full = str_text(g->c, str_fmt(g->c, "im_%s", name));
+  const char *full = fmt_text(g->c, "im_%s", name);
   LType t = lt_real(g, wide), param[3] = {t, t, t};
   LType type = g->l->LLVMFunctionType(t, param, n, 0);
   if (!g->l->LLVMGetNamedFunction(g->unit->module, full)) define(g, name);

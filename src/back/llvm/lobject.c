@@ -19,7 +19,7 @@ typedef struct ObjectCtx {
 } ObjectCtx;
 
 static const char *own_name(LlvmGen *g, const char *what) {
-  return str_text(g->c, str_fmt(g->c, "%s_%s", g->o->name, what));
+  return fmt_text(g->c, "%s_%s", g->o->name, what);
 }
 
 /* ---- constants ---- */

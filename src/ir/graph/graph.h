@@ -265,6 +265,7 @@ u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out);
 
 /* build.c: short constructors. Each appends to g->cur and returns the (first) result, or the
  * operand itself if there is nothing to do (same shape, same dtype, ...). */
+Val mk_node(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr);
 Val mk_map1(Graph *g, Op op, Val a);
 Val mk_map2(Graph *g, Op op, Val a, Val b);
 Val mk_select(Graph *g, Val cond, Val a, Val b);

@@ -135,7 +135,7 @@ static bool scale_into_conv(GraphEdit *e, NodeId id) {
   Val in[2] = {c.in[0], canon_scaled(g, c.in[1], scale)};
   if (!in[1]) return false;
   g->loc = c.loc;
-  return edit_swap(e, id, graph_node(g, graph_add(g, OP_conv, in, 2, c.attr, c.nattr))->out[0]);
+  return edit_swap(e, id, mk_node(g, OP_conv, in, 2, c.attr, c.nattr));
 }
 
 /* conv(mul(x, k), w) -> conv(x, w * k); conv(add(x, b), w) -> add(conv(x, w), sums of w * b)
@@ -167,7 +167,7 @@ static bool scale_of_input(GraphEdit *e, NodeId id) {
   }
   Val scaled = canon_scaled(g, n.in[1], by), in[2] = {x, op == OP_mul ? scaled : n.in[1]};
   if (!scaled) return false;
-  Val v = graph_node(g, graph_add(g, OP_conv, in, 2, n.attr, n.nattr))->out[0];
+  Val v = mk_node(g, OP_conv, in, 2, n.attr, n.nattr);
   if (op == OP_mul) return edit_swap(e, id, v);
   i64 axes[MAX_RANK];
   Dim dim[MAX_RANK];
@@ -347,7 +347,7 @@ static bool pad_into_window(GraphEdit *e, NodeId id) {
   if (phases > 1)
     at[n.nattr++] = (Attr){.key = AT_input_dilation, .kind = AK_list, .n = ns, .u.list = dilate};
   Val in[2] = {pad->in[0], n.nin > 1 ? n.in[1] : 0};
-  return edit_swap(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
+  return edit_swap(e, id, mk_node(g, n.op, in, n.nin, at, n.nattr));
 }
 
 /* ---- pointwise convolutions over one long axis ---- */
@@ -436,7 +436,7 @@ static bool reshape_after_map(GraphEdit *e, NodeId id) {
     in[i] = same ? ri->in[0] : before_reshape(g, n.in[i], &from, &to);
     if (!in[i]) return false;
   }
-  Val v = graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
+  Val v = mk_node(g, n.op, in, n.nin, n.attr, n.nattr);
   return edit_swap(e, id, mk_reshape(g, v, out.dim, out.rank));
 }
 

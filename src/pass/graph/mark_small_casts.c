@@ -62,7 +62,7 @@ static bool drop_bounds(GraphEdit *e, NodeId id) {
   g->loc = n.loc;
   Val v = mk_round(g, x);
   if (z) v = mk_add(g, v, z);
-  return !edit_swap(e, id, graph_node(g, graph_add(g, OP_cast, &v, 1, n.attr, n.nattr))->out[0]);
+  return !edit_swap(e, id, mk_node(g, OP_cast, &v, 1, n.attr, n.nattr));
 }
 
 void mark_small_casts(Graph *g) {

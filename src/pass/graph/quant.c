@@ -144,7 +144,7 @@ static bool product(GraphEdit *e, NodeId id) {
     in[k] = x.ints;
     in[1 - k] = w.ints;
     g->loc = n.loc;
-    Val acc = graph_node(g, graph_add(g, n.op, in, 2, n.attr, n.nattr))->out[0];
+    Val acc = mk_node(g, n.op, in, 2, n.attr, n.nattr);
     return edit_swap(e, id, scaled(g, acc, canon_fold(g, OP_mul, sx, sw)));
   }
   return false;
@@ -313,7 +313,7 @@ static bool pool(GraphEdit *e, NodeId id) {
   Val q = graph_bytes(g, x.ints, &zero);
   if (!q || !(tensor_get(graph_const(g, x.scale), 0).f > 0)) return false;
   g->loc = n.loc;
-  Val p = graph_node(g, graph_add(g, OP_pool_max, &q, 1, n.attr, n.nattr))->out[0];
+  Val p = mk_node(g, OP_pool_max, &q, 1, n.attr, n.nattr);
   p = mk_cast(g, p, DT_i32);
   if (zero) p = mk_sub(g, p, mk_scalar(g, DT_i32, (double)zero));
   return edit_swap(e, id, scaled(g, p, known(g, mk_reshape(g, x.scale, NULL, 0))));
@@ -330,7 +330,7 @@ static Val shown(Graph *g, Val v, Val q, u32 steps) {
   if (!steps) return q;
   Node n = *view_of(g, v);
   q = shown(g, n.in[0], q, steps - 1);
-  return graph_node(g, graph_add(g, n.op, &q, 1, n.attr, n.nattr))->out[0];
+  return mk_node(g, n.op, &q, 1, n.attr, n.nattr);
 }
 
 /* int8(round(..view(..float(q - z)..)..) + k) -> view(q) if there are only products and quotients,

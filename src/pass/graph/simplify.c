@@ -263,14 +263,16 @@ static bool fix_cast(GraphEdit *e, NodeId id) {
 
 /* ---- views ---- */
 
-static bool fix_reshape(GraphEdit *e, NodeId id) {
+/* reshape(reshape(x)) -> reshape(x), broadcast(broadcast(x)) -> broadcast(x) */
+static bool fix_shape(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
+  bool reshapes = n->op == OP_reshape;
   if (edit_swap(e, id, n->in[0])) return true;
-  const Node *x = graph_def(g, n->in[0], OP_reshape);
+  const Node *x = graph_def(g, n->in[0], n->op);
   if (!x) return false;
   Type t = out_type(g, id);
-  return edit_swap(e, id, mk_reshape(g, x->in[0], t.dim, t.rank));
+  return edit_swap(e, id, (reshapes ? mk_reshape : mk_broadcast)(g, x->in[0], t.dim, t.rank));
 }
 
 static bool fix_transpose(GraphEdit *e, NodeId id) {
@@ -355,16 +357,6 @@ static bool fix_slice(GraphEdit *e, NodeId id) {
     }
   }
   return edit_swap(e, id, mk_slice(g, x->in[0], from, size, by));
-}
-
-static bool fix_broadcast(GraphEdit *e, NodeId id) {
-  Graph *g = e->g;
-  const Node *n = graph_node(g, id);
-  if (edit_swap(e, id, n->in[0])) return true;
-  const Node *x = graph_def(g, n->in[0], OP_broadcast);
-  if (!x) return false;
-  Type t = out_type(g, id);
-  return edit_swap(e, id, mk_broadcast(g, x->in[0], t.dim, t.rank));
 }
 
 /* ---- reductions ---- */
@@ -548,8 +540,8 @@ static bool fix_check_index(GraphEdit *e, NodeId id) {
 static Rule *const rules[OP_COUNT] = {
     [OP_reduce_sum] = fix_reduce,  [OP_reduce_prod] = fix_reduce,
     [OP_reduce_max] = fix_reduce,  [OP_reduce_min] = fix_reduce,
-    [OP_reshape] = fix_reshape,    [OP_transpose] = fix_transpose,
-    [OP_slice] = fix_slice,        [OP_broadcast] = fix_broadcast,
+    [OP_reshape] = fix_shape,      [OP_transpose] = fix_transpose,
+    [OP_slice] = fix_slice,        [OP_broadcast] = fix_shape,
     [OP_concat] = fix_concat,      [OP_pad] = fix_pad,
     [OP_gather] = fix_gather,      [OP_scatter_elems] = fix_scatter,
     [OP_scatter_nd] = fix_scatter, [OP_check_index] = fix_check_index,

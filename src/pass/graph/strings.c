@@ -108,7 +108,7 @@ static Val pad_rows(Graph *g, const Node *n, const Val *in) {
 static Val again(Graph *g, Val v) {
   const Type *t = graph_type(g, v);
   Attr shape = {.key = AT_shape, .kind = AK_list, .n = t->rank, .u.list = t->dim};
-  return graph_node(g, graph_add(g, OP_reshape, &v, 1, &shape, 1))->out[0];
+  return mk_node(g, OP_reshape, &v, 1, &shape, 1);
 }
 
 /* Rewrites node n for operands in[], strings being k bytes wide; 0: not supported. A switch,
