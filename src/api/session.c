@@ -285,6 +285,7 @@ static void import_bound(Ingot *m, bool symbolic) {
   VEC(BindInput) bind = {0};
   MissingDims missing = {0};
   m->opened.frozen.n = 0;
+  m->opened.undecided = 0;
   for (u32 i = 0; i < m->options.given.n; i++) {
     InputBinding *v = &m->options.given.at[i];
     if (v->pos >= (i32)model->ninput)
@@ -311,6 +312,7 @@ static void import_bound(Ingot *m, bool symbolic) {
                      .trains = m->options.train && train_is_training(m->options.part),
                      .frozen = &m->opened.frozen,
                      .missing = &missing,
+                     .undecided = &m->opened.undecided,
                      .outputs = &m->opened.ports};
   Err e = ctx_protect(c, do_read, &(ImportArg){m, &o});
   if (e && missing.n && !m->options.hint.n) {

@@ -50,16 +50,13 @@ static void name_key(Ctx *c, RunProfile *p, const BuildConfig *v) {
   cache_key_add_self(c, &t);
   if (b->m->opened.source.path && strcmp(b->m->opened.source.path, "-"))
     cache_key_add_file(c, &t, b->m->opened.source.path);
-  sb_fmt(&t, "%016llx\n", (unsigned long long)hash_bytes(b->source.at, b->source.n));
+  sb_fmt(&t, "%s\n", digest_bytes(b->source.at, b->source.n).digit);
   sb_fmt(&t, "%s\n-O%s %s %d %d %d %u\n", b->chain.version, v->optimize,
          b->m->compiled.cflags ? b->m->compiled.cflags : "", (int)b->kind, v->fast_math, v->lto,
          b->m->codegen.threads);
   for (u32 i = 0; i < b->chain.cc.n; i++) sb_fmt(&t, "%s ", b->chain.cc.at[i]);
   sb_fmt(&t, "\n%s\n%s", target_native_flags(), b->work.key);
-  u64 first = hash_bytes(t.at, t.n);
-  sb_puts(&t, "again");
-  p->key = fmt_text(c, "%016llx%016llx", (unsigned long long)first,
-                    (unsigned long long)hash_bytes(t.at, t.n));
+  p->key = str_text(c, str_of(c, digest_bytes(t.at, t.n).digit));
 }
 
 static _Noreturn void fail_damaged(Ctx *c, const char *path) {
@@ -70,7 +67,7 @@ static _Noreturn void fail_damaged(Ctx *c, const char *path) {
 }
 
 static const char *cache_path(Ctx *c, const RunProfile *p, u32 i) {
-  return cache_file(c, fmt_text(c, "pgo-%s.%u", p->key, i), "--pgo");
+  return cache_file(c, str_text(c, str_fmt(c, "pgo-%s.%u", p->key, i)), "--pgo");
 }
 
 /* ---- functions that did not run ---- */
@@ -110,7 +107,7 @@ static void ask_gcov(Ctx *c, RunProfile *p) {
 /* Does the record belong to the model? *name: its function. */
 static bool is_of_model(Ctx *c, const ProductBuild *b, const char *record, const char **name) {
   size_t n = strcspn(record, "\n"), own = strlen(b->name);
-  const char *file = fmt_text(c, "%s.c:", b->name), *colon = memchr(record, ':', n);
+  const char *file = str_text(c, str_fmt(c, "%s.c:", b->name)), *colon = memchr(record, ':', n);
   bool is_static = !strncmp(record, file, strlen(file));
   size_t skip = is_static ? strlen(file) : 0;
   *name = str_text(c, str_intern(c, record + skip, n - skip));
@@ -234,8 +231,8 @@ static const char *first_line(Ctx *c, const RunProfile *p, const File *f) {
   StrBuf t = sb_new(&c->keep);
   for (u32 i = 0; i < p->file.n; i++)
     sb_fmt(&t, "%016llx", (unsigned long long)hash_bytes(f[i].at, f[i].n));
-  return fmt_text(c, HEAD "%s %u %016llx ", p->key, p->file.n,
-                  (unsigned long long)hash_bytes(t.at, t.n));
+  return str_text(c, str_fmt(c, HEAD "%s %u %016llx ", p->key, p->file.n,
+                             (unsigned long long)hash_bytes(t.at, t.n)));
 }
 
 static void store_cached(Ctx *c, const RunProfile *p) {
