@@ -152,6 +152,7 @@ typedef struct GraphFacts {
   bool rounds;          /* quantizes activations: see INGOT_AUTO */
   double macs;          /* multiply-adds of the imported graph, at the upper bounds */
   const char *tiled;    /* row-tiled chains as a list; NULL: none */
+  const char *grown;    /* warning about the weights; NULL: none */
   IngotTensor *desc[2]; /* descriptions of inputs and outputs */
   u32 ndesc[2];
 } GraphFacts;

@@ -498,6 +498,7 @@ void api_compile(Ingot *m, const IngotPassOptions *p, const CompileRequest *how)
   m->g = u.g;
   m->p = u.p;
   m->facts.tiled = u.tiled;
+  m->facts.grown = u.grown;
   m->machine.made = how->target;
   api_describe(m);
   m->passed = true;
@@ -532,6 +533,7 @@ void api_run_passes(Ingot *m, const IngotPassOptions *p) {
                 &(CompileRequest){target, m->codegen.ram ? AIM_ram : AIM_time, m->codegen.ram});
   else
     api_choose_program(m, target);
+  if (m->facts.grown) warn(m->c, LOC_NONE, "%s", m->facts.grown);
 }
 
 static void make_bodies(Ingot *m) {

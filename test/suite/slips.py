@@ -187,7 +187,18 @@ def unsupported_once(c):
         want(sum(f"'{name}'" in x or f"({name})" in x for x in lines) == 1, f"{name} is not named once: {lines}")
 
 
-CASES = (hints, unsupported_once, endings, nothing_compared, bounds, lists, one_name, engine_first, models_stay, folders, bytes_already, stack_alone, whose, twice, constants, columns)
+def grown(c):
+    """Weights that Winograd's method makes much larger are told, with the option that avoids it."""
+    g = onnx.Graph()
+    g.output(g.node("Conv", [g.input([1, 256, 28, 28], name="x"), g.weight(256, 256, 3, 3)], ["y"], pads=[1, 1, 1, 1]), None)
+    net = c.save("wide.onnx", onnx.model(g))
+    text = c.run("compile", net, "--march", "avx2", "-o", "n.c", text="the weights grow from 2.4 to ").text()
+    want("--optimize-for size avoids it" in text, text)
+    for how in (["--optimize-for", "size"], ["--ram", "4M"]):
+        want("grow" not in c.run("compile", net, "--march", "avx2", *how, "-o", "n.c").text(), f"{how}: without the growth")
+
+
+CASES = (hints, grown, unsupported_once, endings, nothing_compared, bounds, lists, one_name, engine_first, models_stay, folders, bytes_already, stack_alone, whose, twice, constants, columns)
 
 
 def tests(env):
