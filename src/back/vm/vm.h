@@ -115,6 +115,10 @@ u32 vm_words(u32 head);      /* length of the instruction in words; 0: invalid *
 
 #ifndef VM_STANDALONE /* the rest needs ingot, not only the machine */
 
+/* vm_text.c: printer and parser, exact inverses. Parsed code must be verified before it runs. */
+void vm_print(const VmCode *c, StrBuf *t);
+VmCode *vm_parse(Ctx *c, const char *text, size_t n, Str file, Arena *a);
+
 /* ---- programs ---- */
 
 /* A Prog as code, with the tables to run it. */
