@@ -4,6 +4,9 @@
 #include <string.h>
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
+#elif defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 /* A row is a base and differences: later initializers override earlier ones. */
@@ -67,6 +70,11 @@ static bool cpu_has(const char *name, size_t n) {
 #define X86(feature) __builtin_cpu_supports(feature)
 #else
 #define X86(feature) false
+#endif
+#if defined(__linux__) && defined(__x86_64__)
+#define TILES (syscall(SYS_arch_prctl, 0x1023, 18L) == 0) /* ARCH_REQ_XCOMP_PERM, tile data */
+#else
+#define TILES false
 #endif
 #if defined(__aarch64__)
 #define ARM64 true

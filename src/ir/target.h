@@ -21,7 +21,8 @@ enum {
   CAP_f16 = 1 << 6,      /* converts a whole register between f16 and f32 */
   CAP_bf16 = 1 << 7,     /* converts a whole register between bf16 and f32 */
   CAP_fma = 1 << 8,      /* f32 FMA, equal to Target.fma */
-  CAP_all = (1 << 9) - 1,
+  CAP_tiles = 1 << 9,    /* matrix registers: fragments of integers; others have them as loops */
+  CAP_all = (1 << 10) - 1,
 };
 
 /* When are products of low-bit weights computed with OP_maddubs instead of OP_dot_i8x4? */

@@ -17,7 +17,7 @@ def _needs():
     found = {}
     for name, row in TABLE.items():
         found[name] = [x for x in row["needs"].split(",") if x]
-        if row["dot_i8x4"]:
+        if row["dot_i8x4"] and row["dot_i8x4"] not in found:
             found[row["dot_i8x4"]] = [*found[name], row["dot_i8x4"].replace("vnni", "_vnni")]
     return found
 

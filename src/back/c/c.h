@@ -38,9 +38,10 @@ typedef struct FuncBody {
   u32 id;   /* unique in the file, from 1 */
   Arena *a; /* lives as long as the body */
   u32 nreg, nlet;
-  StrBuf decl;  /* declarations of registers */
-  Map declared; /* by name */
-  u64 frame;    /* bytes: estimate of its variables and values */
+  StrBuf decl;          /* declarations of registers */
+  Map declared;         /* by name */
+  u64 frame;            /* bytes: estimate of its variables and values */
+  u32 tiles, max_tiles; /* matrix registers in use; most at a time */
 } FuncBody;
 
 /* Precedence of C operators. An operand weaker than its context gets parentheses. */
@@ -102,6 +103,7 @@ typedef struct WeightForm {
   WeightPool *pool; /* NULL: the file has one program */
   u32 *number;      /* by buffer: number in the name of the constant */
   bool text;        /* large weights are strings */
+  bool lines;       /* arrays start at a cache line: tiles are read from them */
   bool blob;        /* weights are in a separate file */
   u64 *place;       /* by buffer: offset in that file */
   u64 table;        /* offset of EmitExtra.table in that file */
@@ -148,6 +150,7 @@ typedef struct VectorCode {
   bool prefetches_at; /* uses prefetch by element */
   bool intrinsics;    /* uses x86 intrinsics */
   bool dot_i8x4;      /* uses dot-product instructions */
+  bool tiles;         /* uses matrix registers */
 } VectorCode;
 
 /* A piece of the state: offset in the arena, offset in the initial values, bytes. */
@@ -315,6 +318,9 @@ void put_warp_store(Emit *e, const Stmt *s);
 bool put_copy(Emit *e, const Stmt *s);
 const char *fragment_type(DType dt, u32 lanes);
 void put_fragment(Emit *e, ExprId id);
+/* ctile.c: a let, set or store of a fragment of integers */
+void put_tile_statement(Emit *e, const Stmt *s);
+void put_tiles_test(StrBuf *t); /* ccpu.c: defines IG_TILES_ALLOWED and IG_LINE */
 void put_fragment_store(Emit *e, const Stmt *s);
 
 /* cmath.c */

@@ -84,7 +84,9 @@ bool put_mode_body(Emit *e, StmtId first, BodyMode mode, StmtId owner) {
     put_block(e, body);
     e->t = outer;
     sb_put(outer, e->b.decl.at, e->b.decl.n);
+    if (e->b.max_tiles) put_template(e, outer, "  ig_tiles_begin${sfx}();\n");
     sb_put(outer, text.at, text.n);
+    if (e->b.max_tiles) sb_puts(outer, "  _tile_release();\n");
     e->shared = shared;
   }
   prog_rewind(p, m);

@@ -73,6 +73,20 @@ void put_flags_test(StrBuf *t) {
   }
 }
 
+/* A system call without libc: arch_prctl(ARCH_REQ_XCOMP_PERM, tile data). */
+void put_tiles_test(StrBuf *t) {
+  sb_puts(t, "#if defined(__GNUC__)\n#define IG_LINE __attribute__((aligned(64)))\n#else\n"
+             "#define IG_LINE\n#endif\n");
+  sb_puts(t, "#ifndef IG_TILES_ALLOWED\n#if defined(__GNUC__) && !defined(__TINYC__) && "
+             "defined(__x86_64__) && defined(__linux__)\n"
+             "/* Asks Linux for matrix registers. */\n"
+             "static inline int ig_tiles_allowed(void) {\n  long r = 158;\n"
+             "  __asm__ volatile(\"syscall\" : \"+a\"(r) : \"D\"(0x1023L), \"S\"(18L) : \"rcx\", "
+             "\"r11\", \"memory\");\n  return r == 0;\n}\n"
+             "#define IG_TILES_ALLOWED ig_tiles_allowed()\n#else\n#define IG_TILES_ALLOWED 0\n"
+             "#endif\n#endif\n");
+}
+
 void put_flags_helper(StrBuf *t) {
   for (u32 i = 0; i < NREAD; i++) {
     put_ifdef(t, read_bits[i].name);

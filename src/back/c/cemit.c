@@ -393,6 +393,10 @@ static void put_entry_checks(Emit *e, StrBuf *t) {
                  given ? "  const unsigned char *const weights = weight_file;\n"
                        : "  const unsigned char *const weights = ${name}_weights_file;\n");
   sb_puts(t, arena ? "  if (!a || (uintptr_t)a % 64) return 1;\n" : "  (void)arena;\n");
+  if (e->variant->vec.tiles && checks_cpu(e))
+    put_template(
+        e, t, "#if IG_VECTORS${sfx} && !IG_REGION\n  if (!IG_TILES_ALLOWED) return %u;\n#endif\n",
+        cpu_status(e));
   if (e->weights.blob)
     put_template(e, t, "  if (%s!${name}_weights_fit(weights)) return 4;\n",
                  given ? "!weights || (uintptr_t)weights % 64 || " : "");
@@ -620,7 +624,8 @@ void put_prelude(Emit *e, StrBuf *t) {
              "-ffast-math\"\n#endif\n"
              "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n#elif defined(__GNUC__)\n"
              "#pragma GCC optimize(\"fp-contract=off\", \"no-predictive-commoning\")\n#endif\n"
-             "#include <float.h>\n#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0\n"
+             "#include <float.h>\n#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && "
+             "FLT_EVAL_METHOD != 16\n"
              "#error \"this file needs float arithmetic in float: compile it for SSE, not for "
              "x87\"\n#endif\n\n");
   if (any_state(e)) sb_puts(t, "#include <string.h>\n\n");

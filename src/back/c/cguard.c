@@ -180,13 +180,17 @@ void put_target_region(Emit *e, StrBuf *t) {
   sb_puts(t, "#define IG_ENTRY static\n#else\n#define IG_ENTRY\n#endif\n");
 }
 
-/* f16c is not tested: every CPU with avx2 has it, and older compilers do not know the name. */
+/* f16c is not tested: every CPU with avx2 has it, and older compilers do not know the name. Every
+ * CPU with matrix registers multiplies int8. */
 void put_cpu_test(StrBuf *t, const char *features, const char *gap) {
   bool first = true;
   for (const char *s = features; *s; s += strcspn(s, ","), s += *s == ',') {
     int n = (int)strcspn(s, ",");
-    if (!strncmp(s, "f16c", (size_t)n)) continue;
-    sb_fmt(t, "%s__builtin_cpu_supports(\"%.*s\")", first ? "" : gap, n, s);
+    if (!strncmp(s, "f16c", (size_t)n) || !strncmp(s, "amx-int8", (size_t)n)) continue;
+    sb_fmt(t,
+           !strncmp(s, "amx-tile", (size_t)n) ? "%sIG_TILES_ALLOWED"
+                                              : "%s__builtin_cpu_supports(\"%.*s\")",
+           first ? "" : gap, n, s);
     first = false;
   }
 }

@@ -129,12 +129,16 @@ static void put_prefetch(Emit *e, const Stmt *s) {
 static void put_assign(Emit *e, const Stmt *s) {
   const Var *v = &e->p->var.at[s->var];
   bool vector = v->lanes > 1 && e->b.mode == BM_vectors;
+  if (v->rows && e->b.mode != BM_warp) {
+    put_tile_statement(e, s);
+    return;
+  }
   e->b.w = v->lanes;
   if (s->kind == ST_let) {
     e->var.at[s->var] = name_let(e, s->var);
     e->b.frame += v->lanes * dtype_bytes(c_elem_type(v->dt)) + 16;
   }
-  if (v->rows && e->b.mode == BM_warp) {
+  if (v->rows) {
     begin_line(e);
     if (s->kind == ST_let) sb_fmt(e->t, "%s ", fragment_type(v->dt, v->lanes));
     sb_fmt(e->t, "%s = ", e->var.at[s->var]);
@@ -174,8 +178,11 @@ static void put_store(Emit *e, const Stmt *s) {
   bool lanes = prog_expr(e->p, s->a)->lanes > 1;
   e->by_buf.written[prog_root(e->p, s->buf)] = 1;
   e->by_buf.written[s->buf] = 1;
-  if (e->b.mode == BM_warp && prog_expr(e->p, s->a)->rows) {
-    put_fragment_store(e, s);
+  if (prog_expr(e->p, s->a)->rows) {
+    if (e->b.mode == BM_warp)
+      put_fragment_store(e, s);
+    else
+      put_tile_statement(e, s);
     return;
   }
   if (e->b.mode == BM_warp && (e->team == LF_thread || s->flags & SF_async) && put_copy(e, s))
@@ -236,6 +243,7 @@ static void put_prefetch_at(Emit *e, const Stmt *s) {
 }
 
 void put_block(Emit *e, StmtId first) {
+  u32 tiles = e->b.tiles;
   for (StmtId id = first; id; id = prog_stmt(e->p, id)->next) {
     Stmt s = *prog_stmt(e->p, id); /* emitting may add expressions, never statements */
     switch (s.kind) {
@@ -265,4 +273,5 @@ void put_block(Emit *e, StmtId first) {
     default: break;
     }
   }
+  e->b.tiles = tiles;
 }

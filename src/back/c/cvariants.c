@@ -253,6 +253,14 @@ static WeightMode weight_form(const EmitVariant *variant, u32 n, const EmitOptio
   return bytes > o->literal_bytes ? WM_string : WM_literal;
 }
 
+/* Does lowering use matrix registers? */
+static bool has_fragments(const EmitVariant *v) {
+  for (u32 i = 0; i < v->n; i++)
+    for (RecordId r = 1; r < v->entry[i].p->record.n; r++)
+      if (v->entry[i].p->record.at[r].family == FA_fragments) return true;
+  return false;
+}
+
 static Emit *add_variant(OutFile *m, const EmitVariant *variant, WeightMode weights, FileKind kind,
                          bool dot_i8x4, Blob *blob) {
   u32 number = m->npart++;
@@ -287,6 +295,10 @@ static void put_head(OutFile *m, StrBuf *t) {
   }
   put_prelude(first, t);
   put_thread_headers(threaded, t);
+  bool tiles = false;
+  for (u32 i = 0; i < m->npart; i++) tiles = tiles || m->part[i].target.has & CAP_tiles;
+  if (tiles) put_tiles_test(t);
+  first->weights.lines = tiles;
   if (several) put_has_macros(m, t);
   if (several) put_warning_pragmas(t);
   if (several && intrinsics) put_intrinsics(t);
@@ -315,8 +327,10 @@ EmitFacts emit_variants(const EmitVariant *variant, u32 n, const EmitOptions *o,
   if (kind.pooled && in_blob) begin_blob(blob);
   for (u32 i = 0; i < n; i++) {
     progs[i] = variant[i].entry[0].p;
+    if (i && variant[i].target->has & CAP_tiles && !has_fragments(&variant[i])) continue;
     Emit *e = add_variant(m, &variant[i], weights, kind, false, blob);
-    if (i && e->variant->vec.dot_i8x4 && *variant[i].target->dot_i8x4)
+    const Target *to = variant[i].target;
+    if (i && e->variant->vec.dot_i8x4 && *to->dot_i8x4 && !strstr(to->features, to->dot_i8x4))
       add_variant(m, &variant[i], weights, kind, true, blob);
   }
   Emit *first = m->part[0].e;

@@ -29,8 +29,9 @@ static void put_literal(StrBuf *t, DType dt, const Tensor *x, u64 i) {
   }
 }
 
-static void put_literals(StrBuf *t, u32 number, const Tensor *x) {
-  sb_fmt(t, "static const %s w%u[%" PRIu64 "] = {", c_storage(x->dt), number, x->n ? x->n : 1);
+static void put_literals(Emit *e, StrBuf *t, u32 number, const Tensor *x) {
+  sb_fmt(t, "static const %s w%u[%" PRIu64 "]%s = {", c_storage(x->dt), number, x->n ? x->n : 1,
+         e->weights.lines ? " IG_LINE" : "");
   u64 line = 0;
   for (u64 i = 0; i < x->n; i++) {
     size_t before = t->n;
@@ -271,12 +272,12 @@ void put_weight(Emit *e, StrBuf *t, const Tensor *d, u32 number, Str name) {
          dtype_info[d->dt].name);
   put_trailing_comment(e, t, name);
   if (!weight_is_string(e, d)) {
-    put_literals(t, number, d);
+    put_literals(e, t, number, d);
     return;
   }
   sb_fmt(t,
-         "static const union { unsigned char bytes[%" PRIu64 "]; %s at[%" PRIu64 "]; } w%u = {\n",
-         tensor_bytes(d), c_storage(d->dt), d->n, number);
+         "static const union { unsigned char bytes[%" PRIu64 "]; %s at[%" PRIu64 "]; } w%u%s = {\n",
+         tensor_bytes(d), c_storage(d->dt), d->n, number, e->weights.lines ? " IG_LINE" : "");
   put_string(e, t, d->data, tensor_bytes(d));
   sb_puts(t, "};\n");
 }

@@ -291,7 +291,12 @@ static float as_tf32(double x) {
 
 static void eval_lanes(Run *r, ExprId id, Scalar *out);
 
-/* Fragments. A product adds in the order of k, in f32. */
+/* Four bytes, little-endian. */
+static Scalar word_of(const u8 *b) {
+  return (Scalar){.i = (i32)((u32)b[0] | (u32)b[1] << 8 | (u32)b[2] << 16 | (u32)b[3] << 24)};
+}
+
+/* Fragments. A product adds in the order of k, in f32 or exactly in i32. */
 static void eval_fragment(Run *r, const Expr *e, Scalar *out) {
   Prog *p = r->p;
   u32 rows = e->rows, columns = e->lanes / rows, step = dtype_bytes(e->dt);
@@ -302,10 +307,12 @@ static void eval_fragment(Run *r, const Expr *e, Scalar *out) {
     Scalar *from = NEWS(r->a, Scalar, e->lanes);
     eval_fragment(r, prog_expr(p, e->arg[0]), from);
     for (u32 i = 0; i < e->lanes; i++) out[i] = from[i % columns * rows + i / columns];
-  } else if (e->kind == EX_load) {
+  } else if (e->kind == EX_load || e->kind == EX_quad) {
+    const Expr *x = e->kind == EX_quad ? prog_expr(p, e->arg[0]) : e;
     for (u32 i = 0; i < rows; i++) {
-      const u8 *from = locate(r, e->ref, e->arg, columns, i, false);
-      for (u32 j = 0; j < columns; j++) out[i * columns + j] = scalar_load(e->dt, from + j * step);
+      const u8 *from = locate(r, x->ref, x->arg, x->lanes / rows, i, false);
+      for (u32 j = 0; j < columns; j++, from += step)
+        out[i * columns + j] = e == x ? scalar_load(e->dt, from) : word_of(from);
     }
   } else {
     const Expr *a = prog_expr(p, e->arg[0]);
@@ -315,7 +322,12 @@ static void eval_fragment(Run *r, const Expr *e, Scalar *out) {
     eval_lanes(r, e->arg[1], y);
     eval_lanes(r, e->arg[2], out);
     for (u32 i = 0; i < 2 * FRAG_LANES && a->dt == DT_f32; i++) x[i].f = as_tf32(x[i].f);
-    for (u32 i = 0; i < e->lanes; i++)
+    for (u32 i = 0; i < e->lanes && e->dt == DT_i32; i++)
+      for (u32 k = 0; k < n; k++) {
+        Scalar arg[] = {x[i / columns * n + k], y[i % columns * n + k], out[i]};
+        out[i] = scalar_eval(OP_dot_i8x4, DT_i32, arg);
+      }
+    for (u32 i = 0; i < e->lanes && e->dt == DT_f32; i++)
       for (u32 k = 0; k < n; k++)
         out[i].f =
             (float)out[i].f + (float)x[i / columns * n + k].f * (float)y[i % columns * n + k].f;

@@ -351,6 +351,16 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
   Prog *p = prog_extend(given);
   VmProgram *v = NEW(a, VmProgram);
   VmBuild *b = NEW(a, VmBuild);
+  if (prog_has_fragments(p, p->body)) {
+    p->body = prog_copy(p, p->body, a);
+    Stmt *s;
+    for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));)
+      if (s->kind == ST_kernel && prog_has_fragments(p, s->body)) {
+        StmtId body = prog_fragments(p, prog_unroll(p, s->body, a), a);
+        prog_stmt(p, w.id)->body = body;
+        w.skip = true;
+      }
+  }
   for (BufId id = 1; id < p->buf.n; id++) /* dimensions may use symbols without a variable yet */
     for (u32 i = 0; i < prog_buf(p, id)->rank; i++) ex_dim(p, prog_buf(p, id)->dim[i]);
   *b = (VmBuild){.c = p->c, .p = p, .a = a, .constant = map_new(a), .same = map_new(a)};

@@ -34,7 +34,7 @@ double stmt_trip_count(Prog *p, const Range *var, const Stmt *s, bool *fixed) {
 /* Indices become pointer increments and cost nothing. */
 static double expr_time(Prog *p, ExprId id) {
   const Expr *e = prog_expr(p, id);
-  double wide = e->lanes > 8 ? e->lanes / 8.0 : e->lanes > 1 ? 1 : 2, sum = 0;
+  double wide = e->rows ? e->rows : e->lanes > 8 ? e->lanes / 8.0 : e->lanes > 1 ? 1 : 2, sum = 0;
   if (e->kind == EX_load) return figures.ns_per_step * wide;
   for (u32 i = 0; i < e->narg; i++) sum += expr_time(p, e->arg[i]);
   if (e->kind == EX_const || e->kind == EX_var || e->kind == EX_splat) return sum;

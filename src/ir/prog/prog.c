@@ -300,7 +300,10 @@ ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes) {
 }
 
 ExprId ex_quad(Prog *p, ExprId a) {
-  return add(p, EX_quad, DT_i32, 1, &a, 1);
+  const Expr x = *prog_expr(p, a);
+  ExprId e = add(p, EX_quad, DT_i32, x.rows ? x.lanes / 4 : 1, &a, 1);
+  prog_expr(p, e)->rows = x.rows;
+  return e;
 }
 
 ExprId ex_fragment(Prog *p, BufId b, const ExprId *idx, u32 n, u32 rows, u32 columns) {

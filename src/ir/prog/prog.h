@@ -79,7 +79,7 @@ typedef enum ExprKind {
   EX_hreduce, /* reduces the lanes of arg[0] with op, in lane order -> scalar */
   EX_shuffle, /* selects lanes of arg[0] and further operands, concatenated; pick: lane numbers */
   EX_quad,    /* arg[0]: load of 4 lanes of i8 or u8, or 2 of i16, from memory -> their bits as one
-                 i32, first lane lowest */
+                 i32, first lane lowest; or of a fragment of u8 -> a fragment of such i32 */
   EX_random,  /* uniform [0,1) of dtype; arg[0]: node seed, arg[1]: index; also depends on the seed
                  of the run */
   EX_turn,    /* arg[0]: load of a fragment from memory -> its transpose */
@@ -87,10 +87,14 @@ typedef enum ExprKind {
   EX_COUNT
 } ExprKind;
 
-/* A fragment is a matrix that a warp holds: lanes = rows x columns, row-major. In memory it is a
- * box of the last two dimensions. Operands of a product are FRAG_ROWS rows of FRAG_BYTES bytes, of
- * f16, bf16, or of f32 that the product rounds to tf32; sums are FRAG_ROWS x FRAG_ROWS of f32. */
-enum { FRAG_ROWS = 16, FRAG_BYTES = 32, FRAG_LANES = FRAG_ROWS * FRAG_ROWS };
+/* A fragment is a matrix that a warp, or a matrix register of a CPU, holds: lanes = rows x columns,
+ * row-major. In memory it is a box of the last two dimensions.
+ * A warp: operands of a product are FRAG_ROWS rows of FRAG_BYTES bytes, of f16, bf16, or of f32
+ * that the product rounds to tf32; sums are FRAG_ROWS x FRAG_ROWS of f32.
+ * A matrix register: operands and sums are FRAG_ROWS x FRAG_ROWS of i32. Each element of an operand
+ * is four bytes, and the product adds their OP_dot_i8x4. Memory may hold the left operand as u8,
+ * FRAG_ROWS rows of TILE_BYTES. */
+enum { FRAG_ROWS = 16, FRAG_BYTES = 32, FRAG_LANES = FRAG_ROWS * FRAG_ROWS, TILE_BYTES = 64 };
 
 struct Expr {
   ExprKind kind;
@@ -592,6 +596,9 @@ bool quotient_find(float by, i64 min, i64 max, ReciprocalFma *q);
  * max_lanes: maximum lanes of a piece, see prog_lanes; 0: keep whole vectors and register arrays.
  * New objects lie in a. */
 StmtId prog_legalize(Prog *p, StmtId first, u32 max_lanes, const Caps *has, Arena *a);
+/* prog_fragments.c: replaces fragments of integers, in place, in a list without unrolled loops. */
+bool prog_has_fragments(Prog *p, StmtId first);
+StmtId prog_fragments(Prog *p, StmtId first, Arena *a);
 /* A legalized copy of the list for back ends. With t, its loops are unrolled; 0 if that fails.
  * Without t, for any compiler: loops and arrays stay. Dropped by prog_rewind. */
 StmtId kernel_legalize(Prog *p, StmtId first, const Target *t, const Caps *has, Arena *a);

@@ -59,13 +59,20 @@ static const char *buf_name(ProgCheck *o, BufId b) {
 /* Fragments are operands of a product or its sums. */
 static void check_fragment(ProgCheck *o, DType dt, u32 lanes, u32 rows) {
   u32 columns = dtype_is_half(dt) || dt == DT_f32 ? FRAG_BYTES / dtype_bytes(dt) : 0;
-  bool sums = dt == DT_f32 && lanes == FRAG_LANES;
-  if (rows != FRAG_ROWS || !columns || (lanes != rows * columns && !sums))
+  bool sums = (dt == DT_f32 || dt == DT_i32) && lanes == FRAG_LANES;
+  bool bytes = (dt == DT_u8 || dt == DT_i8) && lanes == FRAG_ROWS * TILE_BYTES;
+  if (rows != FRAG_ROWS || ((!columns || lanes != rows * columns) && !sums && !bytes))
     WRONG(
         o,
         "a fragment of %u rows and %u elements of %s, expected %d rows of %d bytes of f16, bf16 or "
-        "f32, or %d x %d of f32",
-        rows, lanes, dt_name(dt), FRAG_ROWS, FRAG_BYTES, FRAG_ROWS, FRAG_ROWS);
+        "f32, %d x %d of f32 or i32, or %d x %d of u8",
+        rows, lanes, dt_name(dt), FRAG_ROWS, FRAG_BYTES, FRAG_ROWS, FRAG_ROWS, FRAG_ROWS,
+        TILE_BYTES);
+}
+
+/* Is it held by a matrix register of a CPU? Others are held by a warp. */
+static bool in_register(DType dt) {
+  return dt == DT_i32 || dt == DT_u8 || dt == DT_i8;
 }
 
 static void check_dtype(ProgCheck *o, DType dt, u32 lanes, u32 rows) {
@@ -250,7 +257,9 @@ static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lan
     WRONG(o, "%s has elements of %u lanes, accessed with %u", buf_name(o, b), bp->lanes, lanes);
   if (bp->space == BS_reg && lanes != bp->lanes)
     WRONG(o, "register buffer %s must be accessed one element at a time", buf_name(o, b));
-  if (rows && bp->space != BS_reg && (bp->space != BS_local || n < 2 || bp->rows))
+  BufSpace root = prog_buf(o->p, prog_root(o->p, b))->space;
+  bool fixed = root == BS_const && in_register(bp->dt);
+  if (rows && bp->space != BS_reg && ((bp->space != BS_local && !fixed) || n < 2 || bp->rows))
     WRONG(o, "%s: a fragment in memory is a box of scratch with two dimensions", buf_name(o, b));
   if (bp->space == BS_reg && rows != bp->rows)
     WRONG(o, "register buffer %s has fragments of %u rows, accessed with %u", buf_name(o, b),
@@ -309,14 +318,17 @@ static void check_vector(ProgCheck *o, const Expr *e) {
   bool ok = a->dt == e->dt;
   if (e->kind == EX_splat) ok = ok && e->narg == 1 && a->lanes == 1;
   if (e->kind == EX_turn)
-    ok = ok && e->narg == 1 && a->kind == EX_load && a->rows && dtype_is_half(a->dt) &&
-         prog_buf(o->p, a->ref)->space == BS_local && e->lanes == a->lanes && e->rows == a->rows;
+    ok = ok && e->narg == 1 && a->kind == EX_load && a->rows &&
+         (dtype_is_half(a->dt) || a->dt == DT_i32) && prog_buf(o->p, a->ref)->space != BS_reg &&
+         e->lanes == a->lanes && e->rows == a->rows;
   if (e->kind == EX_mma) {
     const Expr *b = e->narg == 3 ? prog_expr(o->p, e->arg[1]) : a,
                *c = prog_expr(o->p, e->arg[e->narg - 1]);
+    bool ints = a->dt == DT_i32;
     ok = e->narg == 3 && a->dt == b->dt && a->lanes == b->lanes && a->rows && b->rows && c->rows &&
-         c->dt == DT_f32 && c->lanes == FRAG_LANES && e->dt == DT_f32 && e->lanes == FRAG_LANES &&
-         a->lanes * dtype_bytes(a->dt) == FRAG_ROWS * FRAG_BYTES && e->rows == c->rows;
+         c->dt == (ints ? DT_i32 : DT_f32) && c->lanes == FRAG_LANES && e->dt == c->dt &&
+         e->lanes == FRAG_LANES && e->rows == c->rows &&
+         (ints || a->lanes * dtype_bytes(a->dt) == FRAG_ROWS * FRAG_BYTES);
   }
   if (e->kind == EX_hreduce) {
     ok = ok && e->narg == 1 && e->lanes == 1 && e->op < OP_SCALARS;
@@ -339,8 +351,11 @@ static void check_vector(ProgCheck *o, const Expr *e) {
     }
   }
   if (e->kind == EX_quad)
-    ok = e->narg == 1 && e->dt == DT_i32 && e->lanes == 1 && a->kind == EX_load &&
-         (a->lanes == 2 ? a->dt == DT_i16 : a->lanes == 4 && (a->dt == DT_u8 || a->dt == DT_i8)) &&
+    ok = e->narg == 1 && e->dt == DT_i32 && a->kind == EX_load && e->rows == a->rows &&
+         (a->rows         ? dtype_bytes(a->dt) == 1 && e->lanes == FRAG_LANES
+          : e->lanes != 1 ? false
+          : a->lanes == 2 ? a->dt == DT_i16
+                          : a->lanes == 4 && (a->dt == DT_u8 || a->dt == DT_i8)) &&
          prog_buf(o->p, a->ref)->space != BS_reg;
   static const char *const name[EX_COUNT] = {"const",  "variable", "load",    "op",
                                              "splat",  "reduce",   "shuffle", "quad",
@@ -359,10 +374,13 @@ static void check_expr(ProgCheck *o, ExprId id) {
           (u32)EX_COUNT);
   if (++o->depth > PROG_DEPTH) WRONG(o, "operands nest deeper than %d", PROG_DEPTH);
   check_dtype(o, e->dt, e->lanes, e->rows);
-  if (e->rows && o->team != LF_warp) WRONG(o, "a fragment is outside of a warp loop");
+  if (e->rows && !in_register(e->dt) && o->team != LF_warp)
+    WRONG(o, "a fragment is outside of a warp loop");
+  if (e->rows && in_register(e->dt) && o->team)
+    WRONG(o, "a fragment of integers is inside of a warp or thread loop");
   if (e->kind == EX_load) {
     check_index(o, e->ref, e->arg, e->narg, e->lanes, e->rows);
-    if (e->rows && prog_buf(p, e->ref)->space != BS_reg &&
+    if (e->rows && prog_buf(p, e->ref)->space != BS_reg && !in_register(e->dt) &&
         e->lanes * dtype_bytes(e->dt) != FRAG_ROWS * FRAG_BYTES)
       WRONG(o, "only operands of a product are loaded as fragments");
     if (e->dt != prog_buf(p, e->ref)->dt)
@@ -370,7 +388,8 @@ static void check_expr(ProgCheck *o, ExprId id) {
   } else {
     for (u32 i = 0; i < e->narg; i++) {
       check_expr(o, e->arg[i]);
-      if (prog_expr(p, e->arg[i])->rows && e->kind != EX_turn && e->kind != EX_mma)
+      if (prog_expr(p, e->arg[i])->rows && e->kind != EX_turn && e->kind != EX_mma &&
+          e->kind != EX_quad)
         WRONG(o, "an operand of %s is a fragment, expected a scalar or a vector",
               e->kind == EX_op && e->op < OP_SCALARS ? op_info[e->op].name : "an expression");
     }
@@ -460,6 +479,9 @@ static void check_assign(ProgCheck *o, const Stmt *s) {
     WRONG(o, "%s is %sx%u, its value %sx%u", show(p->c, v->name), dt_name(v->dt), v->lanes,
           dt_name(e->dt), e->lanes);
   check_dtype(o, v->dt, v->lanes, v->rows);
+  if (v->rows && in_register(v->dt))
+    WRONG(o, "variable %s: fragments of integers are held by register buffers",
+          show(p->c, v->name));
   if (v->sym >= 0 && dim_syminfo(p->dims, (Sym)v->sym)->kind != SY_data)
     WRONG(o, "%s is bound by the inputs and cannot be set", show(p->c, v->name));
 }

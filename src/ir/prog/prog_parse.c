@@ -57,8 +57,9 @@ static i64 count(ProgParse *o) {
 
 /* Rows of a fragment, and the lanes of rows x columns. */
 static u32 fragment(ProgParse *o, i64 rows, i64 columns, u32 *nlanes) {
-  if (rows < 1 || columns < 2 || rows > FRAG_LANES || columns > FRAG_LANES / rows)
-    BAD(&o->s, "expected a fragment of at most %d elements, found %lld x %lld", FRAG_LANES,
+  i64 most = FRAG_ROWS * TILE_BYTES;
+  if (rows < 1 || columns < 2 || rows > most || columns > most / rows)
+    BAD(&o->s, "expected a fragment of at most %lld elements, found %lld x %lld", (long long)most,
         (long long)rows, (long long)columns);
   *nlanes = (u32)(rows * columns);
   return (u32)rows;
@@ -243,6 +244,10 @@ static ExprId call(ProgParse *o) {
     e.lanes = last->lanes;
     e.rows = e.kind == EX_turn && last->rows ? last->lanes / last->rows : last->rows;
     e.dt = last->dt;
+  }
+  if (e.kind == EX_quad && last->rows) {
+    e.lanes = last->lanes / 4;
+    e.rows = last->rows;
   }
   if (!e.dt) e.dt = prog_expr(o->p, arg[0])->dt;
   return make(o, &e);

@@ -61,6 +61,10 @@ static void count_expr(WorkCount *n, ExprId id, double times) {
   if (x->kind == EX_load) touch(n, x->ref, false);
   if (is_op(x, OP_dot_i16x2)) macs = 2;
   if (is_op(x, OP_dot_i8x4) || is_op(x, OP_maddubs)) macs = 4;
+  if (x->kind == EX_mma) {
+    const Expr *a = prog_expr(n->p, x->arg[0]);
+    macs = (double)(a->lanes / a->rows) * (a->dt == DT_i32 ? 4 : 1);
+  }
   macs *= times * x->lanes;
   n->w.macs += macs;
   if (!dtype_is_float(x->dt)) n->w.whole += macs;

@@ -270,6 +270,7 @@ typedef struct FamilyFns {
 static const FamilyFns families[FA_COUNT] = {
     [FA_block_rows] = {block_rows_choose, block_rows_write, true},
     [FA_block_product] = {product_choose, product_write, true},
+    [FA_fragments] = {fragments_choose, fragments_write, true},
     [FA_winograd] = {winograd_choose, winograd_write, true},
     [FA_segments] = {choose_segments, write_segments, true},
     [FA_interior] = {choose_inside, write_inside, true},

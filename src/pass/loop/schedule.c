@@ -337,7 +337,9 @@ void schedule(PassCtx *u) {
       continue;
     }
     mark_low(u->p, w.id);
-    if (u->target->warp) continue; /* its compiler does not need help */
+    RecordId r = prog_stmt(u->p, w.id)->record;
+    bool tiles = r && prog_record(u->p, r)->family == FA_fragments; /* intrinsics stay in order */
+    if (u->target->warp || tiles) continue; /* the compiler does not need help */
     o.lanes = prog_lanes(u->p, s->body, u->target);
     visit_list(&o, (Cursor){.owner = w.id}, 0, u->p->threads > 1);
     prog_stmt(u->p, w.id)->flags = kernel_flags(&o, prog_stmt(u->p, w.id)->body);
