@@ -27,6 +27,7 @@ static void chat_model(Ingot *m, IngotChatModel *out) {
          "expected a program from token ids to the logits of the last one");
   dim_bounds(m->p->dims, in->dim[0], &lo, &chunk);
   ChatFormat chat = m->options.prompt ? api_chat_texts(m, s) : s->chat;
+  const struct LmSampling *own = &s->sampling;
   *out = (IngotChatModel){.vocab = s->vocab,
                           .nvocab = s->nvocab,
                           .context = (u64)api_context_length(m),
@@ -43,7 +44,9 @@ static void chat_model(Ingot *m, IngotChatModel *out) {
                           .trims = chat.trims,
                           .prompt = m->options.prompt,
                           .ring = (u64)api_kv_min_length(m),
-                          .day = m->options.prompt ? api_chat_day(m) : 0};
+                          .day = m->options.prompt ? api_chat_day(m) : 0,
+                          .sampling = {own->temperature, own->top_k, own->top_p, own->min_p,
+                                       own->repeat}};
 }
 
 static void chat_engine(Ingot *m, const char *engine) {

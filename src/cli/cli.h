@@ -46,7 +46,7 @@ struct Args {
   unsigned long long port, slots, queue, timeout;
   const char *host, *api_key, *api_key_file;
   int every_token;
-  const char *cache;
+  const char *cache, *activations;
   const char *keep_code; /* "": the default folder */
   const char *project;
   int presets, verbose;

@@ -118,7 +118,7 @@ static const char changes_import[] = "grad train freeze state";
 
 /* Options that shape a program. Bytecode is already compiled: they belong to ingot compile. */
 static const char shapes_program[] =
-    "context chunk every-token cache bake-prompt date shapes max-shapes freeze state grad train "
+    "context chunk every-token cache activations bake-prompt date shapes max-shapes freeze state grad train "
     "march optimize-for ram precise threads threads-api threads-grain tuned tune";
 
 /* May --output replace a model? opt writes one only as OUT.onnx. */
@@ -162,8 +162,9 @@ IngotStatus cli_prepare(Ingot *m, const Args *a) {
   if (!s && given && ingot_is_vm(m))
     return refuse_option(
         a, given, "not for bytecode, which is already compiled: give the option to ingot compile");
-  if (!s && (a->context || a->chunk || a->every_token || a->cache))
-    s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache, 0});
+  if (!s && (a->context || a->chunk || a->every_token || a->cache || a->activations))
+    s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache, 0,
+                                               a->activations});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
   if (!s && a->date && (a->bake_prompt || strcmp(a->verb, "play"))) s = ingot_set_day(m, a->date);
   if (!s && a->train) s = ingot_set_train(m, a->train);
@@ -598,7 +599,7 @@ static int verb_vm(const Args *a) {
 
 #define SHAPES                                                                                     \
   "function files no-files input-dim shapes max-shapes freeze grad train context chunk "           \
-  "every-token cache"
+  "every-token cache activations"
 /* --help lists the options named in a usage line. */
 const Verb verb_table[] = {
     {"compile", verb_compile,
@@ -627,7 +628,7 @@ const Verb verb_table[] = {
      "[--name NAME] [--march CPU]",
      "write a source folder for a build system: C, an example, build files", 1, "compile"},
     {"play", verb_play,
-     "model-path prompt file system raw think max-tokens context cache temperature top-k top-p "
+     "model-path prompt file system raw think max-tokens context cache activations temperature top-k top-p "
      "min-p "
      "repeat-penalty "
      "frequency-penalty presence-penalty seed stop engine threads threads-grain cc march precise "
@@ -637,7 +638,7 @@ const Verb verb_table[] = {
      "[--top-k N] [--top-p X] [--seed N] [--threads N]",
      "chat with a language model, or answer a prompt", 1, "run"},
     {"serve", verb_serve,
-     "model-path host port api-key api-key-file slots queue timeout context chunk cache name "
+     "model-path host port api-key api-key-file slots queue timeout context chunk cache activations name "
      "engine "
      "threads threads-grain cc march precise",
      "MODEL [--port N] [--slots N] [--context N] [--queue N] [--threads N] [--api-key-file FILE] "
@@ -706,7 +707,7 @@ const Verb verb_table[] = {
     {"perplexity", verb_perplexity,
      "model-path text ids json engine march precise precision threads threads-api threads-grain "
      "context "
-     "chunk cache",
+     "chunk cache activations",
      "MODEL --text FILE | --ids \"1 2 3\" [--context N] [--json]",
      "measure the perplexity of a text under a language model", 1, "examine"},
     {"vm", verb_vm, "emit output", "--emit -o FILE.c",

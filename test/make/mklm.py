@@ -1,6 +1,6 @@
 """Tiny random decoders of every architecture, as GGUF and as safetensors with config.json, and what they compute.
 
-usage: mklm.py DIR [NAME ...]    with the packages gguf, safetensors and numpy
+usage: mklm.py DIR [NAME ... | --wide]    with the packages gguf, safetensors and numpy
 
 For each row of CASES: DIR/NAME.gguf, the folder DIR/NAME, and DIR/NAME.npz with ids and the logits of every position; for each row of BAD:
 DIR/bad/NAME.gguf, which must be refused; DIR/cases.json lists both. The reference is
@@ -393,6 +393,9 @@ def write_bad(out):
 def main(out, only):
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
+    if only == ["--wide"]:  # rows of whole quant blocks
+        c = case("llama", hidden_size=256, intermediate_size=256)
+        return write_gguf(out / "wide.gguf", c, make_weights(c, 3))
     for seed, (name, c) in enumerate(CASES.items()):
         if only and name not in only:
             continue

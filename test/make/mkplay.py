@@ -4,7 +4,7 @@ usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf; 
 window.gguf, whose layers see 16 tokens; today.gguf, whose
 template tells the date, leap.gguf, which tells the same one always, plain.gguf without a template, user.gguf without messages of the system,
 deaf.gguf, which drops them, tools.gguf, which lists tools, mistral.gguf, which opens
-calls by a token, gap.gguf, where a byte has no token with text, forgets.gguf, which drops all messages but the last, reason.gguf, which reasons
+calls by a token, greedy.gguf and single.gguf, which say how to sample, never.gguf, which says it wrongly, gap.gguf, where a byte has no token with text, forgets.gguf, which drops all messages but the last, reason.gguf, which reasons
 """
 import sys
 from pathlib import Path
@@ -27,7 +27,7 @@ def byte_names():
     return [names[b] for b in range(256)]
 
 
-def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker=None, silent=None):
+def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker=None, silent=None, sampling=None):
     rng = np.random.default_rng(5)
     tokens = ["<end>", "<s>", "<u>", "<a>", *byte_names(), "ab"]
     kinds = [gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * 257
@@ -58,6 +58,8 @@ def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker
     w.add_token_merges(["a b"])
     w.add_eos_token_id(0)
     w.add_add_bos_token(False)
+    for key, value in (sampling or {}).items():
+        (w.add_int32 if isinstance(value, int) else w.add_float32)(f"general.sampling.{key}", value)
     if template:
         w.add_chat_template(template)
 
@@ -100,6 +102,9 @@ main(Path(sys.argv[1]) / "tools.gguf", template="{% if tools %}{% for t in tools
     "m['content']", "(m['content'] or m.tool_calls[0].function.arguments.on|string)"))
 main(Path(sys.argv[1]) / "mistral.gguf", template="{% if tools %}[TOOL_CALLS]{% endif %}" + TEMPLATE, marker="[TOOL_CALLS]")
 main(Path(sys.argv[1]) / "gap.gguf", silent=0xe9)
+main(Path(sys.argv[1]) / "greedy.gguf", sampling={"temp": 0.0})
+main(Path(sys.argv[1]) / "single.gguf", sampling={"temp": 5.0, "top_k": 1})
+main(Path(sys.argv[1]) / "never.gguf", sampling={"top_p": 1.5})
 main(Path(sys.argv[1]) / "forgets.gguf", template=TEMPLATE.replace("in messages", "in messages[-1:]"))
 # as reasoning models: the answer begins in <think>, which later turns leave out; white space around messages goes
 main(Path(sys.argv[1]) / "reason.gguf", template=TEMPLATE.replace("m['content']", "(m['content'].split('</think>')[-1])|trim").replace("'<a>'", "'<a><think>'"))

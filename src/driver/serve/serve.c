@@ -80,6 +80,7 @@ static void prepare_decoder(Serve *s) {
   if (!assets || !vocab_open(&s->vocab, assets->vocab, assets->nvocab))
     fail(c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
          "expected a model with a tokenizer, found none in the file or next to it");
+  s->sampling = assets->sampling;
   if (!w->chunk) w->chunk = 64;
   if (w->chunk < MIN_CHUNK) w->chunk = MIN_CHUNK;
   w->slots = s->o->slots;

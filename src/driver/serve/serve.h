@@ -129,6 +129,7 @@ struct Serve {
   u64 turn, ids; /* runs; number of the last job */
   i64 started;
   bool drains, encoder;
+  struct LmSampling sampling; /* settings of the model file */
 };
 
 /* serve_batch.c */

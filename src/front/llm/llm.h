@@ -35,6 +35,7 @@ struct LmFile {
   const char *stack;     /* ... and of its layers: "model.layers." */
   StoredTensors tensor;  /* tensors of all parts */
   Map by_name;           /* tensor name -> index + 1 */
+  u32 x_bits;            /* of products with quantized weights: see ops.def, dequantize */
   VEC(LmJsonFile) side;  /* JSON files opened so far */
 };
 

@@ -16,11 +16,25 @@ Model *lm_read(Ctx *c, const Source *s) {
   return m;
 }
 
+/* Rounding of activations to int8 changes the greedy answers of models below this size. */
+#define SMALL_MODEL 500e6
+
+static u32 activation_bits(const LmFile *f, const LmOptions *o) {
+  double n = 0;
+  if (o->x_bits) return o->x_bits;
+  for (u32 i = 0; i < f->tensor.n; i++) {
+    const QBlockInfo *b = &qblock_info[f->tensor.at[i].kind];
+    n += (double)(f->tensor.at[i].bytes / b->bytes * b->elems);
+  }
+  return n < SMALL_MODEL ? 16 : 8;
+}
+
 Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
   LmFile *f = (LmFile *)m->own;
   (void)c, (void)s;
   if (!lm_is_encoder(f)) lm_require_arch(f);
   lm_check_quantized(f);
+  f->x_bits = activation_bits(f, &o->language);
   if (lm_is_encoder(f)) return lm_encoder(f, o);
   return lm_decoder(f, o);
 }

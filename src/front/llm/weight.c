@@ -50,7 +50,7 @@ static Val constant(Graph *g, const StoredTensor *t) {
 }
 
 /* Dequantizes u8[.., groups of a row, bytes of a group]. */
-static Val unblocked(Graph *g, const StoredTensor *t) {
+static Val unblocked(Graph *g, const LmFile *f, const StoredTensor *t) {
   const QBlockInfo *b = &qblock_info[t->kind];
   i64 dim[STORED_RANK + 1];
   memcpy(dim, t->dim, sizeof t->dim);
@@ -58,7 +58,7 @@ static Val unblocked(Graph *g, const StoredTensor *t) {
   dim[t->rank] = b->bytes;
   Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, dim, t->rank + 1, t->at));
   graph_val(g, v)->name = t->name;
-  return mk_dequantize(g, v, b->name, false);
+  return mk_dequantize(g, v, b->name, f->x_bits);
 }
 
 /* ---- integers with scales ---- */
@@ -160,7 +160,7 @@ Val lm_weight(Graph *g, const LmFile *f, const char *name) {
     return scaled(g, f, name, q, size);
   }
   const StoredTensor *t = lm_require_tensor(f, name);
-  if (!qblock_is_plain(t->kind)) return unblocked(g, t);
+  if (!qblock_is_plain(t->kind)) return unblocked(g, f, t);
   if (t->kind != BK_I8 || t->rank != 2 || !sibling_tensor(f, name, "_scale")) return constant(g, t);
   return scaled(g, f, name, mk_cast(g, constant(g, t), DT_f32), t->dim);
 }
