@@ -791,7 +791,8 @@ static int read_options(Options *o, int argc, char **argv) {
       {"--top-p", K_float, &s->top_p, 0, 1, "--top-p X",
        "nucleus sampling with total probability X (default: that of the model file, else 0.9)"},
       {"--min-p", K_float, &s->min_p, 0, 1, "--min-p X",
-       "drop tokens below X times the highest probability (default: that of the model file, else 0)"},
+       "drop tokens below X times the highest probability (default: that of the model file, else "
+       "0)"},
       {"--repeat-penalty", K_float, &s->repeat, 0.01, 100, "--repeat-penalty X",
        "divide the logits of recent tokens by X (default: that of the model file, else 1)"},
       {"--frequency-penalty", K_float, &s->frequency, -100, 100, "--frequency-penalty X",

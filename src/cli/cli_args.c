@@ -124,16 +124,19 @@ static const Opt opts[] = {
     TEXT("file", "f", file, "FILE", "read the prompt from FILE"),
     TEXT("temperature", NULL, temperature, "X",
          "sampling temperature; 0: greedy decoding (default: that of the model file, else 0.7)"),
-    TEXT("top-k", NULL, top_k, "N", "sample from the N most probable tokens; 0: all (default: that of the model file, else 40)"),
+    TEXT("top-k", NULL, top_k, "N",
+         "sample from the N most probable tokens; 0: all (default: that of the model file, else "
+         "40)"),
     TEXT("top-p", NULL, top_p, "X",
          "nucleus sampling: smallest set of tokens with total probability X (default: that of the "
          "model file, else 0.9)"),
     TEXT("min-p", NULL, min_p, "X",
          "drop tokens below X times the highest probability (default: that of the model file, else "
          "0)"),
-    TEXT("repeat-penalty", NULL, repeat_penalty, "X",
-         "divide the logits of tokens already in the context by X (default: that of the model file, "
-         "else 1)"),
+    TEXT(
+        "repeat-penalty", NULL, repeat_penalty, "X",
+        "divide the logits of tokens already in the context by X (default: that of the model file, "
+        "else 1)"),
     TEXT("frequency-penalty", NULL, frequency_penalty, "X",
          "subtract X from a logit for every occurrence of its token (default 0)"),
     TEXT("presence-penalty", NULL, presence_penalty, "X",

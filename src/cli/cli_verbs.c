@@ -118,7 +118,8 @@ static const char changes_import[] = "grad train freeze state";
 
 /* Options that shape a program. Bytecode is already compiled: they belong to ingot compile. */
 static const char shapes_program[] =
-    "context chunk every-token cache activations bake-prompt date shapes max-shapes freeze state grad train "
+    "context chunk every-token cache activations bake-prompt date shapes max-shapes freeze state "
+    "grad train "
     "march optimize-for ram precise threads threads-api threads-grain tuned tune";
 
 /* May --output replace a model? opt writes one only as OUT.onnx. */
@@ -163,8 +164,8 @@ IngotStatus cli_prepare(Ingot *m, const Args *a) {
     return refuse_option(
         a, given, "not for bytecode, which is already compiled: give the option to ingot compile");
   if (!s && (a->context || a->chunk || a->every_token || a->cache || a->activations))
-    s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache, 0,
-                                               a->activations});
+    s = ingot_set_language(
+        m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache, 0, a->activations});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
   if (!s && a->date && (a->bake_prompt || strcmp(a->verb, "play"))) s = ingot_set_day(m, a->date);
   if (!s && a->train) s = ingot_set_train(m, a->train);
@@ -628,7 +629,8 @@ const Verb verb_table[] = {
      "[--name NAME] [--march CPU]",
      "write a source folder for a build system: C, an example, build files", 1, "compile"},
     {"play", verb_play,
-     "model-path prompt file system raw think max-tokens context cache activations temperature top-k top-p "
+     "model-path prompt file system raw think max-tokens context cache activations temperature "
+     "top-k top-p "
      "min-p "
      "repeat-penalty "
      "frequency-penalty presence-penalty seed stop engine threads threads-grain cc march precise "
@@ -638,7 +640,8 @@ const Verb verb_table[] = {
      "[--top-k N] [--top-p X] [--seed N] [--threads N]",
      "chat with a language model, or answer a prompt", 1, "run"},
     {"serve", verb_serve,
-     "model-path host port api-key api-key-file slots queue timeout context chunk cache activations name "
+     "model-path host port api-key api-key-file slots queue timeout context chunk cache "
+     "activations name "
      "engine "
      "threads threads-grain cc march precise",
      "MODEL [--port N] [--slots N] [--context N] [--queue N] [--threads N] [--api-key-file FILE] "

@@ -100,6 +100,8 @@ const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m); /* NULL: not
  * floats after `dequantize`, or for compressed-tensors (int8 with scales, packed int4) the product
  * with the scales. name: the full name, "blk.0.attn_q.weight". */
 Val lm_weight(Graph *g, const LmFile *f, const char *name);
+/* Is there a tensor of this name, plain or packed? */
+bool lm_is_stored(const LmFile *f, const char *name);
 /* Refuses quantization schemes of config.json that are not read. */
 void lm_check_quantized(LmFile *f);
 
@@ -107,11 +109,7 @@ void lm_check_quantized(LmFile *f);
  * that the user may request. */
 void lm_declare_io(Ctx *c, Model *m, const char *result);
 Val lm_input_ids(Graph *g, const ImportOptions *o, i64 most, i64 limit);
-const LmInput *lm_input(Graph *g, const ImportOptions *o, i64 context);
-
-/* encoder.c: ids i32[tokens] to a sentence vector, or to token vectors. */
-bool lm_is_encoder(const LmFile *f);
-const char *lm_encoder_list(const LmFile *f); /* architectures, for messages */
-Graph *lm_encoder(LmFile *f, const ImportOptions *o);
+/* embeds: one sequence, without earlier runs. */
+const LmInput *lm_input(Graph *g, const ImportOptions *o, i64 context, bool embeds);
 
 #endif

@@ -136,8 +136,8 @@ static double sampling_setting(LmFile *f, const char *gguf, const char *config, 
 }
 
 static void read_sampling(LmFile *f, struct LmSampling *s) {
-  s->temperature = sampling_setting(f, "general.sampling.temp",
-                                    "generation_config.json:temperature", 100);
+  s->temperature =
+      sampling_setting(f, "general.sampling.temp", "generation_config.json:temperature", 100);
   s->top_k = sampling_setting(f, "general.sampling.top_k", "generation_config.json:top_k", 1e9);
   s->top_p = sampling_setting(f, "general.sampling.top_p", "generation_config.json:top_p", 1);
   s->min_p = sampling_setting(f, "general.sampling.min_p", "generation_config.json:min_p", 1);

@@ -11,8 +11,8 @@ Model *lm_read(Ctx *c, const Source *s) {
   Model *m = NEW(&c->work, Model);
   LmFile *f = lm_open(c, s);
   m->own = f;
-  m->is_decoder_lm = !lm_is_encoder(f);
-  lm_declare_io(c, m, m->is_decoder_lm ? "logits" : "vector");
+  m->is_decoder_lm = !lm_is_embedder(f);
+  lm_declare_io(c, m, m->is_decoder_lm ? "logits" : lm_has_head(f) ? "scores" : "vector");
   return m;
 }
 
@@ -32,10 +32,9 @@ static u32 activation_bits(const LmFile *f, const LmOptions *o) {
 Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
   LmFile *f = (LmFile *)m->own;
   (void)c, (void)s;
-  if (!lm_is_encoder(f)) lm_require_arch(f);
+  lm_require_arch(f);
   lm_check_quantized(f);
   f->x_bits = activation_bits(f, &o->language);
-  if (lm_is_encoder(f)) return lm_encoder(f, o);
   return lm_decoder(f, o);
 }
 

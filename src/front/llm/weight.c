@@ -67,6 +67,10 @@ static const StoredTensor *sibling_tensor(const LmFile *f, const char *name, con
   return lm_tensor(f, str_text(f->c, str_fmt(f->c, "%s%s", name, end)));
 }
 
+bool lm_is_stored(const LmFile *f, const char *name) {
+  return lm_tensor(f, name) || sibling_tensor(f, name, "_packed");
+}
+
 static _Noreturn void bad_tensor(const LmFile *f, const char *name, const char *what) {
   fail(f->c, ERR_input, f->loc, "tensor '%s': %s", show(f->c, str_of(f->c, name)), what);
 }

@@ -13,8 +13,8 @@
  * products exceed 16 bits. If an element is not finite, the scale is NaN, and so are all products.
  * Groups below MIN_SCALE become 0.
  *
- * Formats with x_bits = 32 (ONNX's) are multiplied with floats, and only for few rows. For many rows they are
- * dequantized at compile time.
+ * Formats with x_bits = 32 (ONNX's) are multiplied with floats, and only for few rows. For many
+ * rows they are dequantized at compile time.
  *
  * Constants of plain elements are reinterpreted. Small quantized ones are dequantized at compile
  * time, larger ones stay quantized.
