@@ -66,7 +66,8 @@ static const Opt opts[] = {
     FLAG("no-files", no_files,
          "refuse .ch programs that read or write files (default for other commands)"),
     LIST("input-dim", "d", dim, "SPEC",
-         "set a dimension: batch=1 (or batch:1) in all inputs, images:0=1 for dimension 0 of input "
+         "set the size of a dimension: batch=1 (or batch:1) in all inputs, images:0=1 for "
+         "dimension 0 of input "
          "images; repeatable or comma-separated"),
     LIST("shapes", NULL, shape, "SPEC", "set input shapes: x:1x3x224x224; repeatable"),
     LIST("max-shapes", NULL, max_shape, "SPEC",
@@ -202,13 +203,15 @@ static const Opt opts[] = {
     TEXT("optimize", "O", build.optimize, "N", "optimization level: 0, 1, 2 (default), 3 or s"),
     TEXT("sanitize", NULL, build.sanitize, "LIST", "pass -fsanitize=LIST to the C compiler"),
     TEXT("preset", NULL, build.preset, "NAME",
-         "balanced (default), max, dev or size; --presets shows their settings"),
+         "set several options at once: balanced (default), max, dev or size; --presets lists the "
+         "settings"),
     FLAG("presets", presets, "list the presets; needs no model"),
     FLAG("lto", build.lto,
          "link-time optimization; for OUT.o and OUT.a: compile as one translation unit"),
     {"pgo", NULL, OPT_may, offsetof(Args, build.pgo), 0, 0, "[=WORKLOAD]",
-     "profile-guided optimization; WORKLOAD: FILE.npz, a folder of .npz, or prompts (.json, or one "
-     "per line); default: generated inputs",
+     "profile-guided optimization; WORKLOAD: inputs to profile with (FILE.npz or a folder of "
+     ".npz), "
+     "or prompts (.json, or one per line); default: generated inputs",
      0, 0, NULL},
     FLAG("bolt", build.bolt, "optimize the program's layout with llvm-bolt and a run-time profile"),
     FLAG("fast-math", build.fast_math,
@@ -322,8 +325,9 @@ static const struct {
     {"compile", "output", "FILE.c",
      "C file, with its header next to it, or FILE.igb: bytecode (default: C to stdout)"},
     {"build", "output", "PATH",
-     "OUT.o, OUT.a, OUT.so (with a header), OUT.wasm (with a JavaScript module) or a program; for "
-     "PROGRAM.ch without --function: a program, or its C code OUT.c"},
+     "file to write: object OUT.o or library OUT.a or OUT.so, each with a header, OUT.wasm with a "
+     "JavaScript module, or else a program; without --function, PROGRAM.ch becomes a program, or C "
+     "as OUT.c"},
     {"run", "python", "PATH", "Python with onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},
@@ -334,15 +338,16 @@ static const struct {
     {"verify", "engine", "NAME", "compare only:"},
     {"bench", "engine", "NAME", "measure only:"},
     {"build", "march", "CPU",
-     "${targets}, native (default), multi, or any name that -march= of the C compiler accepts, "
-     "with features: x86-64-v3,+avx512f"},
+     "instruction set: ${targets}, native (default), multi (several, selected at run time), or a "
+     "value of the C compiler's -march= with optional features: x86-64-v3,+avx512f"},
     {"build", "seconds", "X",
      "measure the effect of each of --lto, --fast-math, --pgo and --bolt for X seconds (default "
      "1)"},
     {"build", "clean", NULL, "delete cached profiles and programs; needs no model"},
     {"build", "verbose", NULL, "print every command and the settings of the preset"},
     {"build", "json", NULL,
-     "print JSON: output and memory sizes, and the speed-ups of --lto, --fast-math, --pgo, --bolt"},
+     "print JSON: output file, memory sizes, and the speed-ups of --lto, --fast-math, --pgo, "
+     "--bolt"},
     {"build", "optimize", "N", "-O level of the C compiler: 0, 1, 2 (default), 3 or s"},
     {"build", "date", "YYYY-MM-DD", "date passed to the chat template (default 2026-01-01)"},
     {"build", "input", "SPEC",

@@ -73,12 +73,12 @@ bool type_can_have_layout(const Type *t);
 /* Does the node access operands and result element by element? Other nodes need plain layouts. */
 bool node_takes_layout(const Node *n);
 bool node_is_view(const Node *n); /* reads its operand through another index, without a copy */
-/* Converts i8, u8 or i16 to i32, or subtracts a constant from that. Nearly free, so the narrow
- * integers stay in memory. */
+/* Converts i8, u8 or i16 to i32, subtracts a constant from the result, or converts f16 or bf16 of a
+ * layer to f32. It is nearly free, so the narrow values stay in memory. */
 bool node_is_decode(Graph *g, const Node *n);
+bool node_is_widening(Graph *g, const Node *n); /* casts a narrow integer to more bytes */
 /* Matches v = q - *zero built by node_is_decode nodes; *zero fits the type of q. Returns q, 0: no
  * match. */
-bool node_is_widening(Graph *g, const Node *n); /* casts a narrow integer to more bytes */
 Val graph_narrow(Graph *g, Val v, i64 *zero);
 Val graph_bytes(Graph *g, Val v, i64 *zero); /* graph_narrow, only for i8 and u8 */
 Val graph_widen_as(Graph *g, Val v, Val q);  /* rebuilds v from q: as i32, less zero */

@@ -1,28 +1,27 @@
-/* fuse.c: decides which values never become buffers.
+/* fuse.c: decides which values are stored in buffers.
  *
  * In: a graph. Out: the same graph with Value.home set for every value:
  *
  *   buffer     the value is stored; its node is the root of a group
- *   inline     the value is computed where it is used
+ *   inline     the value is computed where its user reads it
  *   epilogue   the value stays in an accumulator; elementwise nodes are applied to it before the
  *              store
  *
- * A group is a root with the inline and epilogue values that it is computed from. It becomes one
- * kernel.
+ * A group is a root and the nodes of the inline and epilogue values that it is computed from.
+ * Lowering writes a kernel for each group.
  *
- * Inline values are results of MAP nodes, of VIEW nodes and of gathers of whole rows. A view may
- * have several uses, because inlining it only changes index expressions; the others need a single
- * use. The user must compute each operand element where it needs it: a MAP, a JOIN, a reduction or
- * a VIEW. A CONTRACT or WINDOW may read an element many times, so only views are inlined there, and
- * conversions of narrow integers to i32 into a CONTRACT (node_is_decode). not_inline and refuses
- * have the exceptions.
+ * Inline values are results of MAP nodes, of VIEW nodes and of gathers of whole rows. The user of
+ * an inline value is a MAP, VIEW, JOIN or REDUCE, which reads each element where it needs it. A
+ * CONTRACT or WINDOW may read an element many times. So it inlines only views and conversions that
+ * cost little (node_is_decode, node_is_widening). The functions refuses and not_inline list the
+ * exceptions.
  *
- * Epilogue values are results of REDUCE, CONTRACT and WINDOW nodes with elementwise users of the
- * same shape. Typical epilogues are bias, residual, activation and requantization.
+ * Epilogue values are results of REDUCE, CONTRACT and WINDOW nodes whose users are elementwise and
+ * have the same shape. Typical elementwise nodes are bias, residual, activation and requantization.
  *
- * A value with several uses is still inlined, or stays in the accumulator, if all uses are in one
- * group and computing it again takes at most CHEAP operations. In SiLU, x * sigmoid(x), x may be a
- * convolution plus bias.
+ * A view may have several uses, because inlining it only changes index expressions. Any other value
+ * may have several uses only if all are in one group and at most CHEAP operations compute it again.
+ * In SiLU, x * sigmoid(x), x may be a convolution plus bias.
  *
  * A value is never inlined into another region, because a loop body would compute it in every
  * iteration.
@@ -45,22 +44,22 @@ typedef struct Fuse {
   Graph *g;
   u32 *uses;
   NodeId *user;         /* by value: last user */
-  const char **refused; /* by value: why a user needs it in memory; NULL: no user does */
+  const char **refused; /* by value: why one of its users needs it in memory; NULL: none does */
   RegionId *region;     /* by node: its region */
-  u32 *size;            /* by value: nodes of its expression, with inlined operands */
-  Val *epilogue;        /* by value: reduction whose accumulator its group uses; 0: none */
-  Val *sink;       /* by value: value that all its uses lead to through elementwise nodes of its
-                      shape; the value itself: none */
-  u32 *weight;     /* by value: operations to compute it again */
+  u32 *size;            /* by value: number of nodes of its expression, with inlined operands */
+  Val *epilogue;        /* by value: the reduction in whose epilogue it is computed; 0: none */
+  Val *sink;       /* by value: v if all its uses lead to v through elementwise nodes of one shape;
+                      the value itself: no such v */
+  u32 *weight;     /* by value: number of operations to compute it again */
   bool *scattered; /* by value: it needs a buffer, because its uses are in several groups */
-  bool *decoded;   /* by value: narrow integer converted to i32 for a contraction */
-  Val *byte;       /* by value: the one-byte operand in channel blocks of which it is an elementwise
-                      function; 0: none */
-  bool *function;  /* by value: that function calls exp, tanh or the like (scalar_is_fast) */
-  Val *root;       /* by value: root of the group of its use visited last, if seen == round */
-  u32 *seen;       /* by value: round in which `root` was set */
-  u32 round;
-  bool check; /* check the given Value.home instead of choosing it */
+  bool *decoded;   /* by value: narrow operand of a contraction, converted to i32 or f32 */
+  Val *byte; /* by value: the int8 or uint8 value in channel blocks of which it is an elementwise
+                function; 0: none */
+  bool *function; /* by value: that function calls exp, tanh or the like (scalar_is_fast) */
+  Val *root;      /* by value: root of the group of one of its uses, if seen == round */
+  u32 *seen;      /* by value: round in which `root` was set */
+  u32 round;      /* number of the current call of find_scattered */
+  bool check;     /* check Value.home instead of choosing it */
 } Fuse;
 
 static bool same_shape(Graph *g, Val a, Val b) {
@@ -71,7 +70,7 @@ static OpKind kind_of(const Node *n) {
   return op_info[n->op].kind;
 }
 
-/* Is n a gather of whole rows? Its index is computed once per row. */
+/* Is n a gather of whole rows? Inlined, it computes its index once per row. */
 static bool is_rows(Graph *g, const Node *n) {
   i64 lo, hi;
   if (n->op != OP_gather) return false;
@@ -86,7 +85,7 @@ static bool is_reduction(const Node *n) {
   return op_is(n->op, OF_REDUCES);
 }
 
-/* Why u cannot take operand v as an expression; NULL: it can. */
+/* Why u needs the result of v in memory; NULL: it can be an expression. */
 static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   bool decode = node_is_decode(f->g, v);
   if (u->nout == 1 && f->decoded[u->out[0]] && !decode)
@@ -112,7 +111,8 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   }
 }
 
-/* Marks the conversions to i32 (cast, zero point) of the narrow operands of a contraction. */
+/* Marks conversions of narrow operands: casts from f16 and bf16 that belong to a layer, and casts
+ * to i32 and subtractions of a zero point that end in a contraction. */
 static void find_hot(Fuse *f, const Node *n) {
   Graph *g = f->g;
   if (node_is_decode(g, n) && graph_type(g, n->out[0])->dt == DT_f32) f->decoded[n->out[0]] = true;
@@ -155,8 +155,8 @@ static void count_users(Fuse *f) {
 
 /* ---- several uses in one group ---- */
 
-/* Computes `sink`, last node first. If all users of a value are elementwise, have its shape and
- * share one sink, this is the sink of the value. */
+/* Sets f->sink, from the last node to the first. If all users of a value are elementwise, have its
+ * shape and have the same sink, that is the sink of the value. */
 static void find_sinks(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->region.at[b];
@@ -176,9 +176,9 @@ static void find_sinks(Fuse *f, RegionId b) {
   }
 }
 
-/* Finds elementwise functions that become lookup tables (tile_lut.c): the operand has one byte and
- * channel blocks, the function calls exp, tanh or the like, the result has at most two bytes. The
- * operand of such a table stays in memory. */
+/* Finds elementwise functions that become lookup tables (tile_lut.c), and keeps their operands in
+ * memory. The operand has one byte per element and channel blocks, the function calls exp, tanh or
+ * the like, and its result has at most two bytes per element. */
 static void find_bytes(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->region.at[b];
@@ -205,7 +205,7 @@ static void find_bytes(Fuse *f, RegionId b) {
   }
 }
 
-/* Is v a step of a function that becomes a lookup table? Such a step costs no time. */
+/* Is v computed inside a function that becomes a lookup table? Then it takes no run time. */
 static bool is_looked_up(const Fuse *f, Val v) {
   Val to = f->sink[v];
   return f->byte[v] && !f->function[v] && f->function[to] && f->byte[to] == f->byte[v];
@@ -220,8 +220,8 @@ static u32 weight_of(const Fuse *f, const Node *n) {
   return 1 + w;
 }
 
-/* May each use of v compute it again? v must be cheap, and its uses need a sink. find_scattered
- * checks later that the uses are in one group. */
+/* May each use of v compute it again? v must be cheap and have a sink. find_scattered checks later
+ * that all uses are in one group. */
 static bool is_shared(const Fuse *f, Val v) {
   return f->sink[v] != v && !f->scattered[v] && (f->weight[v] <= CHEAP || is_looked_up(f, v));
 }
@@ -232,7 +232,8 @@ static Val root_of(const Fuse *f, Val v) {
   return v;
 }
 
-/* Marks values whose uses are in different groups. The next round stores them. */
+/* Sets f->scattered for values whose uses are in different groups, so that `decide` gives them
+ * buffers. Returns true if it found one. */
 static bool find_scattered(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->region.at[b];
@@ -245,7 +246,7 @@ static bool find_scattered(Fuse *f, RegionId b) {
       if (!v || f->uses[v] < 2 || f->sink[v] == v || f->scattered[v] || n->nout != 1) continue;
       if (graph_val(g, v)->home == HOME_buffer) continue;
       if (!f->epilogue[v] && node_is_view(graph_node(g, graph_val(g, v)->def)))
-        continue; /* a view may be inlined into several groups */
+        continue; /* views may be inlined into several groups */
       Val r = root_of(f, n->out[0]);
       f->scattered[v] = f->seen[v] == f->round && f->root[v] != r;
       any = any || f->scattered[v];
@@ -256,7 +257,7 @@ static bool find_scattered(Fuse *f, RegionId b) {
   return any;
 }
 
-/* Why v cannot be inlined; NULL: it can. */
+/* Why v, the result of n, cannot be inlined; NULL: it can. */
 static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   if (!node_is_view(n) && kind_of(n) != OK_MAP && !is_rows(f->g, n))
     return "neither an elementwise operation nor a view";
@@ -272,6 +273,7 @@ static const char *not_inline(const Fuse *f, Val v, const Node *n) {
   return f->refused[v];
 }
 
+/* Why v, the result of n, cannot stay in an accumulator; NULL: it can. */
 static const char *not_epilogue(const Fuse *f, Val v, const Node *n) {
   Graph *g = f->g;
   if (!is_reduction(n)) return "neither a reduction nor a contraction";
@@ -284,8 +286,8 @@ static const char *not_epilogue(const Fuse *f, Val v, const Node *n) {
   return NULL;
 }
 
-/* Why v, which is computed from an accumulator of its group, cannot be inlined; NULL: it can. Its
- * user must be a map of the same shape. */
+/* Why v, which is computed in an epilogue, cannot be inlined; NULL: it can. Its user must be a map
+ * of the same shape, which then belongs to the same epilogue. */
 static const char *not_inline_epilogue(const Fuse *f, Val v, const Node *n) {
   const char *why = not_inline(f, v, n);
   if (why) return why;
@@ -332,8 +334,8 @@ static void explain(const Fuse *f, StrBuf *why, const Node *n, const char *why_n
   sb_fmt(why, "%s: %s\n", found ? "" : " -> return", why_not);
 }
 
-/* Gives v a buffer, or the value of least bytes on the way from its accumulator to v: the users of
- * v then compute the rest. */
+/* Stores the narrowest value between v and the reduction in whose epilogue v is computed, so that
+ * this epilogue ends there. The users of v compute v from the stored value. */
 static void store_narrowest(Fuse *f, Val v) {
   Graph *g = f->g;
   Val best = v, from = v;
@@ -358,8 +360,8 @@ static void store_narrowest(Fuse *f, Val v) {
   }
 }
 
-/* Adds the sizes of the inlined operands of n to its own. An operand that would bring a second
- * accumulator into the group gets a buffer. */
+/* Adds the sizes of the inlined operands of n to its own. If two operands are computed in epilogues
+ * of different reductions, the second one gets a buffer. */
 static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
   for (u32 i = 0; i < n->nin; i++) {
     Value *v = graph_val(f->g, n->in[i]);
@@ -433,7 +435,7 @@ static void run(Graph *g, StrBuf *why, bool check) {
   count_users(&f);
   for (RegionId b = 1; b < g->region.n; b++) find_bytes(&f, b);
   for (RegionId b = 1; b < g->region.n; b++) find_sinks(&f, b);
-  for (bool again = true; again;) { /* ends, because each round adds a scattered value */
+  for (bool again = true; again;) { /* ends, because each round marks another value as scattered */
     StrBuf lines = why ? sb_new(a) : (StrBuf){0};
     decide(&f, why ? &lines : NULL);
     again = false;

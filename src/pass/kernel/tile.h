@@ -9,10 +9,10 @@
  *     row 2:  x2  ->     [aaaaaaaa]    [aaaaaaaa]     through all steps of the reduction
  *     after the last k:  y = epilogue(a)              bias, residual, activation; then one store
  *
- * One axis of the result becomes the lanes, another one the rows. The usual order of the loops,
- * from the outside in: batch axes, cache tiles, panels, other axes, rows, reduction. Loops over the
- * rows and panels of one tile are unrolled. A map is a tile without a reduction. In horizontal
- * kernels the lanes run along the reduction.
+ * One axis of the result becomes the lanes, another one the rows; in horizontal kernels the lanes
+ * run along the reduction instead. The usual order of the loops, from the outside in: batch axes,
+ * cache tiles, panels, other axes, rows, reduction. Loops over the rows and panels of one tile are
+ * unrolled. A map uses the same struct, without a reduction and with one row and one panel.
  */
 #ifndef INGOT_TILE_H
 #define INGOT_TILE_H
@@ -23,7 +23,7 @@
 #include "pass/kernel/tune_table.h"
 #include "pass/kernel/widen.h"
 
-/* Access of an operand along the lanes. */
+/* How an operand is read along the lane axis. */
 typedef enum LaneUse {
   LU_splat,  /* stride 0: one element, broadcast */
   LU_vector, /* stride 1: vector load */
@@ -41,24 +41,25 @@ typedef enum EpilogueCost {
 typedef struct TileBytes {
   u32 operand;     /* index in f.in; FORM_IN: none */
   i64 zero;        /* zero point, plus 128 if bias_128 */
-  bool bias_128;   /* the operand is signed; 128 is added, because dot_i8x4 takes it unsigned */
-  bool sum_in_f32; /* accumulate in f32; all sums are exact */
-  BufId sums;      /* initial accumulators, -zero * sum of the weights: [batch axes, panels, lanes];
-                      0: f.init */
+  bool bias_128;   /* 128 is added to a signed operand, because dot_i8x4 needs it unsigned */
+  bool sum_in_f32; /* accumulators are f32, which is exact for these sums */
+  BufId sums; /* buffer of initial accumulators, -zero * sum of the weights: [batch axes, panels,
+                 lanes]; 0: accumulators start with f.init */
 } TileBytes;
 
 /* Stores and the epilogue. */
 typedef struct TileStore {
-  bool pads;    /* the last vector may be stored whole: its other lanes are padding of a channel
-                   block */
-  bool partial; /* a vector with fewer elements than lanes reads nothing past an operand */
+  bool pads; /* the last vector may be stored whole: lanes past the end of the axis are padding of
+                a channel block */
+  bool partial; /* the last vector may have fewer elements than lanes: its loads stay inside the
+                   operands */
   bool finish_is_wide;      /* the epilogue can be computed on vectors */
-  bool is_wide;             /* the epilogue and the store can both be vectors */
-  bool finish_stays_inside; /* the epilogue of a partial vector loads only existing elements */
+  bool is_wide;             /* both the epilogue and the store can be vectors */
+  bool finish_stays_inside; /* loads of the epilogue stay inside buffers for such a last vector */
   EpilogueCost finish;
 } TileStore;
 
-/* Range of an axis: all panels are processed for it before the next range starts (tile_cache.c). */
+/* Part of an axis. All panels are processed for it before the next part starts (tile_cache.c). */
 typedef struct CacheTile {
   u32 axis;     /* the row axis or an axis outside of it; FORM_AXES: not tiled */
   i64 each;     /* points of one cache tile */
@@ -68,12 +69,12 @@ typedef struct CacheTile {
 /* Prefetch of the next panels (tile_prefetch.c). */
 typedef struct TilePrefetch {
   i64 lines; /* cache lines that each tile prefetches; 0: none */
-  u32 axis;  /* reduction axis whose loop is split; prefetches are between its parts. FORM_AXES: one
-                prefetch per channel block, without a split */
-  i64 steps; /* prefetches per tile */
+  u32 axis;  /* reduction axis whose loop is split into parts, each with a prefetch; FORM_AXES: a
+                prefetch per channel block instead */
+  i64 steps; /* parts or channel blocks of a tile; they share its cache lines */
   BufId of;  /* the packed weights */
   i64 panel, line;   /* elements of a panel and of a cache line */
-  i64 prefetch_step; /* elements from the panels of this tile to the next ones */
+  i64 prefetch_step; /* elements from the panels of this tile to those it prefetches */
   ExprId tile;       /* index of this tile among those that read the same panels */
   ExprId first;      /* index of its first panel within the batch */
   ExprId batch;      /* number of panels of all earlier batches */
@@ -81,34 +82,34 @@ typedef struct TilePrefetch {
 
 /* Position of a tile while its code is written. */
 typedef struct TileAt {
-  i64 from;        /* point of the lane axis at which panel 0 starts */
+  i64 from;        /* point of the lane axis that is lane 0 of panel 0 */
   CacheTile block; /* each == 0: no cache tiles; axis is not set */
   ExprId outer; /* linear index over the loops between the panel loop and the row loop; 0: none */
   i64 outer_count; /* iterations of these loops; 0: one */
   TilePrefetch fetch;
-  ExprId panel;          /* index of the panel along the lane axis */
-  ExprId panel_in_tile;  /* index of the panel within the tile */
-  VarId var[FORM_AXES];  /* loop variables */
-  ExprId val[FORM_AXES]; /* value of each axis; 0: a single point */
-  VarId split_block, split_lane;
-  ExprId quad;     /* index of the group of 4 (or 2) reduction points being consumed */
-  InnerVars inner; /* lane_var, and the variables that run inside of channel blocks */
+  ExprId panel;                  /* index of the panel along the lane axis */
+  ExprId panel_in_tile;          /* index of the panel within the tile */
+  VarId var[FORM_AXES];          /* loop variables */
+  ExprId val[FORM_AXES];         /* value of each axis; 0: a single point */
+  VarId split_block, split_lane; /* loop variables of the split axis: channel block, place in it */
+  ExprId quad;                   /* index of the current group along axis.quad */
+  InnerVars inner;               /* lane_var, and the variables that run inside of channel blocks */
 } TileAt;
 
-/* Axes of the form; FORM_AXES: none. */
+/* Axes of the form with a special use; FORM_AXES: none. */
 typedef struct TileAxes {
-  u32 lane;  /* becomes the lanes */
-  u32 row;   /* tiles have several points of it */
+  u32 lane;  /* its points are the lanes */
+  u32 row;   /* its points are the rows */
   u32 split; /* reduction axis that an operand stores in channel blocks */
-  i64 block; /* channels of a block that are read together; in grouped convolutions maybe a part */
-  u32 quad;  /* reduction axis that dot products read in groups */
+  i64 block; /* channels of a block that one loop reads: all, or those of one convolution group */
+  u32 quad;  /* reduction axis that dot_i8x4 and dot_i16x2 read in groups */
   i64 each;  /* points of such a group: 4 for dot_i8x4, 2 for dot_i16x2, else 1 */
 } TileAxes;
 
 /* Accumulators: rows x panels vectors in registers. */
 typedef struct TileAccumulators {
   i64 panels, max_rows;  /* panels of a tile, maximum rows of a tile */
-  i64 budget;            /* registers for accumulators */
+  i64 budget;            /* vector registers that accumulators may use */
   i64 rows;              /* rows of a tile, set by autotuning; 0: as many as the limits allow */
   bool panels_innermost; /* the panel loop is inside of the loops over other axes */
 } TileAccumulators;
@@ -126,11 +127,11 @@ typedef struct Tile {
   BufId wide[FORM_IN];         /* f32 copy of f16 panels; 0: none */
   bool widens;                 /* this tile fills `wide` for later tiles */
   TileStore store;
-  BufId table;     /* lookup table of a map (tile_lut.c); 0: computed */
+  BufId table;     /* lookup table of a map (tile_lut.c); 0: none */
   RecordId record; /* record of the kernel being written */
-  u64 unroll;      /* bit i: unroll reduction axis i, so that overlapping windows share loads */
+  u64 unroll; /* bit i: unroll axis i, a reduction axis, so that overlapping windows share loads */
   TileAccumulators sums;
-  VarId lane_var, acc_var; /* lane and accumulator in scalar expressions; widening replaces them */
+  VarId lane_var, acc_var; /* stand for lane and accumulator in scalar expressions (widen.c) */
   const char *why_not;     /* reason for --explain, if tile_choose returns false */
   TileAt at;
 } Tile;
@@ -139,14 +140,14 @@ typedef struct Product Product;               /* see lower_product.c */
 typedef struct WinogradWriter WinogradWriter; /* see lower_winograd.c */
 typedef struct TransposePlan TransposePlan;   /* see lower_transpose.c */
 
-/* How a form becomes a kernel, and why. kernel_choose decides, kernel_write obeys and makes the
- * record of the kernel from it. */
+/* The decisions about a kernel and their reasons. kernel_choose fills them in; kernel_write writes
+ * the loops and the record from them. */
 typedef struct KernelChoice {
   const ConvPlan *conv; /* plan of the convolution, from family.c; else all zero */
   Family family;
   Str size, reason;
-  Tile t;     /* the tile; interior: the tile of the part without padding */
-  Tile out;   /* dot_rows: tile of the results; t has lanes along the reduction */
+  Tile t;     /* the tile; interior: that of the outputs in `in` */
+  Tile out;   /* dot_rows: lanes along the result; t has lanes along the reduction */
   u32 axis;   /* row_acc: axis of the row of accumulators; interior: axis of the window */
   Segment in; /* interior: range of outputs whose whole window is inside the image */
   u32 nslide; /* segments: number of windowed dimensions */
@@ -155,17 +156,17 @@ typedef struct KernelChoice {
   WinogradWriter *wino;
   TransposePlan *turn;
   Product *product;
-  const char *why_not; /* plain, row_acc: why vectors do not apply */
+  const char *why_not; /* plain, row_acc: why no vector family fits */
 } KernelChoice;
 
 /* kernel_choose.c */
 void kernel_choose(Lower *l, const Form *f, KernelChoice *r);
 /* Writes the loops and the record. */
 void kernel_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
-/* Chooses and writes vector loops for a part of a form; false: no vector family fits. */
+/* Chooses and writes vector loops for a part of a form. Returns false if no vector family fits. */
 bool lower_tiles(Lower *l, Cursor at, const Form *f);
 
-/* Number of reduction steps. Precondition: all extents are constants. */
+/* Number of reduction steps. The extents of all reduction axes must be constants. */
 static inline double tile_reduction_size(const Tile *t) {
   double n = 1;
   for (u32 i = 0; i < t->f.naxes; i++)
@@ -188,36 +189,38 @@ typedef struct RowSplit {
   i64 size, big, small;
 } RowSplit;
 
-/* tile_choose.c: chooses axes, lanes and size; false: vectors do not apply. */
+/* tile_choose.c. These functions choose axes, lanes and size, or return false if the form cannot be
+ * computed so. tile_choose: lanes along the result. */
 bool tile_choose(Lower *l, const Form *f, Tile *t);
 /* A map whose contiguous axis has an extent that is unknown at compile time. */
 bool tile_choose_open(Lower *l, const Form *f, Tile *t);
 /* Lanes along the reduction. */
 bool tile_choose_horizontal(Lower *l, const Form *f, Tile *t);
-/* A vector of dot products: lanes of t along the reduction, lanes of out along the results. */
+/* A vector of reductions: lanes of t along the reduction, lanes of out along the result. */
 bool tile_choose_dot_rows(Lower *l, const Form *f, Tile *t, Tile *out);
 
 /* Sets lane_var, acc_var and store of a tile with known lanes. */
 void tile_choose_store(Tile *t);
-Tile tile_of(Lower *l, const Form *f);      /* a tile without any decision */
-bool tile_is_const(const Tile *t, BufId b); /* is it a row-major constant buffer in memory? */
+Tile tile_of(Lower *l, const Form *f);      /* a tile for which nothing is chosen yet */
+bool tile_is_const(const Tile *t, BufId b); /* is b a row-major constant in memory? */
 /* The axis along which the result is contiguous, if it starts at 0 and has a constant extent and no
  * guard; else FORM_AXES. */
 u32 tile_lane_axis(const Tile *t);
-bool tile_map_is_wide(Tile *t); /* is the value of a map a vector along t->axis.lane? */
-bool tile_map_repeats(Tile *t); /* may a map store elements twice? False if it reads its result. */
-/* Does a vector that starts at this point of t->axis.lane stay inside of one channel block of each
- * operand? tile_map_fits also asks this of the result. */
+bool tile_map_is_wide(Tile *t); /* can the value of a map be a vector along t->axis.lane? */
+/* May a map store an element twice? Not if it reads the buffer of its result, or updates state. */
+bool tile_map_repeats(Tile *t);
+/* Can the points of t->axis.lane from `from` on be one vector? They cannot if they cross the end of
+ * a channel block. tile_map_fits checks operands and result, tile_horizontal_fits only operands. */
 bool tile_map_fits(const Tile *t, i64 from, u32 lanes);
 bool tile_horizontal_fits(const Tile *t, i64 from);
 RowSplit tile_cover(i64 n, i64 most);        /* n rows in the fewest tiles of at most `most` rows */
 i64 tile_rows(const Tile *t, i64 panels);    /* maximum rows of a tile with this many panels */
 bool tile_row_fits(const Tile *t, u32 axis); /* can it be the row axis? */
-/* Estimated time of one reduction step over all rows and `columns` panels, in vector FMAs. */
+/* Estimated time of one reduction step for all rows and `columns` panels; unit: one vector FMA. */
 double tile_time(const Tile *t, i64 columns);
 double tile_fma_share(const Tile *t); /* fraction of that time spent in multiply-adds */
 
-/* Statements and expressions built between these two calls are dropped. */
+/* trial_end drops the statements and expressions created since trial_begin. */
 ProgMark trial_begin(Tile *t);
 void trial_end(Tile *t, ProgMark mark);
 
@@ -225,8 +228,8 @@ void trial_end(Tile *t, ProgMark mark);
 BufId tile_lut(Tile *t);
 void tile_lut_store(Tile *t, Cursor at); /* loads and stores the lanes of one vector */
 
-/* tile_tune.c: replaces the size by that of the autotuning table. widest: maximum panels of an
- * outer product; 0: another family. */
+/* tile_tune.c: takes the tile size from the autotuning table, if there is one. widest: maximum
+ * panels of an outer product; 0: another family. */
 void tile_tune(Tile *t, i64 widest);
 
 /* tile_int.c: reductions over int8 and int16 products. bytes_begin finds the int8 or int16 operand
@@ -235,19 +238,20 @@ void tile_tune(Tile *t, i64 widest);
 bool bytes_begin(Tile *t);
 /* Chooses how products are summed: dot_i8x4, dot_i16x2 or f32; false: i32 arithmetic. */
 bool bytes_choose(Tile *t);
-ExprId bytes_load(const Tile *t, ExprId load); /* operand of one step: an element or a group */
-ExprId bytes_sum(const Tile *t, ExprId acc);   /* converts an f32 accumulator to its integer */
+ExprId bytes_load(const Tile *t, ExprId load); /* the int8 or int16 operand of one step */
+ExprId bytes_sum(const Tile *t, ExprId acc);   /* the integer in an f32 accumulator */
 
-/* lower_winograd.c: transformed weights of a Winograd kernel, computed on demand. */
+/* lower_winograd.c: transformed weights of the Winograd kernel that reads constant b. */
 const Tensor *winograd_weights(const Lower *l, BufId b, Arena *a);
 
 /* tile_pack.c */
-void pack_sums(Tile *t, u32 k);           /* sets bytes.sums from the weights, constant operand k */
+void pack_sums(Tile *t, u32 k);           /* computes bytes.sums; operand k is the weights */
 ExprId sums_load(const Tile *t);          /* loads initial accumulators from bytes.sums */
 void pack_const(Tile *t, u32 k);          /* packs a constant operand at compile time */
 void pack_run(Tile *t, Cursor at, u32 k); /* writes code that packs a non-constant operand */
 bool pack_can_run(const Tile *t, u32 k);  /* can the kernel pack operand k at run time? */
-/* Allocates `wide` for operands with f16 panels; false: there are none, or no copy fits in L2. */
+/* Adds the buffers `wide` for operands with f16 panels. Returns false if it added none, because no
+ * operand has such panels or no buffer would fit in L2. */
 bool pack_widen(Tile *t, i64 panels);
 /* Stores one vector into `wide`, at the position in t->at. */
 void pack_keep(const Tile *t, Cursor *at, u32 k, ExprId value);
@@ -261,8 +265,8 @@ enum { DOT_ROWS_LANES = 32 }; /* maximum lanes of a dot_rows vector */
 void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r); /* lower_dot_rows.c */
 bool i16_choose(Lower *l, const Form *f, KernelChoice *r);                /* lower_i16.c */
 void i16_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
-/* A loop that C compilers vectorize to pmaddwd: i16_dot_loop opens it over n, a multiple of 16;
- * i16_dot_add adds one int16 product to the sum acc, a u32. */
+/* A dot product that C compilers vectorize to pmaddwd. i16_dot_loop opens a loop of n iterations, a
+ * multiple of 16; i16_dot_add adds the product of two int16 to acc, a u32. */
 VarId i16_dot_loop(Prog *p, Cursor *at, i64 n);
 void i16_dot_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte);
 bool winograd_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_winograd.c */
@@ -274,18 +278,18 @@ CacheTile cache_tile(const Tile *t); /* tile_cache.c */
 
 /* tile_prefetch.c: sets t->at.fetch; `tiles` tiles read the same `panels` panels. */
 void prefetch_choose(Tile *t, i64 panels, i64 tiles);
-/* Reduction steps in each part of the split loop; 1: the loop over this axis is not split. */
+/* Reduction steps in each part of the loop over this axis; 1: the loop is not split. */
 i64 prefetch_steps(const Tile *t, u32 axis);
 /* Writes the prefetches of one part of the split loop. */
 void prefetch_lines(const Tile *t, Cursor *at, ExprId group);
 
 /* lower_tile.c */
 void tile_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
-Nest tile_nest(const Tile *t, Cursor at);      /* nest of the form at the position in t->at.val */
-void tile_loop(Tile *t, Cursor *at, u32 axis); /* opens a loop along an axis, sets t->at.val */
+Nest tile_nest(const Tile *t, Cursor at);      /* for expressions of the form at t->at.val */
+void tile_loop(Tile *t, Cursor *at, u32 axis); /* opens a loop over an axis, sets t->at.val */
 /* Declares a variable and assigns a value to it. */
 VarId tile_let(Prog *p, Cursor *at, ExprId value, const char *name);
-/* One transpose step: interleaves the even or the odd groups of `each` lanes of a and b. */
+/* One step of a transpose: interleaves the even or the odd groups of `each` lanes of a and b. */
 ExprId tile_lane_groups(Prog *p, VarId a, VarId b, u32 each, bool odd);
 /* Opens an unrolled loop and returns its counter; for n = 1 returns 0 without a loop. */
 ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name, LoopRole role);
@@ -293,15 +297,15 @@ ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name, LoopRole role
 BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name);
 ExprId reg_load(Prog *p, BufId b, ExprId i, ExprId j);
 void reg_store(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value);
-/* Reduces the lanes of v: combines halves until four lanes are left, then these in order. For
- * idempotent operations, combines halves until one lane is left. */
+/* Reduces the lanes of v: combines halves until four lanes are left, then these four in order. If
+ * `with` is idempotent (min, max), it combines halves until one lane is left. */
 ExprId tile_reduce_lanes(Prog *p, Cursor *at, Op with, ExprId v);
-/* Does a condition hold in any lane of several vectors? tile_any_add adds one vector; tile_any
- * returns a bool. */
+/* Does a condition hold in any lane of several vectors? tile_any_add adds one vector, and tile_any
+ * returns the answer as a bool expression. */
 BufId tile_any_begin(Prog *p, Cursor *at, u32 lanes);
 void tile_any_add(Prog *p, Cursor *at, BufId some, ExprId is);
 ExprId tile_any(Prog *p, Cursor *at, BufId some);
-ExprId tile_operand(const Tile *t, u32 k); /* vector at the position in t->at.val */
+ExprId tile_operand(const Tile *t, u32 k); /* vector of operand k at t->at.val */
 /* Combines acc with one reduction step: FMA, dot product, or f.with. */
 ExprId tile_accumulate(const Tile *t, ExprId acc, const ExprId *arg);
 /* Computes the epilogue of a tile and stores the result; valid: lanes to store. */
@@ -310,11 +314,12 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
 void store_wide(Nest *x, const Vectorizer *w, ExprId value);
 ExprId tile_first(const Tile *t); /* value of the lane axis at lane 0 */
 ExprId tile_lane(const Tile *t);  /* value of the lane axis as an expression of lane_var */
-/* Is it a batch axis, whose loop must be outside of the panels? True if a packed operand moves
- * along it, or both a broadcast operand and a vector operand do; never for a reduction, lane or row
- * axis. */
+/* Is it a batch axis, whose loop must be outside of the panel loop? A batch axis is none of
+ * reduction, lane and row axis, and a packed operand moves along it, or both a broadcast operand
+ * and a vector operand do. */
 bool tile_is_batch(const Tile *t, u32 axis);
-/* Turns expressions of lane_var into vectors; held: vector that replaces acc_var, 0: none. */
+/* Returns what widen.c needs to turn expressions of lane_var into vectors. held: vector that
+ * replaces acc_var; 0: none. */
 Vectorizer tile_widen(const Tile *t, ExprId held);
 
 /* lower_mmq.c: matmul with quantized weights, for all targets. */
