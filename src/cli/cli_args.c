@@ -165,7 +165,7 @@ static const Opt opts[] = {
           "tokens per prefill run (default 128; play and bench 256)"),
     TEXT("cache", NULL, cache, "TYPE",
          "KV cache type: f16 (default; f32 with --precise), f32 or int8"),
-    TEXT("activations", NULL, activations, "TYPE",
+    TEXT("activation-type", NULL, activations, "TYPE",
          "multiply quantized weights by activations of this type: int8, int16 or f32 (default: "
          "int16 up to 500M parameters, else int8)"),
     FLAG("every-token", every_token, "return the logits of every token, not only of the last"),
@@ -461,7 +461,7 @@ static const struct {
     {"threads-api", "pthread openmp"},
     {"backend", "llvm"},
     {"cache", "f16 f32 int8"},
-    {"activations", "int8 int16 f32"},
+    {"activation-type", "int8 int16 f32"},
     {"method", "static dynamic weights8 weights4 f16 bf16"},
     {"calibrate", "minmax average percentile entropy mse"},
     {"activations", "u8 s8"},
