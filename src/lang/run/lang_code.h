@@ -2,8 +2,8 @@
  *
  * lang_lower.c translates the checked tree of a function or file to a RegCode. lang_run.c executes
  * it, lang_dump.c prints it. Registers are LangValues: first the variables of the function, in the
- * order of their slots, then temps. The registers of a file are its variables, so that functions
- * and other files can read them.
+ * order of their slots, then those of functions that are expanded, then temps. The registers of a
+ * file are its variables, so that functions and other files can read them.
  *
  * Typing: lowering proves where a register holds an integer, a float or a boolean, from the kinds
  * of parameters, literals and operators, and from `check` instructions at values that the checker
@@ -27,6 +27,11 @@ typedef enum CodeOp {
   CODE_OP_COUNT
 } CodeOp;
 extern const char *const code_operands[CODE_OP_COUNT];
+extern const CodeOp code_base[CODE_OP_COUNT]; /* by LIKE; others: the instruction itself */
+static inline CodeOp code_general(u32 op) {   /* the form that the lowering emits */
+  while (code_base[op] != op) op = code_base[op];
+  return (CodeOp)op;
+}
 
 /* Registers and constants are byte offsets, jump targets are relative to the instruction. */
 typedef struct Ins {
@@ -42,6 +47,31 @@ typedef struct CodeMatch {
   u32 n, join;
 } CodeMatch;
 
+/* A call whose function is expanded in the code; see lang_inline.c. Registers are numbers here. */
+typedef struct KindOf {
+  u32 reg;
+  LangKind kind;
+} KindOf;
+typedef struct CodeExpansion {
+  const LangFn *fn;
+  const KindOf *test,
+      *with; /* arguments of unproven kind; captured values, in order. KD_any: set */
+  u32 ntest, nwith;
+  const u32 *unset; /* variables that begin so */
+  u32 nunset;
+  bool plain; /* only captured numbers need to be tested and set */
+  u32 level;  /* 1 + number of expansions that it is in */
+} CodeExpansion;
+
+/* The kind of an argument for this type that needs no conversion. KD_none: any; KD_any: no kind */
+static inline LangKind param_kind(const LangType *t) {
+  LangKind k = t->kind;
+  if (k == KD_int || k == KD_float || k == KD_bool || k == KD_string || k == KD_fn ||
+      k == KD_object)
+    return k;
+  return k == KD_any ? KD_none : KD_any;
+}
+
 typedef enum Flow { FLOW_next, FLOW_break, FLOW_continue, FLOW_return, FLOW_end } Flow;
 
 struct RegCode {
@@ -55,9 +85,10 @@ struct RegCode {
   u32 nk;
   VEC(const LangType *) type;
   VEC(const Ast *) closure;
-  u32 nvar, nreg, nparam;
+  VEC(CodeExpansion) expanded;
+  u32 nslot, nvar, nreg, nparam; /* nslot: own variables; nvar: and those of expanded functions */
   const LangType *const *param;
-  u8 *quick;   /* by parameter: a kind that needs no conversion. KD_none: any; KD_any: no kind */
+  u8 *quick;   /* by parameter: param_kind() */
   bool floats; /* an integer result becomes a float */
   VEC(CodeLoop) loop;
   u32 *join; /* by conditional jump: where its paths meet. UINT32_MAX: the test of a loop */
@@ -89,7 +120,7 @@ LangValue frame_result(Eval *ev, const Frame *f, LangValue v); /* of the declare
 /* Drops the variables and returns to the outer frame. */
 static inline void frame_pop(Eval *ev, Frame *f) {
   LangValue *d = f->r;
-  for (u32 i = f->code->nvar; i; i--, d++) {
+  for (u32 i = f->code->nslot; i; i--, d++) {
     if (value_is_boxed(d)) heap_drop(ev, d->u.box);
     d->kind = KD_none;
   }

@@ -66,7 +66,7 @@ void code_print(const RegCode *code, StrBuf *out) {
   for (u32 i = 0; i < code->n; i++) {
     const Ins *x = &code->ins[i];
     const u32 field[] = {x->a, x->b, x->c};
-    sb_fmt(out, "%5u  %s", i, names[x->op]);
+    sb_fmt(out, "%5u  %s", i, names[code_general(x->op)]);
     for (u32 k = 0; k < 3; k++) {
       if (code_operands[x->op][k] == '-') continue;
       sb_puts(out, k ? ", " : " ");

@@ -55,10 +55,6 @@ const char *builtin_name(const Eval *ev) {
   return n && n->kind == AST_call && n->builtin ? builtin_info[n->builtin - 1].name : "operator";
 }
 
-void eval_check_stop(Eval *ev, const Ast *at) {
-  if (ev->o->stop && *ev->o->stop) eval_fail(ev, at, "stopped");
-}
-
 /* ---- frames ---- */
 
 static Frame *next_frame(Eval *ev) {
@@ -127,7 +123,7 @@ Frame *frame_push(Eval *ev, const Ast *at, ClosureObj *fn, LangValue *arg, u32 n
     }
   }
   ev->top = f->r + code->nreg;
-  for (u32 i = n; i < code->nvar; i++) f->r[i].kind = KD_none;
+  for (u32 i = n; i < code->nslot; i++) f->r[i].kind = KD_none;
   for (u32 i = 0; i < fn->n; i++)
     if (fn->with[i].kind != KD_none) f->r[fn->fn->capture.at[i].slot] = value_retain(&fn->with[i]);
   ev->frame = f;
@@ -160,7 +156,7 @@ LangValue call_fn(Eval *ev, const Ast *at, ClosureObj *f, LangValue *arg, u32 n)
 
 Locals *file_variables(Eval *ev, const RegCode *code, const Locals *old) {
   Locals *l = segment_new(ev, code->nreg + AFTER_FILE);
-  l->n = code->nvar;
+  l->n = code->nslot;
   l->all = code->nreg;
   l->next = ev->segments;
   if (old) memcpy(l->at, old->at, (old->n < l->n ? old->n : l->n) * sizeof *l->at);

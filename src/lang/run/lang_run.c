@@ -6,6 +6,12 @@
  * or after a `check` failed. In a dry run, conditions may be unknown: dry_paths.c executes all
  * paths as ranges of instructions.
  */
+/* Each handler needs a jump of its own, which branch predictors tell apart. gcc merges the jumps,
+ * and global common subexpressions keep it from duplicating them again. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-gcse")
+#endif
+
 #include "lang/run/lang_code.h"
 #include "lang/run/lang_object.h"
 
@@ -83,6 +89,11 @@ static LangValue element(Eval *ev, const Ast *n, const LangValue *v, const LangV
   if (ev->dry && dry_element(ev, n, v, i, &open)) return open;
   if (!ev->dry && value_is_unknown(ev, i)) dry_refuse(ev, n->b, "an index");
   return value_index(ev, n, v, i);
+}
+
+/* The quotient x / y, rounded to zero, by a power of two. */
+static inline i64 power_quotient(i64 x, u32 y) {
+  return (x + (x < 0 ? (i64)y - 1 : 0)) >> __builtin_ctz(y);
 }
 
 /* Element i of row x of an array. Only numbers are read without being tested by the caller. */
@@ -176,9 +187,38 @@ static inline Frame *enter(Eval *ev, Frame *caller, const Ast *at, ClosureObj *f
   f->careful = ev->careful || ev->in_grad;
   f->r = arg;
   ev->top = arg + code->nreg;
-  for (u32 i = n; i < code->nvar; i++) arg[i].kind = KD_none;
+  for (u32 i = n; i < code->nslot; i++) arg[i].kind = KD_none;
   ev->frame = f;
   return f;
+}
+
+static bool enter_any(const CodeExpansion *x, const LangValue *with, LangValue *r) {
+  for (u32 i = 0; i < x->ntest; i++)
+    if (r[x->test[i].reg].kind != x->test[i].kind) return false;
+  for (u32 i = 0; i < x->nwith; i++) {
+    LangKind want = x->with[i].kind;
+    if (with[i].kind == KD_none || (want != KD_any && with[i].kind != want)) return false;
+  }
+  for (u32 i = 0; i < x->nunset; i++) r[x->unset[i]].kind = KD_none;
+  for (u32 i = 0; i < x->nwith; i++) r[x->with[i].reg] = share(&with[i]);
+  return true;
+}
+
+/* Prepares the variables of an expanded function, if d is that function, and its values have the
+ * expected kinds. */
+static inline bool enter_expanded(const Eval *ev, const CodeExpansion *x, const LangValue *d,
+                                  LangValue *r) {
+  const ClosureObj *f = d->u.fn;
+  if (d->kind != KD_fn || f->fn != x->fn || f->grad_of || ev->depth + x->level > EVAL_DEPTH)
+    return false;
+  if (!x->plain) return enter_any(x, f->with, r);
+  const KindOf *want = x->with;
+  const LangValue *with = f->with, *end = with + x->nwith;
+  for (; with < end; with++, want++) {
+    if (with->kind != want->kind) return false;
+    copy_number(&r[want->reg], with);
+  }
+  return true;
 }
 
 /* ---- dispatch ---- */
@@ -380,59 +420,29 @@ L_set_global : {
   BY_FORM(ne, BOOL(x != y), BOOL(x != y))
 #undef BY_FORM
   /* Division by 0 fails; -1 is special, because the quotient may overflow. */
-#define DIVIDE(name, how)                                                                          \
+#define DIVIDE(to, x_, y_, how)                                                                    \
   {                                                                                                \
-    if (!y) goto L_binary_careful;                                                                 \
-    INT(how);                                                                                      \
+    to x = x_, y = y_;                                                                             \
+    if (y == 0) goto L_binary_careful;                                                             \
+    how;                                                                                           \
     NEXT;                                                                                          \
   }
-#define QUOTIENT (y == -1 ? (i64)(0 - (u64)x) : x / y)
-#define REST     (y == -1 ? 0 : x % y)
-L_div_i : {
-  i64 x = R(i->b).u.i, y = R(i->c).u.i;
-  DIVIDE(div, QUOTIENT)
-}
-L_div_ik : {
-  i64 x = R(i->b).u.i, y = (i32)i->c;
-  DIVIDE(div, QUOTIENT)
-}
-L_div_il : {
-  i64 x = (i32)i->c, y = R(i->b).u.i;
-  DIVIDE(div, QUOTIENT)
-}
-L_mod_i : {
-  i64 x = R(i->b).u.i, y = R(i->c).u.i;
-  DIVIDE(mod, REST)
-}
-L_mod_ik : {
-  i64 x = R(i->b).u.i, y = (i32)i->c;
-  DIVIDE(mod, REST)
-}
-L_mod_il : {
-  i64 x = (i32)i->c, y = R(i->b).u.i;
-  DIVIDE(mod, REST)
-}
-L_div_f : {
-  double x = R(i->b).u.f, y = R(i->c).u.f;
-  if (y == 0) goto L_binary_careful;
-  FLOAT(x / y);
-  NEXT;
-}
-L_div_fk : {
-  double x = R(i->b).u.f, y = K(i->c).u.f;
-  if (y == 0) goto L_binary_careful;
-  FLOAT(x / y);
-  NEXT;
-}
-L_div_fl : {
-  double x = K(i->c).u.f, y = R(i->b).u.f;
-  if (y == 0) goto L_binary_careful;
-  FLOAT(x / y);
-  NEXT;
-}
+#define DIVIDE_INTS(name, how)                                                                     \
+  L_##name##_i : DIVIDE(i64, R(i->b).u.i, R(i->c).u.i, INT(how)) L_##name##_ik                     \
+      : DIVIDE(i64, R(i->b).u.i, (i32)i->c, INT(how)) L_##name##_il                                \
+      : DIVIDE(i64, (i32)i->c, R(i->b).u.i, INT(how))
+  DIVIDE_INTS(div, y == -1 ? (i64)(0 - (u64)x) : x / y)
+  DIVIDE_INTS(mod, y == -1 ? 0 : x % y)
+L_div_f:
+  DIVIDE(double, R(i->b).u.f, R(i->c).u.f, FLOAT(x / y))
+L_div_fk:
+  DIVIDE(double, R(i->b).u.f, K(i->c).u.f, FLOAT(x / y))
+L_div_fl:
+  DIVIDE(double, K(i->c).u.f, R(i->b).u.f, FLOAT(x / y))
 L_binary:
 L_binary_careful : {
-  u32 form = i->op >= CO_mod_i ? i->op == CO_binary ? 0 : i->op - CO_mod_i : (i->op - CO_add_i) % 6;
+  u32 op = code_general(i->op);
+  u32 form = op >= CO_mod_i ? op == CO_binary ? 0 : op - CO_mod_i : (op - CO_add_i) % 6;
   LangValue whole = OF_INT((i32)i->c);
   const LangValue *x = &R(i->b), *y = form == 0 || form == 3 ? &R(i->c)
                                       : form < 3             ? &whole
@@ -847,17 +857,34 @@ L_call : {
   if (ev->dry || fn->kind != KD_fn || fn->u.fn->grad_of) {
     for (u32 n = 0; ev->dry && n < i->b; n++) dry_require_known(ev, NODE->kid[n], &fn[1 + n]);
     v = call_other(ev, NODE, fn, fn + 1, i->b);
-    if (i->c && i->op == CO_call && !f->careful) fn->kind = KD_none;
+    if (i->c & 1 && i->op == CO_call && !f->careful) fn->kind = KD_none;
     put(ev, fn, v);
     NEXT;
   }
   eval_check_stop(ev, NODE);
+  ev->depth += i->c >> 1;
   f->pc = i;
   f = enter(ev, f, NODE, fn->u.fn, fn + 1, i->b);
   i = f->code->ins;
   LOAD;
   goto *labels[i->op];
 }
+L_enter:
+  if (enter_expanded(ev, &f->code->expanded.at[i->b], &R(i->a), (LangValue *)r)) GO(i->c);
+  NEXT;
+L_genter : {
+  const Locals *file = ev->file[i->a >> 24];
+  u32 slot = i->a & 0xffffff;
+  if (file && slot < file->n &&
+      enter_expanded(ev, &f->code->expanded.at[i->b], &file->at[slot], (LangValue *)r))
+    GO(i->c);
+  NEXT;
+}
+L_enter_careful:
+  NEXT;
+L_floated:
+  if (R(i->a).kind == KD_int) put(ev, &R(i->a), promoted(ev, &R(i->a)));
+  NEXT;
 L_builtin : {
   LangValue *arg = &R(i->a);
   v = built_in(ev, NODE, arg, i->b, i->c);
@@ -875,9 +902,40 @@ L_ret:
   f = ev->frame;
   i = f->pc;
   LOAD;
-  if (i->c && i->op == CO_call && !f->careful) R(i->a).kind = KD_none;
+  ev->depth -= i->c >> 1;
+  if (i->c & 1 && i->op == CO_call && !f->careful) R(i->a).kind = KD_none;
   put(ev, &R(i->a), v);
   NEXT;
+
+  /* ---- other forms ---- */
+#define DO_div_ic  INT(R(i->b).u.i / (i32)i->c)
+#define DO_mod_ic  INT(R(i->b).u.i % (i32)i->c)
+#define DO_div_ip  INT(power_quotient(R(i->b).u.i, i->c))
+#define DO_mod_ip  INT((i64)((u64)R(i->b).u.i - (u64)power_quotient(R(i->b).u.i, i->c) * i->c))
+#define DO_add_i   INT((i64)((u64)R(i->b).u.i + (u64)R(i->c).u.i))
+#define DO_add_ik  INT((i64)((u64)R(i->b).u.i + (u64)(i32)i->c))
+#define DO_sub_i   INT((i64)((u64)R(i->b).u.i - (u64)R(i->c).u.i))
+#define DO_mul_i   INT((i64)((u64)R(i->b).u.i * (u64)R(i->c).u.i))
+#define DO_mul_il  INT((i64)((u64)R(i->b).u.i * (u64)(i32)i->c))
+#define DO_add_f   FLOAT(R(i->b).u.f + R(i->c).u.f)
+#define DO_add_fk  FLOAT(R(i->b).u.f + K(i->c).u.f)
+#define DO_sub_f   FLOAT(R(i->b).u.f - R(i->c).u.f)
+#define DO_mul_f   FLOAT(R(i->b).u.f *R(i->c).u.f)
+#define DO_mul_fk  FLOAT(R(i->b).u.f *K(i->c).u.f)
+#define DO_mul_fl  FLOAT(K(i->c).u.f *R(i->b).u.f)
+#define DO_promote FLOAT((double)R(i->b).u.i)
+#define DO_move_n  copy_number(&R(i->a), &R(i->b))
+#define DO_set     put(ev, &R(i->a), take(&R(i->b)))
+#define INS(name, operands, careful)
+#define LIKE(name, base, operands, careful)                                                        \
+  L_##name : DO_##name;                                                                            \
+  NEXT;
+#define PAIR(x, y, operands, careful)                                                              \
+  L_##x##__##y : DO_##x;                                                                           \
+  i++;                                                                                             \
+  goto L_##y;
+#include "lang/run/lang_code.def"
+#undef INS
 
   /* ---- models and modules ---- */
 L_class:

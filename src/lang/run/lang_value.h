@@ -38,6 +38,7 @@ struct Eval {
   LangValue result;      /* of the current return */
   u32 depth;
   bool careful;     /* no call relies on static kinds */
+  bool native;      /* the code becomes C: no call is expanded */
   bool tracing;     /* a function becomes a graph: see trace.c */
   u32 in_grad;      /* nesting of calls being differentiated */
   const Ast *at;    /* current call of a built-in */
@@ -76,7 +77,10 @@ SymbolSizes *call_sizes(Eval *ev);
 
 /* lang_frame.c */
 void heap_free_all(Eval *ev);
-void eval_check_stop(Eval *ev, const Ast *at); /* fails if the caller requested a stop */
+/* Fails if the caller requested a stop. */
+static inline void eval_check_stop(Eval *ev, const Ast *at) {
+  if (ev->o->stop && *ev->o->stop) eval_fail(ev, at, "stopped");
+}
 /* The message with the position of a node. */
 const char *eval_message(Eval *ev, const Ast *at, const char *what);
 bool is_lvalue(const Ast *n); /* a variable, or an element or field in one */
