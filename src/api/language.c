@@ -17,7 +17,7 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   if (m->opened.source.at && !(m->opened.reader && m->opened.reader->chat_assets))
     fail(c, ERR_usage, LOC_NONE,
          "is not a language model: leave out --context, --chunk, --every-token, --cache and "
-         "--activations");
+         "--activation-type");
   if (o->context > DIM_MAX || o->chunk > DIM_MAX)
     fail(c, ERR_usage, LOC_NONE, "--context %lld, --chunk %lld: expected at most %lld tokens",
          (long long)o->context, (long long)o->chunk, (long long)DIM_MAX);
@@ -29,7 +29,8 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   for (u32 i = 0; o->activations && i < 3; i++)
     if (!strcmp(o->activations, (const char *[]){"int8", "int16", "f32"}[i])) x_bits = 8u << i;
   if (o->activations && !x_bits)
-    fail(c, ERR_usage, LOC_NONE, "--activations '%s': expected int8, int16 or f32", o->activations);
+    fail(c, ERR_usage, LOC_NONE, "--activation-type '%s': expected int8, int16 or f32",
+         o->activations);
   if (o->slots > LM_SLOTS)
     fail(c, ERR_usage, LOC_NONE, "%u sequences: expected at most %d", o->slots, LM_SLOTS);
   if (o->slots && o->every)

@@ -118,7 +118,8 @@ static const char changes_import[] = "grad train freeze state";
 
 /* Options that shape a program. Bytecode is already compiled: they belong to ingot compile. */
 static const char shapes_program[] =
-    "context chunk every-token cache activations bake-prompt date shapes max-shapes freeze state "
+    "context chunk every-token cache activation-type bake-prompt date shapes max-shapes freeze "
+    "state "
     "grad train "
     "march optimize-for ram precise threads threads-api threads-grain tuned tune";
 
@@ -600,7 +601,7 @@ static int verb_vm(const Args *a) {
 
 #define SHAPES                                                                                     \
   "function files no-files input-dim shapes max-shapes freeze grad train context chunk "           \
-  "every-token cache activations"
+  "every-token cache activation-type"
 /* --help lists the options named in a usage line. */
 const Verb verb_table[] = {
     {"compile", verb_compile,
@@ -629,7 +630,7 @@ const Verb verb_table[] = {
      "[--name NAME] [--march CPU]",
      "write a source folder for a build system: C, an example, build files", 1, "compile"},
     {"play", verb_play,
-     "model-path prompt file system raw think max-tokens context cache activations temperature "
+     "model-path prompt file system raw think max-tokens context cache activation-type temperature "
      "top-k top-p "
      "min-p "
      "repeat-penalty "
@@ -641,7 +642,7 @@ const Verb verb_table[] = {
      "chat with a language model, or answer a prompt", 1, "run"},
     {"serve", verb_serve,
      "model-path host port api-key api-key-file slots queue timeout context chunk cache "
-     "activations name "
+     "activation-type name "
      "engine "
      "threads threads-grain cc march precise",
      "MODEL [--port N] [--slots N] [--context N] [--queue N] [--threads N] [--api-key-file FILE] "
@@ -710,7 +711,7 @@ const Verb verb_table[] = {
     {"perplexity", verb_perplexity,
      "model-path text ids json engine march precise precision threads threads-api threads-grain "
      "context "
-     "chunk cache activations",
+     "chunk cache activation-type",
      "MODEL --text FILE | --ids \"1 2 3\" [--context N] [--json]",
      "measure the perplexity of a text under a language model", 1, "examine"},
     {"vm", verb_vm, "emit output", "--emit -o FILE.c",

@@ -181,14 +181,14 @@ def activations(env):
         for x in ("int8", "int16", "f32", None):
             out = os.path.join(folder, "out.npz")
             ingot(env, "run", os.path.join(folder, kind + ".gguf"), "-i", "ids=[5,9,2,40,33]", "--every-token", "--cache", "f32", "-o", out, "--quiet",
-                  *(["--activations", x] if x else []))
+                  *(["--activation-type", x] if x else []))
             y[x] = list(npy.decode(npy.load_npz_raw(out)["logits"]).data)
         if y[None] != y["int16"]:
             raise Fail(f"{kind}: the default is not int16")
         far[kind] = [max(abs(a - b) for a, b in zip(y[x], y["f32"])) for x in ("int8", "int16")]
         if not far[kind][1] * 20 < far[kind][0]:
             raise Fail(f"{kind}: int8 is {far[kind][0]:.3g} from floats, int16 {far[kind][1]:.3g}")
-    ingot(env, "opt", os.path.join(folder, "Q4_0.gguf"), "--activations", "int4", rc=2)
+    ingot(env, "opt", os.path.join(folder, "Q4_0.gguf"), "--activation-type", "int4", rc=2)
 
 
 def smollm2(env):
