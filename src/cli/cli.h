@@ -226,6 +226,8 @@ int verb_opt(const Args *a);
 
 /* cli_tokens.c */
 int verb_tokenize(const Args *a);
+int verb_embed(const Args *a);
+const char *native_engine(const Args *a); /* --engine, else c, else what works without a compiler */
 char *read_all(const char *path, size_t *n);         /* "-": standard input; NULL: cannot be read */
 IngotStatus set_text_input(Ingot *m, const Args *a); /* --text as the input ids of the open model */
 

@@ -708,6 +708,11 @@ const Verb verb_table[] = {
     {"tokenize", verb_tokenize, "model-path text ids special bare json",
      "MODEL --text TEXT|- | --ids \"1 2 3\" [--special] [--bare]",
      "convert text to token ids, or token ids to text", 1, "examine"},
+    {"embed", verb_embed,
+     "model-path text engine march precise threads threads-api threads-grain context activations",
+     "MODEL --text TEXT|- [--context N]",
+     "print the vector, or the scores, of a text (-: of every line) by a text encoder, as JSON", 1,
+     "run"},
     {"perplexity", verb_perplexity,
      "model-path text ids json engine march precise precision threads threads-api threads-grain "
      "context "

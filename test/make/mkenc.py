@@ -39,7 +39,7 @@ CASES = {
     "xlmr_rerank": ("bert", "xlm-roberta", ROBERTA, {"types": 1, "offset": 2, "pool": "head", "root": "roberta."}),
     "bert_rerank": ("bert", "bert", BERT, {"types": 2, "pool": "head", "root": "bert."}),
     "distilbert": ("bert", "distilbert", DISTIL, {"pool": 3}),
-    "distilbert_class": (None, "distilbert", DISTIL, {"pool": "head", "act": "relu", "root": "distilbert."}),
+    "distilbert_class": (None, "distilbert", DISTIL, {"pool": "head", "act": "relu", "root": "distilbert.", "classes": 2}),
     "mpnet": (None, "mpnet", MPNET, {"offset": 2, "relative": True, "pool": 1}),
     "nomic": ("nomic-bert", "nomic_bert", NOMIC, {"types": 2, "rope": 1000.0, "gated": True, "pool": 1}),
     "modern": ("modern-bert", "modernbert", MODERN, {"rope": 160000.0, "gated": True, "before": True, "window": 8, "pool": 1}),
@@ -83,7 +83,7 @@ def make_weights(fact, seed):
         put("cls", SIZE, SIZE, bias=not fact.get("before"))
         if fact.get("before"):
             put("cls.norm", SIZE, norm=True)
-        put("cls.output", 2, SIZE, bias=True)
+        put("cls.output", fact.get("classes", 1), SIZE, bias=True)
     return w
 
 
@@ -116,7 +116,8 @@ def reference(fact, weights, ids):
 
     x = w["token_embd.weight"][ids]
     if "token_types.weight" in w:
-        x = x + w["token_types.weight"][0]
+        ends = np.cumsum(ids == ids[-1]) - (ids == ids[-1])  # the second text follows the first separator
+        x = x + w["token_types.weight"][np.minimum(ends, 1) if fact["pool"] == "head" and fact["types"] > 1 else 0]
     if "position_embd.weight" in w:
         x = x + w["position_embd.weight"][fact.get("offset", 0):][:t]
     x = norm(x, "token_embd_norm")
@@ -194,6 +195,11 @@ def write_gguf(path, arch, fact, weights):
     if fact.get("window"):
         w.add_sliding_window(fact["window"])
         w.add_sliding_window_pattern([i % 3 != 0 for i in range(LAYERS)])
+    w.add_tokenizer_model("bert")
+    w.add_token_list(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *("\u2581" + chr(97 + i) for i in range(26)), *(chr(97 + i) for i in range(VOCAB - 30))])
+    w.add_token_types([gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * (VOCAB - 4))
+    w.add_bos_token_id(2)
+    w.add_sep_token_id(3)
     for name, x in weights.items():  # as the converter does: rows of the padding token's positions are left out
         w.add_tensor(name, np.ascontiguousarray(x[fact.get("offset", 0):] if name.startswith("position") else x))
     w.write_header_to_file()
@@ -206,6 +212,7 @@ def main(out):
     for seed, (name, (arch, model_type, names, fact)) in enumerate(CASES.items()):
         weights = make_weights(fact, seed)
         ids = np.random.default_rng(100 + seed).integers(0, VOCAB, LENGTH)
+        ids[15] = ids[-1]
         write_folder(out / name, model_type, names, fact, weights)
         if arch:
             write_gguf(out / f"{name}.gguf", arch, fact, weights)

@@ -1,5 +1,6 @@
 """Text encoders from folders of safetensors: small random ones in every way of storing, and all-MiniLM-L6-v2, beside the same network in NumPy. Ids in,
 the vector of a sentence out. Sums of a few hundred products in f32 are good to 1e-5."""
+import json
 import os
 import shutil
 import threading
@@ -65,6 +66,21 @@ def every(env, name):
                 same(vector(env, path, ids, *more), expected, f"{model} {' '.join(more)}")
 
 
+def embeds(env):
+    """The verb: a JSON line per text, with the vectors of `run`."""
+    folder = made(env)
+    c = Cli(env, "encoders-embed")
+    for model, text, ids in (("bert", "a b", "2 4 5 3"), ("bert_rerank", "c", "2 6 3")):
+        path = os.path.join(folder, model + ".gguf")
+        for engine in ("vm", "c"):
+            lines = c.run("embed", path, "--text", "-", "--engine", engine, stdin=f"{text}\n\nz\n".encode()).out.decode().splitlines()
+            want(len(lines) == 2, f"{len(lines)} lines, expected 2")
+            got = json.loads(lines[0])
+            same(vector(env, path, ids), " ".join(str(x) for x in got), f"{model}, engine {engine}")
+    c.run("embed", path, code=2, text="--text")
+    c.run("embed", path, "--text", "a " * 60, code=4, text="48")
+
+
 def refused(env):
     folder = env.scratch("encoders", "refused")
     shutil.rmtree(folder)
@@ -114,5 +130,5 @@ def minilm(env):
 
 
 def tests(env):
-    return [*(Test(f"encoders/{kind}", lambda k=kind: tiny(env, k), 1) for kind in KINDS), *(Test(f"encoders/every/{n}", lambda n=n: every(env, n), 1) for n in EVERY), Test("encoders/refused", lambda: refused(env), 1),
+    return [*(Test(f"encoders/{kind}", lambda k=kind: tiny(env, k), 1) for kind in KINDS), *(Test(f"encoders/every/{n}", lambda n=n: every(env, n), 1) for n in EVERY), Test("encoders/embeds", lambda: embeds(env), 3), Test("encoders/refused", lambda: refused(env), 1),
             Test("encoders/text", lambda: spoken(env), 2), Test("encoders/minilm", lambda: minilm(env), 5)]

@@ -123,6 +123,8 @@ static void prepare_encoder(Serve *s) {
     fail(c, ERR_unsupported, LOC_NONE, "expected a model from token ids to one vector");
   dim_bounds(m->p->dims, prog_buf(m->p, m->p->in.at[0])->dim[0], &lo, &hi);
   s->context = (u32)hi;
+  const Buf *out = prog_buf(m->p, m->p->out.at[0]);
+  s->ranks = out->rank == 1 && out->dim[0] == 1;
 }
 
 static void prepare(Serve *s) {

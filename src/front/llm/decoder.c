@@ -544,6 +544,16 @@ static void make_position_values(Decoder *d) {
   d->far = mk_unsqueeze(g, mk_addk(g, mk_mulk(g, by, s->far_scale), 1), 1);
 }
 
+/* 1 for the tokens of the second of two texts, else 0. A separator ends each text, so that it is the
+ * last token. */
+static Val second_text(Decoder *d) {
+  Graph *g = d->g;
+  Dim last = dim_sub(g->dims, d->in->tokens, 1);
+  Val ends = mk_eq(g, d->in->ids, mk_slice_axis(g, d->in->ids, 0, last, 1));
+  Val n = mk_cum(g, OP_cumsum, mk_cast(g, ends, DT_i32), 0, true, false);
+  return mk_min(g, n, mk_like(g, n, 1));
+}
+
 static Val embed(Decoder *d, Val embedding) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
@@ -552,7 +562,9 @@ static Val embed(Decoder *d, Val embedding) {
   if (has(d, LP_types, 0, weight)) {
     const char *name = name_of(d, LP_types, 0, weight);
     i64 rows = lm_require_tensor(d->f, name)->dim[0];
-    x = mk_add(g, x, mk_slice_axis(g, tensor(d, name, rows, s->embed), 0, 0, 1));
+    Val types = tensor(d, name, rows, s->embed);
+    x = mk_add(g, x, rows > 1 && lm_has_head(d->f) ? mk_gather(g, types, second_text(d), 0)
+                                                  : mk_slice_axis(g, types, 0, 0, 1));
   }
   if (s->positions == PO_learned) {
     const char *name = name_of(d, LP_positions, 0, weight);
