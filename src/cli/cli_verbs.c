@@ -711,8 +711,7 @@ const Verb verb_table[] = {
     {"embed", verb_embed,
      "model-path text engine march precise threads threads-api threads-grain context activations",
      "MODEL --text TEXT|- [--context N]",
-     "print the vector, or the scores, of a text (-: of every line) by a text encoder, as JSON", 1,
-     "run"},
+     "print the vector or the scores of a text by a text encoder, as JSON", 1, "run"},
     {"perplexity", verb_perplexity,
      "model-path text ids json engine march precise precision threads threads-api threads-grain "
      "context "

@@ -129,7 +129,7 @@ struct Serve {
   u64 turn, ids; /* runs; number of the last job */
   i64 started;
   bool drains, encoder;
-  bool ranks; /* the encoder has one score */
+  bool ranks;                 /* the encoder has one score */
   struct LmSampling sampling; /* settings of the model file */
 };
 

@@ -359,11 +359,93 @@ static Val activate(Decoder *d, u32 layer, Val x) {
   return xielu(d, layer, x);
 }
 
+/* ---- experts ---- */
+
+/* All experts as one matrix: [experts rows, columns], or with `side` [rows, experts columns]. */
+static Val experts(Decoder *d, LmTensorRole p, u32 layer, i64 rows, i64 cols, bool side) {
+  Graph *g = d->g;
+  Ctx *c = g->c;
+  i64 n = d->s->experts;
+  const char *name = name_of(d, p, layer, weight), *first = strstr(name, ".experts.0.");
+  set_place(d, name);
+  if (first) {
+    Val *part = NEWS(&c->scratch, Val, (size_t)n);
+    for (i64 i = 0; i < n; i++) {
+      const char *one = str_text(c, str_fmt(c, "%.*s.experts.%lld.%s", (int)(first - name), name,
+                                            (long long)i, first + strlen(".experts.0.")));
+      part[i] = tensor(d, one, rows, cols);
+      *map_put(&d->used, str_of(c, one)) = 1 + p;
+    }
+    return mk_concat(g, part, (u32)n, side);
+  }
+  Val v = mk_cast(g, lm_experts_weight(g, d->f, name, side), DT_f32);
+  if (val_dim(g, v, 0) != (side ? rows : n * rows) || val_dim(g, v, 1) != (side ? n * cols : cols))
+    fail(c, ERR_input, g->loc, "expected %lld experts of %lldx%lld elements", (long long)n,
+         (long long)rows, (long long)cols);
+  return v;
+}
+
+/* Weights of the experts for each token [tokens, experts]; 0: not chosen. */
+static Val route(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  const LmHparams *s = d->s;
+  i64 last = 1;
+  Val p = linear(d, LP_router, layer, x, s->experts), at, best;
+  p = s->sigmoid ? compose_sigmoid(g, p) : compose_softmax(g, p, &last, 1);
+  Val score = p;
+  if (has(d, LP_router_bias, layer, ""))
+    score = mk_add(g, p, vector(d, LP_router_bias, layer, "", s->experts));
+  mk_topk(g, score, 1, s->chosen, true, &best, &at);
+  Val is = mk_eq(g, mk_unsqueeze(g, at, 2), mk_iota(g, DT_i64, &s->experts, 1, 0));
+  Val one = mk_scalar(g, DT_f32, 1), none = mk_scalar(g, DT_f32, 0);
+  p = mk_mul(g, p, mk_reduce(g, OP_reduce_sum, mk_select(g, is, one, none), &last, 1, false));
+  if (s->norm_experts) p = mk_div(g, p, mk_reduce(g, OP_reduce_sum, p, &last, 1, true));
+  return s->expert_scale == 1 ? p : mk_mulk(g, p, s->expert_scale);
+}
+
+static Val shared_expert(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  i64 n = lm_require_tensor(d->f, name_of(d, LP_up_shared, layer, weight))->dim[0];
+  Val gate = activate(d, layer, linear(d, LP_gate_shared, layer, x, n));
+  Val y = mk_mul(g, gate, linear(d, LP_up_shared, layer, x, n));
+  y = linear(d, LP_down_shared, layer, y, d->s->embed);
+  if (!has(d, LP_router_shared, layer, weight)) return y;
+  Val w = lm_weight(g, d->f, name_of(d, LP_router_shared, layer, weight)); /* GGUF: a vector */
+  w = mk_reshape(g, mk_cast(g, w, DT_f32), (Dim[]){1, d->s->embed}, 2);
+  return mk_mul(g, y, compose_sigmoid(g, mk_contract(g, x, w, "tk,nk->tn")));
+}
+
+/* Computes all experts in three products; weights of 0 leave out those that were not chosen. */
+static Val feed_experts(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  const LmHparams *s = d->s;
+  i64 n = s->expert_ffn;
+  Dim dim[3] = {d->in->tokens, s->experts, n}, flat[2] = {d->in->tokens, s->experts * n};
+  Val gate, up, w, by = route(d, layer, x);
+  if (has(d, LP_gate_up_exps, layer, weight)) {
+    w = experts(d, LP_gate_up_exps, layer, 2 * n, s->embed, false);
+    Val both = mk_contract(g, x, w, "tk,nk->tn");
+    both = mk_reshape(g, both, (Dim[]){dim[0], s->experts, 2 * n}, 3);
+    gate = mk_slice_axis(g, both, 2, 0, n);
+    up = mk_slice_axis(g, both, 2, n, n);
+  } else {
+    w = experts(d, LP_gate_exps, layer, n, s->embed, false);
+    gate = mk_reshape(g, mk_contract(g, x, w, "tk,nk->tn"), dim, 3);
+    w = experts(d, LP_up_exps, layer, n, s->embed, false);
+    up = mk_reshape(g, mk_contract(g, x, w, "tk,nk->tn"), dim, 3);
+  }
+  Val y = mk_mul(g, mk_mul(g, activate(d, layer, gate), up), mk_unsqueeze(g, by, 2));
+  w = experts(d, LP_down_exps, layer, s->embed, n, true);
+  y = mk_contract(g, mk_reshape(g, y, flat, 2), w, "tk,nk->tn");
+  return has(d, LP_up_shared, layer, weight) ? mk_add(g, y, shared_expert(d, layer, x)) : y;
+}
+
 static Val feed_forward(Decoder *d, u32 layer, Val x) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
   const i64 size[2] = {s->ffn, s->ffn};
   Val y[2];
+  if (s->experts && has(d, LP_router, layer, weight)) return feed_experts(d, layer, x);
   if (s->arch->mlp == ML_plain)
     return linear(d, LP_down, layer, activate(d, layer, linear(d, LP_up, layer, x, s->ffn)),
                   s->embed);
@@ -544,8 +626,8 @@ static void make_position_values(Decoder *d) {
   d->far = mk_unsqueeze(g, mk_addk(g, mk_mulk(g, by, s->far_scale), 1), 1);
 }
 
-/* 1 for the tokens of the second of two texts, else 0. A separator ends each text, so that it is the
- * last token. */
+/* 1 for the tokens of the second of two texts, else 0. A separator ends each text, so that it is
+ * the last token. */
 static Val second_text(Decoder *d) {
   Graph *g = d->g;
   Dim last = dim_sub(g->dims, d->in->tokens, 1);
@@ -563,8 +645,9 @@ static Val embed(Decoder *d, Val embedding) {
     const char *name = name_of(d, LP_types, 0, weight);
     i64 rows = lm_require_tensor(d->f, name)->dim[0];
     Val types = tensor(d, name, rows, s->embed);
-    x = mk_add(g, x, rows > 1 && lm_has_head(d->f) ? mk_gather(g, types, second_text(d), 0)
-                                                  : mk_slice_axis(g, types, 0, 0, 1));
+    x = mk_add(g, x,
+               rows > 1 && lm_has_head(d->f) ? mk_gather(g, types, second_text(d), 0)
+                                             : mk_slice_axis(g, types, 0, 0, 1));
   }
   if (s->positions == PO_learned) {
     const char *name = name_of(d, LP_positions, 0, weight);

@@ -100,6 +100,9 @@ const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m); /* NULL: not
  * floats after `dequantize`, or for compressed-tensors (int8 with scales, packed int4) the product
  * with the scales. name: the full name, "blk.0.attn_q.weight". */
 Val lm_weight(Graph *g, const LmFile *f, const char *name);
+/* Experts stored as one tensor [experts, rows, columns]: as a matrix [experts rows, columns], or
+ * with `side` [rows, experts columns]. */
+Val lm_experts_weight(Graph *g, const LmFile *f, const char *name, bool side);
 /* Is there a tensor of this name, plain or packed? */
 bool lm_is_stored(const LmFile *f, const char *name);
 /* Refuses quantization schemes of config.json that are not read. */

@@ -62,7 +62,7 @@ const char *lm_tensor_name(const LmFile *f, LmTensorRole p, u32 layer, const cha
   for (size_t n;; names += n + 1) {
     n = strcspn(names, "|");
     const char *full = fill_name(f->c, prefix, names, n, layer, end);
-    if (!first) first = full;
+    if (!first || f->gguf) first = full; /* of GGUF, the last name is the usual one */
     if (lm_is_stored(f, full)) return full;
     if (!names[n]) return first;
   }
@@ -113,19 +113,23 @@ static bool same_for_all(LmFile *f, const char *gguf, const char *config, i64 *o
 /* ---- sizes ---- */
 
 /* Keys whose value, if it is not 0, false or null, asks for something else. */
-static void refuse_others(LmFile *f) {
-  static const char *const keys[] = {".expert_count", "num_local_experts", "num_experts",
-                                     ".attention.kv_lora_rank", "kv_lora_rank"};
+static void refuse_others(LmFile *f, const LmArch *arch) {
+  static const char *const keys[] = {".attention.kv_lora_rank", "kv_lora_rank", ".expert_count",
+                                     "num_local_experts",       "num_experts",  "n_group",
+                                     ".expert_group_count"};
   static const char *const flags[] = {"apply_residual_connection_post_layernorm",
                                       "scale_attn_by_inverse_layer_idx", "_remove_final_layer_norm",
                                       "add_cross_attention"};
   static const char *const needed[] = {"do_layer_norm_before", "scale_attn_weights"};
   i64 n;
   bool on;
-  for (u32 i = 0; i < sizeof keys / sizeof *keys; i++)
-    if ((*keys[i] == '.') == (f->gguf != NULL) && lm_int(f, keys[i], 0, LM_SIZE, &n) && n)
+  for (u32 i = 0; i < sizeof keys / sizeof *keys; i++) {
+    bool group = strstr(keys[i], "group"); /* one group of experts: all of them */
+    if (i > 1 && !group && arch->flags & LA_experts) continue;
+    if ((*keys[i] == '.') == (f->gguf != NULL) && lm_int(f, keys[i], 0, LM_SIZE, &n) && n > group)
       fail(f->c, ERR_unsupported, f->loc, "'%s' is %lld: such layers are not supported", keys[i],
            (long long)n);
+  }
   for (u32 i = 0; !f->gguf && i < sizeof flags / sizeof *flags; i++)
     if (lm_bool(f, flags[i], &on) && on)
       fail(f->c, ERR_unsupported, f->loc, "'%s': true is not supported", flags[i]);
@@ -192,6 +196,31 @@ static void read_sizes(LmFile *f, LmHparams *s) {
   if (lm_either_int(f, ".vocab_size", "vocab_size", 1, LM_VOCAB, &value) && value != s->vocab)
     fail(f->c, ERR_input, f->loc, "the vocabulary has %lld tokens, but its embedding has %lld rows",
          (long long)value, (long long)s->vocab);
+}
+
+static void read_experts(LmFile *f, LmHparams *s) {
+  u32 flags = s->arch->flags;
+  i64 gating = 0;
+  if (!(flags & LA_experts)) return;
+  if (!lm_either_int(f, ".expert_count", "num_local_experts|num_experts|n_routed_experts", 0,
+                     LM_SIZE, &s->experts) ||
+      !s->experts)
+    return;
+  s->chosen = need_size(f, ".expert_used_count", "num_experts_per_tok|moe_topk", s->experts);
+  s->expert_ffn = s->ffn;
+  lm_either_int(f, ".expert_feed_forward_length", "moe_intermediate_size", 1, LM_SIZE,
+                &s->expert_ffn);
+  s->norm_experts = flags & LA_norm_experts;
+  either_bool(f, ".expert_weights_norm", "norm_topk_prob", &s->norm_experts);
+  s->sigmoid = flags & LA_sigmoid;
+  if (lm_either_int(f, ".expert_gating_func", NULL, 0, 8, &gating) && gating) {
+    if (gating > 2)
+      fail(f->c, ERR_unsupported, f->loc, "'.expert_gating_func' is %lld, expected 1 or 2",
+           (long long)gating);
+    s->sigmoid = gating == 2;
+  }
+  s->expert_scale = 1;
+  lm_either_float(f, ".expert_weights_scale", "routed_scaling_factor", &s->expert_scale);
 }
 
 /* ---- scales, caps, norms ---- */
@@ -417,7 +446,7 @@ static i64 encoder_context(LmFile *f, const LmHparams *s, i64 context) {
 LmHparams *lm_hparams(LmFile *f, i64 context) {
   LmHparams *s = NEW(&f->c->work, LmHparams);
   s->arch = lm_require_arch(f);
-  refuse_others(f);
+  refuse_others(f, s->arch);
   u32 flags = s->arch->flags;
   s->positions = s->arch->positions;
   s->alibi = 1;
@@ -426,6 +455,7 @@ LmHparams *lm_hparams(LmFile *f, i64 context) {
   s->ahead = flags & LA_encoder;
   if (!f->gguf) lm_bool(f, "use_bidirectional_attention", &s->ahead);
   read_sizes(f, s);
+  read_experts(f, s);
   either_bool(f, ".use_parallel_residual", "use_parallel_residual", &s->parallel);
   read_scales(f, s);
   s->tied = is_tied(f, s->arch);

@@ -39,6 +39,9 @@ enum {
   LA_encoder = 1 << 21,       /* a text encoder: no KV cache, no causal mask */
   LA_full_first = 1 << 22,    /* of `period` layers, the first has full attention, not the last */
   LA_relative = 1 << 23,      /* scores have a learned bias by distance (T5) */
+  LA_experts = 1 << 24,       /* layers may have experts */
+  LA_sigmoid = 1 << 25,       /* probabilities of experts are sigmoids, not a softmax */
+  LA_norm_experts = 1 << 26,  /* weights of chosen experts are normalized by default */
   LA_to_gguf = 1 << 20,       /* `quantize` can write a folder as GGUF */
 };
 
@@ -113,8 +116,11 @@ struct LmHparams {
   double scale;                                    /* scale of attention scores */
   double alibi;                                    /* factor of ALiBi slopes */
   double attn_cap, logit_cap, qkv_cap;             /* 0: none */
-  double far_scale, far_from; /* queries at position p are scaled by 1 + far_scale *
-                                 log(1 + floor(p / far_from)); 0: not */
+  double far_scale, far_from;      /* queries at position p are scaled by 1 + far_scale *
+                                      log(1 + floor(p / far_from)); 0: not */
+  i64 experts, chosen, expert_ffn; /* experts: 0: none */
+  double expert_scale;             /* factor of their weights */
+  bool norm_experts, sigmoid;
   bool tied, pairs, plus_one, parallel;
   bool embeds;    /* one run computes a vector of a text: no KV cache */
   bool ahead;     /* keys after the query are visible */

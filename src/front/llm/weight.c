@@ -61,6 +61,28 @@ static Val unblocked(Graph *g, const LmFile *f, const StoredTensor *t) {
   return mk_dequantize(g, v, b->name, f->x_bits);
 }
 
+Val lm_experts_weight(Graph *g, const LmFile *f, const char *name, bool side) {
+  StoredTensor t = *lm_require_tensor(f, name);
+  Ctx *c = g->c;
+  if (t.rank != 3 || !t.dim[0] || !t.dim[1] || !t.dim[2])
+    fail(c, ERR_input, f->loc, "tensor '%s' has rank %u, expected experts, rows and columns",
+         show(c, t.name), t.rank);
+  i64 experts = t.dim[0], rows = t.dim[1];
+  if (side) {
+    size_t bytes = (size_t)(t.bytes / (u64)(experts * rows));
+    u8 *at = arena_alloc(&c->work, (size_t)t.bytes);
+    for (i64 r = 0; r < rows; r++)
+      for (i64 e = 0; e < experts; e++)
+        memcpy(at + (size_t)(r * experts + e) * bytes, t.at + (size_t)(e * rows + r) * bytes,
+               bytes);
+    t.at = at;
+  }
+  t.rank = 2;
+  t.dim[0] = side ? rows : experts * rows;
+  t.dim[1] = side ? experts * t.dim[2] : t.dim[2];
+  return qblock_is_plain(t.kind) ? constant(g, &t) : unblocked(g, f, &t);
+}
+
 /* ---- integers with scales ---- */
 
 static const StoredTensor *sibling_tensor(const LmFile *f, const char *name, const char *end) {
