@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """Writes GGUF decoders with the shapes of known models and random weights, for bench/llm.py. Runs with the Python of build/lm.
 
-    bench/mkllm.py NAME KIND FILE      NAME: llama-3.2-1b or qwen3-0.6b; KIND: Q4_0, Q8_0, Q6_K or Q4_K_M
+    bench/mkllm.py NAME KIND FILE [SHARE [LAYERS]]     NAME: llama-3.2-1b or qwen3-0.6b; KIND: Q4_0, Q8_0, Q6_K, Q4_K_M or F16
 
-The files have a quarter of the layers and of the vocabulary, so that all parts keep their share of time and bytes. They reach about
-four times the tokens per second of the whole model. Blocks are random bytes with small scales: how long products take does not depend on values, and norms keep them finite. As in files of
-llama.cpp, the embedding (which is the output as well) is Q6_K unless all is Q8_0, and Q4_K_M has Q6_K in some layers.
+The files have 1 / SHARE of the layers and of the vocabulary (a quarter by default), so that all parts keep their share of time and
+bytes. They reach about SHARE times the tokens per second of the whole model. LAYERS overrides the number of layers. Blocks are random bytes with small scales: how long products take does not depend on values, and norms keep them finite. As in files of
+llama.cpp, the embedding (which is the output as well) is Q6_K unless all is Q8_0 or F16, and Q4_K_M has Q6_K in some layers.
 """
 import sys
 
 import gguf
 import numpy as np
 
-SHARE = 4
+SHARE, LAYERS = [int(x) for x in (sys.argv[4:] + ["4", "0"][len(sys.argv[4:]):])]
 # architecture, embedding, layers, heads, KV heads, head size, feed-forward size, vocabulary, RoPE base
 MODELS = {"llama-3.2-1b": ("llama", 2048, 16, 32, 8, 64, 8192, 128256, 500000.0),
           "qwen3-0.6b": ("qwen3", 1024, 28, 16, 8, 128, 3072, 151936, 1000000.0)}
@@ -32,6 +32,10 @@ class Writer:
         self.w, self.rng = gguf.GGUFWriter(path, arch), np.random.default_rng(3)
 
     def blocks(self, name, rows, columns, kind):
+        if kind == "F16":
+            some = (self.rng.standard_normal(65521) * 2e-2).astype(np.float16)
+            self.w.add_tensor(name, np.resize(some, (rows, columns)))
+            return
         halves, scale = SCALES[kind]
         elements, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
         some = self.rng.integers(0, 256, (4099, size), np.uint8)
@@ -50,7 +54,7 @@ def more_bits(layer, layers):
 
 def header(w, model):
     _, embed, layers, heads, kv, head, inner, vocab, base = model
-    w.add_block_count(layers // SHARE)
+    w.add_block_count(LAYERS or layers // SHARE)
     w.add_context_length(8192)
     w.add_embedding_length(embed)
     w.add_feed_forward_length(inner)
@@ -89,10 +93,10 @@ def layer(out, i, model, kind, better):
 def main(name, kind, path):
     model = MODELS[name]
     plain = "Q4_K" if kind == "Q4_K_M" else kind
-    layers = model[2] // SHARE
+    layers = LAYERS or model[2] // SHARE
     out = Writer(path, model[0])
     header(out.w, model)
-    out.blocks("token_embd.weight", model[7] // SHARE, model[1], "Q8_0" if kind == "Q8_0" else "Q6_K")
+    out.blocks("token_embd.weight", model[7] // SHARE, model[1], kind if kind in ("Q8_0", "F16") else "Q6_K")
     out.ones("output_norm.weight", model[1])
     for i in range(layers):
         layer(out, i, model, plain, "Q6_K" if kind == "Q4_K_M" and more_bits(i, layers) else plain)
@@ -102,4 +106,4 @@ def main(name, kind, path):
     out.w.close()
 
 
-main(*sys.argv[1:])
+main(*sys.argv[1:4])

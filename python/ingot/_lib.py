@@ -110,7 +110,7 @@ FUNCTIONS = (
     ("write_outputs", c_int, c_void_p, c_char_p), ("memory", c_int, c_void_p, POINTER(Memory)),
     ("emit_c", c_int, c_void_p, POINTER(Codegen), TEXT, SIZE, TEXT, SIZE),
     ("write_c", c_int, c_void_p, POINTER(Codegen), c_char_p, c_char_p, c_char_p),
-    ("inspect", c_int, c_void_p, c_int, TEXT, SIZE), ("llvm", c_uint32), ("keep_code", c_int, c_void_p, c_char_p),
+    ("inspect", c_int, c_void_p, c_int, TEXT, SIZE), ("llvm", c_uint32), ("find_engine", c_void_p, c_char_p), ("keep_code", c_int, c_void_p, c_char_p),
     ("load_code", c_int, c_void_p, POINTER(c_int)), ("guard_new", c_void_p, c_void_p, c_void_p), ("guard_end", None, c_void_p),
     ("set_guard", c_int, c_void_p, c_void_p),
 )

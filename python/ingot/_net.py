@@ -147,6 +147,8 @@ class Net:
         o, m = self._options, Model(self._source, guard=guard)
         if not isinstance(self._source, bytes) and _version(self._source) != self._version:
             raise Usage(f"{os.fspath(self._source)} has changed since the first compilation; open the model again")
+        if not library().ingot_find_engine(self.engine.encode()):
+            m.call("ready", self.engine.encode())  # refuses the name
         keep = o.get("cache", True)
         if self.engine == "c" and keep is not False:
             m.call("keep_code", None if keep is True else os.fsencode(keep))

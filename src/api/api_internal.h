@@ -142,6 +142,7 @@ typedef struct ModelSource {
   const Model *model;        /* declarations; NULL: known after import */
   BindInputs frozen;         /* inputs of the model that are constants of the graph */
   OutputStructure *ports;    /* declared outputs; NULL: those of the graph */
+  Str undecided;             /* the import failed for want of this input's value; 0: none */
   Graph *origin;             /* as imported, if several programs are made from it; else NULL */
   const struct Vocab *vocab; /* see ingot_open_vocab; NULL: none */
 } ModelSource;
@@ -151,6 +152,7 @@ typedef struct GraphFacts {
   bool rounds;          /* quantizes activations: see INGOT_AUTO */
   double macs;          /* multiply-adds of the imported graph, at the upper bounds */
   const char *tiled;    /* row-tiled chains as a list; NULL: none */
+  const char *grown;    /* warning about the weights; NULL: none */
   IngotTensor *desc[2]; /* descriptions of inputs and outputs */
   u32 ndesc[2];
 } GraphFacts;
@@ -327,7 +329,7 @@ void api_need_runnable_build(Ingot *m, const char *cc,
 
 /* cache.c */
 /* Path of compiled code of engine c in a folder. key: everything the code depends on; changed. */
-const char *cache_code(const Ingot *m, const char *folder, StrBuf *key);
+const char *cache_code(const Ingot *m, const char *folder, const StrBuf *key);
 const char *
 cache_label(const Ingot *m); /* end of a name in the cache: a dot and the model's file */
 bool cache_find(Ctx *c, const char *path); /* is it present, trusted and complete? */

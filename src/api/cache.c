@@ -18,7 +18,7 @@
 
 #define CACHE_BYTES ((u64)2 << 30) /* limit for code of engine c */
 
-enum { HASH_DIGITS = 32, KIND_CODE = 0, KIND_PLAY = 3 };
+enum { KIND_CODE = 0, KIND_PLAY = 3 };
 
 typedef struct CacheKind {
   const char *prefix, *what;
@@ -26,8 +26,8 @@ typedef struct CacheKind {
 } CacheKind;
 
 static const CacheKind kinds[] = {[KIND_CODE] = {"c-", "compiled model, engine c", true},
-                                  {"jit-", "compiled model, engine jit", false},
-                                  {"cubin-", "compiled kernels, engine cuda", false},
+                                  {"jit-", "compiled model, engine jit", true},
+                                  {"cubin-", "compiled kernels, engine cuda", true},
                                   [KIND_PLAY] = {"play-", "program of play", true},
                                   {"lm-", "library of a language model", true},
                                   {"pgo-", "profile of build", true}};
@@ -47,8 +47,8 @@ static const CacheKind *kind_of(const char *name) {
     size_t n = strlen(kinds[i].prefix);
     if (strncmp(name, kinds[i].prefix, n) != 0) continue;
     name += n;
-    if (strspn(name, "0123456789abcdef") != HASH_DIGITS) return NULL;
-    name += HASH_DIGITS;
+    if (strspn(name, "0123456789abcdef") != DIGEST_DIGITS) return NULL;
+    name += DIGEST_DIGITS;
     return !*name || (*name == '.' && kinds[i].dotted) ? &kinds[i] : NULL;
   }
   return NULL;
@@ -60,9 +60,12 @@ static int by_use(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-static const char *model_of(const char *path) {
+/* The text after the hash, without the ending of a library or its header. */
+static const char *model_of(Ctx *c, const char *path) {
   const char *dot = strchr(strrchr(path, '/'), '.');
-  return dot && strcmp(dot, ".so") != 0 ? dot + 1 : "";
+  size_t n = dot ? strlen(dot) : 0;
+  n -= n && ends_with(dot, ".so") ? 3 : n && ends_with(dot, ".h") ? 2 : 0;
+  return n > 1 ? str_text(c, str_intern(c, dot + 1, n - 1)) : "";
 }
 
 /* Entries of a folder, least recently used first. programs: the names by content of programs that
@@ -84,7 +87,7 @@ static CacheEntries entries_of(Ctx *c, const char *folder, Paths *programs) {
         (CacheEntry){.kind = kind,
                      .path = path,
                      .name = strrchr(path, '/') + 1,
-                     .model = model_of(path),
+                     .model = model_of(c, path),
                      .bytes = (u64)st.st_size / (st.st_nlink > 1 ? st.st_nlink - 1 : 1),
                      .used = st.st_mtime};
   }
@@ -110,13 +113,9 @@ const char *cache_label(const Ingot *m) {
   return sb_cstr(&t);
 }
 
-/* Uses two 64-bit hashes, because one alone is too likely to collide. */
-const char *cache_code(const Ingot *m, const char *folder, StrBuf *key) {
-  u64 first = hash_bytes(key->at, key->n);
-  sb_fmt(key, "again %016llx", (unsigned long long)first);
-  return str_text(m->c, str_fmt(m->c, "%s/%s%016llx%016llx%s", folder, kinds[KIND_CODE].prefix,
-                                (unsigned long long)first,
-                                (unsigned long long)hash_bytes(key->at, key->n), cache_label(m)));
+const char *cache_code(const Ingot *m, const char *folder, const StrBuf *key) {
+  return str_text(m->c, str_fmt(m->c, "%s/%s%s%s", folder, kinds[KIND_CODE].prefix,
+                                digest_bytes(key->at, key->n).digit, cache_label(m)));
 }
 
 typedef struct CacheFile {

@@ -118,8 +118,8 @@ IngotStatus ingot_call(Ingot *m, const IngotCall *o) {
   s = run_ready(m, o);
   m->run.out_buffer = NULL;
   if (s) api_clear_run(m);
-  if (s != INGOT_BAD_INPUT && s != INGOT_USAGE) return s;
-  m->status = ERR_ok; /* the next call may succeed: */
+  if (s != INGOT_BAD_INPUT && s != INGOT_USAGE && s != INGOT_SYSTEM) return s;
+  m->status = ERR_ok; /* the next call may succeed, or have enough memory: */
   m->c->nerrors = 0;  /* errors so far stay messages */
   m->c->code = ERR_ok;
   return s;

@@ -142,6 +142,12 @@ static const char *nearest_target(Ctx *c, const char *name, bool cpus) {
   for (u32 i = 0; i < target_count; i++) suggest_try(&near, target_table[i].name);
   for (u32 i = 0; cpus && i < sizeof new_cpus / sizeof *new_cpus; i++)
     suggest_try(&near, new_cpus[i].name);
+  static const char *const boards[] = {"cortex-m", "thumb", "armv6-m", "armv7-m", "armv7e-m",
+                                       "armv8-m",  "esp32", "rp20",    "stm32",   "riscv32"};
+  for (u32 i = 0; i < sizeof boards / sizeof *boards; i++)
+    if (!strncmp(name, boards[i], strlen(boards[i])))
+      return "; for a microcontroller leave out --march: C without vectors runs on every CPU, and "
+             "its compiler takes the name (-mcpu)";
   return suggest_text(c, &near);
 }
 

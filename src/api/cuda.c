@@ -25,8 +25,11 @@ Cuda *api_cuda(Ingot *m) {
   StrBuf self = sb_new(&m->c->keep);
   const char *keep = m->compiled.keep;
   if (keep) cache_key_add_self(m->c, &self);
-  CudaOptions o = {
-      .target = target_warp(), .keep = keep, .maker = sb_cstr(&self), .take = cache_check_file};
+  CudaOptions o = {.target = target_warp(),
+                   .keep = keep,
+                   .maker = sb_cstr(&self),
+                   .label = cache_label(m),
+                   .take = cache_check_file};
   m->states.cuda = cuda_make(m->p, &o);
   m->states.cuda_of = m->p;
   return m->states.cuda;

@@ -87,6 +87,9 @@ const Engine *api_engine(Ctx *c, const char *name, unsigned flags) {
     if ((engines[i].info.flags & flags) != flags) continue;
     sb_fmt(&t, "%s%s", t.n ? ", " : "", engines[i].info.name);
     suggest_try(&near, engines[i].info.name);
+    bool gpu = engines[i].info.flags & INGOT_DEVICE;
+    if (!strcmp(name, gpu ? "gpu" : "cpu") && (gpu || engines[i].info.flags & INGOT_NATIVE))
+      near.name = engines[i].info.name;
   }
   fail(c, ERR_usage, LOC_NONE, "--engine: unknown engine '%s'%s; expected %s%s", name,
        flags & INGOT_TIMED ? " to measure" : "", sb_cstr(&t), suggest_text(c, &near));

@@ -15,6 +15,7 @@ static Jit *make_code(Ingot *m) {
   LlvmOptions o = {.target = api_program_target(m),
                    .keep = keep,
                    .maker = sb_cstr(&self),
+                   .label = cache_label(m),
                    .take = cache_check_file};
   return jit_make(m->p, &o);
 }

@@ -52,7 +52,8 @@ static void chat_model(Ingot *m, IngotChatModel *out) {
 static void chat_engine(Ingot *m, const char *engine) {
   const Engine *e = api_engine(m->c, engine, 0);
   if (strcmp(e->info.name, "vm") && !(e->info.flags & INGOT_DEVICE))
-    fail(m->c, ERR_usage, LOC_NONE, "--engine %s: expected vm or cuda", e->info.name);
+    fail(m->c, ERR_usage, LOC_NONE, "--engine %s: expected c (compiled, the default), vm or cuda",
+         e->info.name);
   if (e->info.flags & INGOT_DEVICE) cuda_need(m->c);
   m->states.feeds_cuda = e->info.flags & INGOT_DEVICE;
 }

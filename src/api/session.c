@@ -285,6 +285,7 @@ static void import_bound(Ingot *m, bool symbolic) {
   VEC(BindInput) bind = {0};
   MissingDims missing = {0};
   m->opened.frozen.n = 0;
+  m->opened.undecided = 0;
   for (u32 i = 0; i < m->options.given.n; i++) {
     InputBinding *v = &m->options.given.at[i];
     if (v->pos >= (i32)model->ninput)
@@ -311,6 +312,7 @@ static void import_bound(Ingot *m, bool symbolic) {
                      .trains = m->options.train && train_is_training(m->options.part),
                      .frozen = &m->opened.frozen,
                      .missing = &missing,
+                     .undecided = &m->opened.undecided,
                      .outputs = &m->opened.ports};
   Err e = ctx_protect(c, do_read, &(ImportArg){m, &o});
   if (e && missing.n && !m->options.hint.n) {
@@ -496,6 +498,7 @@ void api_compile(Ingot *m, const IngotPassOptions *p, const CompileRequest *how)
   m->g = u.g;
   m->p = u.p;
   m->facts.tiled = u.tiled;
+  m->facts.grown = u.grown;
   m->machine.made = how->target;
   api_describe(m);
   m->passed = true;
@@ -530,6 +533,7 @@ void api_run_passes(Ingot *m, const IngotPassOptions *p) {
                 &(CompileRequest){target, m->codegen.ram ? AIM_ram : AIM_time, m->codegen.ram});
   else
     api_choose_program(m, target);
+  if (m->facts.grown) warn(m->c, LOC_NONE, "%s", m->facts.grown);
 }
 
 static void make_bodies(Ingot *m) {

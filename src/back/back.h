@@ -240,6 +240,7 @@ typedef struct LlvmOptions {
   bool object;          /* object for another process: call no function of this one */
   const char *keep;     /* folder of cached code; NULL: none */
   const char *maker;    /* identifies this version of ingot in cached code */
+  const char *label;    /* end of the name of a cached file */
   bool (*take)(Ctx *c, const char *path); /* may this cached file be trusted? */
   /* objects only: */
   const char *machine; /* TRIPLE,CPU,FEATURES; NULL: this machine */
@@ -271,6 +272,7 @@ typedef struct CudaOptions {
   const Target *target;
   const char *keep;                       /* folder of cached cubins; NULL: none */
   const char *maker;                      /* identifies this version of ingot in cached code */
+  const char *label;                      /* end of the name of a cached file */
   bool (*take)(Ctx *c, const char *path); /* may this cached file be trusted? */
 } CudaOptions;
 typedef struct Cuda Cuda;

@@ -118,7 +118,10 @@ static const Opt opts[] = {
     TEXT("system", NULL, system, "TEXT", "system prompt"),
     FLAG("raw", raw, "continue the prompt as plain text, without the chat template"),
     WHOLE("max-tokens", max_tokens, "N", 1, 1000000000,
-          "stop an answer after N tokens (default: after 2048, or when it repeats itself)"),
+          "stop an answer after N tokens; -1: no limit (default: after 2048, or when it repeats "
+          "itself)"),
+    {"stop", NULL, OPT_text, offsetof(Args, stop), 0, 0, "TEXT",
+     "stop an answer before this text; repeatable", 0, 0, "play"},
     TEXT("think", NULL, think, "show|hide|off",
          "reasoning of the model: show (default; dim on a terminal), hide, or off: ask the chat "
          "template for none"),
@@ -240,7 +243,8 @@ static const Opt opts[] = {
      0, 0, "vm"},
     HEAD("passes"),
     TEXT("start", NULL, start, "PASS", "first pass to run"),
-    TEXT("stop", NULL, stop, "PASS", "last pass to run; none: run no pass"),
+    {"stop", NULL, OPT_text, offsetof(Args, stop), 0, 0, "PASS",
+     "last pass to run; none: run no pass", 0, 0, "opt"},
     TEXT("skip", NULL, skip, "P,Q", "passes to skip"),
     TEXT("dump", NULL, dump, "P,Q",
          "print the IR after these passes, or all; bytecode: code of engine vm; llvm: LLVM IR"),
@@ -255,8 +259,8 @@ static const Opt opts[] = {
     TEXT("type", NULL, quantize.type, "TYPE",
          "weight type of a language model, named as in llama.cpp: Q4_K_M, Q8_0, F16 ..."),
     TEXT("method", NULL, quantize.method, "HOW",
-         "static (default; int8, calibrated with --data), dynamic, or weight-only: weights8, "
-         "weights4, f16, bf16"),
+         "static (default; int8, calibrated with --data) or dynamic; of weights alone: weights8, "
+         "weights4, f16 or bf16"),
     TEXT("calibrate", NULL, quantize.calibrate, "HOW",
          "minmax, average, percentile, entropy or mse (default: best of minmax, mse, percentile)"),
     TEXT("holdout", NULL, quantize.holdout, "FILE.npz",
@@ -364,10 +368,11 @@ static const struct {
     {"perplexity", "engine", "NAME", "default c:"},
     {"perplexity", "march", "CPU", "instruction set (default native)"},
     {"perplexity", "threads", "N", "number of threads (default: number of cores, at most 16)"},
-    {"play", "stop", "TEXT", "stop an answer before this text; repeatable"},
     {"play", "seed", "N", "seed of the sampler (default 0)"},
     {"play", "threads", "N", "number of threads (default: number of cores, at most 16)"},
     {"play", "march", "CPU", "instruction set (default native)"},
+    {"play", "context", "N",
+     "context length in tokens (default: as trained, at most 4096); each length is compiled once"},
     {"play", "engine", "NAME", "default c, without a C compiler vm:"},
     {"serve", "engine", "NAME", "default c, without a C compiler vm:"},
     {"serve", "chunk", "N", "tokens of prompts per run of the model (default 64)"},
@@ -621,6 +626,7 @@ static int no_place(const Verb *v, const Args *a, const char *word) {
 static int read_whole(const Verb *v, const Opt *o, const char *value, char *to) {
   char *end, expected[96];
   errno = 0;
+  if (o->at == offsetof(Args, max_tokens) && !strcmp(value, "-1")) value = "1000000000";
   unsigned long long x = strtoull(value, &end, !strncmp(value, "0x", 2) ? 16 : 10);
   uint32_t narrow = (uint32_t)x;
   if (isdigit((unsigned char)*value) && !*end && !errno && x >= o->min && x <= o->max) {

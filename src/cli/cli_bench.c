@@ -157,6 +157,14 @@ static int is_measured(const IngotEngine *e, int no_compiler) {
   return !(~e->flags & (INGOT_TIMED | INGOT_PEER));
 }
 
+/* false: every engine fails in the same way. */
+static int can_import(const Args *a) {
+  Ingot *m = new_model();
+  int can = m && !cli_prepare(m, a) && !ingot_import(m, 0);
+  ingot_free(m);
+  return can;
+}
+
 int verb_bench(const Args *given) {
   Args own = *given;
   const Args *a = &own;
@@ -202,7 +210,7 @@ int verb_bench(const Args *given) {
     ingot_free(m);
     printed = printed || !s;
     if (s && !result) result = (int)s;
-    if (s == INGOT_USAGE || hopeless) break; /* the next engine would fail in the same way */
+    if (s == INGOT_USAGE || hopeless || (s && !can_import(&rest))) break;
   }
   if (a->json && printed) puts("\n]");
   return result;

@@ -54,7 +54,7 @@ static const Advice verbs[] = {
     {"benchmark perf profile time speed", NULL,
      "did you mean 'bench'? --per-kernel measures every kernel"},
     {"compare test validate diff", NULL, "did you mean 'verify'?"},
-    {"info show summary describe view visualize netron stats", NULL,
+    {"info report show summary describe view visualize netron stats", NULL,
      "did you mean 'inspect'? --html FILE writes a page with the graph"},
     {"finetune fine-tune fit learn", NULL, "did you mean 'train'?"},
     {"ppl", NULL, "did you mean 'perplexity'?"},

@@ -213,22 +213,36 @@ static void add_sums(Extents *e) {
 
 /* ---- unused bindings ---- */
 
+static bool is_fixed(const DeclType *t, u32 axis) {
+  return t->dims.at[axis].kind == OD_value && t->dims.at[axis].value >= 0;
+}
+
 static _Noreturn void refuse_bind(Extents *e, const BindDim *b) {
   StrBuf names = sb_new(&e->c->scratch);
   Suggestion near = suggest_new(str_text(e->c, b->input ? b->input : b->symbol));
+  Str open = 0;  /* the first dimension that -d can set */
+  u32 nopen = 0; /* number of such names */
   for (u32 k = 0; k < e->ninput; k++) {
     const DeclValue *v = e->input[k];
     sb_fmt(&names, "%s%s: %s", names.n ? ", " : "", show(e->c, v->name),
            decl_type_string(e->c, v->name, &v->type));
     if (b->input) suggest_try(&near, str_text(e->c, v->name));
-    for (u32 j = 0; !b->input && j < v->type.dims.n; j++)
-      suggest_try(&near, str_text(e->c, in_dim(e, v, j).name));
+    for (u32 j = 0; !b->input && j < v->type.dims.n; j++) {
+      Str name = is_fixed(&v->type, j) ? 0 : in_dim(e, v, j).name;
+      if (name) suggest_try(&near, str_text(e->c, name));
+      if (name && name != open && !nopen++) open = name;
+    }
   }
   if (b->input)
     fail(e->c, ERR_usage, here(e), "no input '%s' with a dimension %lld; inputs are %s%s",
          show(e->c, b->input), (long long)b->axis, sb_cstr(&names), suggest_text(e->c, &near));
-  fail(e->c, ERR_usage, here(e), "no input has a dimension named '%s'; inputs are %s%s",
-       show(e->c, b->symbol), sb_cstr(&names), suggest_text(e->c, &near));
+  bool is_batch = str_is(e->c, b->symbol, "batch") || str_is(e->c, b->symbol, "N");
+  Str instead = !near.name && open && (nopen == 1 || is_batch) ? open : 0;
+  fail(e->c, ERR_usage, here(e), "no input has a dimension named '%s' to set; inputs are %s%s%s%s",
+       show(e->c, b->symbol), sb_cstr(&names), suggest_text(e->c, &near),
+       instead ? "; did you mean -d " : "",
+       instead ? str_text(e->c, str_fmt(e->c, "%s=%lld?", show(e->c, instead), (long long)b->value))
+               : "");
 }
 
 /* Could the flag mean this input: its name, a part such as x.0 or x.has, or a symbol in it? */
@@ -242,7 +256,7 @@ static bool may_refer_to(Extents *e, const BindDim *b, const DeclValue *v) {
   if (n && !strncmp(text, name, n) && text[n] == '.') return true;
   if (b->input) return false;
   for (u32 k = 0; whole && k < v->type.dims.n; k++)
-    if (in_dim(e, v, k).name == name_given) return true;
+    if (!is_fixed(&v->type, k) && in_dim(e, v, k).name == name_given) return true;
   for (const DeclType *t = &v->type; t; t = t->elem)
     for (u32 k = 0; k < t->dims.n; k++)
       if (decl_symbol(e->c, &t->dims.at[k]) == name_given) return true;

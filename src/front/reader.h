@@ -151,10 +151,11 @@ struct ImportOptions {
   u32 ndim;
   BindInput *input;
   u32 ninput;
-  bool opens, trains;        /* see Graph */
-  bool symbolic;             /* unknown dimensions stay symbolic without bound (inspect) */
-  BindInputs *frozen;        /* receives inputs that became constants; may be NULL */
-  MissingDims *missing;      /* receives dimensions that made the import fail; may be NULL */
+  bool opens, trains;   /* see Graph */
+  bool symbolic;        /* unknown dimensions stay symbolic without bound (inspect) */
+  BindInputs *frozen;   /* receives inputs that became constants; may be NULL */
+  MissingDims *missing; /* receives dimensions that made the import fail; may be NULL */
+  Str *undecided;       /* receives the input whose value the failed import needs; may be NULL */
   OutputStructure **outputs; /* receives one per output of the model; may be NULL */
 };
 

@@ -12,13 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A changed file has another size or time. */
+/* A changed file has another size or time. The time of its status change cannot be set. */
 void cache_key_add_file(Ctx *c, StrBuf *t, const char *path) {
   struct stat st;
   char *real = realpath(path, NULL);
   if (stat(path, &st) != 0 || !real) fail(c, ERR_system, LOC_NONE, "%s: cannot be read", path);
-  sb_fmt(t, "%s %lld %lld.%09ld %llu\n", real, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
-         st.st_mtim.tv_nsec, (unsigned long long)st.st_ino);
+  sb_fmt(t, "%zu %s %lld %lld.%09ld %lld.%09ld %llu\n", strlen(real), real, (long long)st.st_size,
+         (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (long long)st.st_ctim.tv_sec,
+         st.st_ctim.tv_nsec, (unsigned long long)st.st_ino);
   free(real);
 }
 
@@ -26,8 +27,8 @@ void cache_key_add_file(Ctx *c, StrBuf *t, const char *path) {
 void cache_key_add_content(Ctx *c, StrBuf *t, const char *path) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   File f = file_read_own(c, path);
-  sb_fmt(t, "%s %zu %016llx\n", strstr(name, ".gguf") ? "" : name, f.n,
-         (unsigned long long)hash_bytes(f.at, f.n));
+  if (strstr(name, ".gguf")) name = "";
+  sb_fmt(t, "%zu %s %s\n", strlen(name), name, digest_bytes(f.at, f.n).digit);
 }
 
 /* A rebuilt ingot may make other code, even with the same version. It is a program, or a library in

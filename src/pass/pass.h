@@ -46,6 +46,7 @@ struct PassCtx {
   bool for_c;      /* a C compiler will vectorize plain loops; otherwise they run as scalar code */
   TuneTable *tune; /* measured choices; NULL: none */
   const char *tiled;   /* set by row_tiling: the chains it tiled; NULL: none */
+  const char *grown;   /* set by winograd_plan: warning about the weights; NULL: none */
   ConvPlan *conv_plan; /* plans of convolutions by node; NULL: not made yet */
   u8 quant;            /* progress of pass quant, see quant.c; 0: not started */
 };

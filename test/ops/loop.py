@@ -107,6 +107,10 @@ PADDED = """g (float[10,3] w, int64[8] x, int64[3] offsets) => (float[n,3] y) { 
     l2 = SequenceInsert(l, row)  k2 = Less(i2, bags) }>
   y = ConcatFromSequence <axis = 0> (l9) }"""
 
+# with include_last_offset, the last offset ends the last bag; the other indices are as above
+LAST = PADDED.replace("bags = Size(offsets)  size = Constant <value_ints = [8]>()  ends = Concat <axis = 0> (offsets, size)",
+                      "count = Size(offsets)  bags = Sub(count, i1)  ends = Identity(offsets)").replace("count = Size(at)  empty = Equal(count", "left = Size(at)  empty = Equal(left")
+
 # limits of a slice that are slices again: one element each, or the run fails
 LIMITS = """g (int64[4] x, float[10,2] v, int64 n) => (float[1,2] y) { one = Constant <value_ints = [1]>()  two = Constant <value_ints = [2]>()  zero = Constant <value_ints = [0]>()
   go = Constant <value = bool {1}>()  i0 = Constant <value_ints = [0]>()  a0 = Constant <value = float[1,2] {0, 0}>()
@@ -177,6 +181,7 @@ def cases(M, rng):
         yield M(f"bags_{how}", None, [], [], {"x": rows, "offsets": np.array([0, 2, 2, 5])}, text=BAGS % how, compiled=how == "ReduceSum", opset=18)
         padded = {"w": np.concatenate([rows, rows[:2]]), "x": np.array([1, 2, 4, -8, 2, 3, 2, 9])}
         yield M(f"padded_{how}", None, [], [], padded | {"offsets": np.array([0, 4, 5])}, text=PADDED % how, compiled=how == "ReduceSum", opset=18)
+        yield M(f"padded_last_{how}", None, [], [], padded | {"offsets": np.array([0, 4, 7])}, text=LAST % how, compiled=how == "ReduceSum", opset=18)
     yield M("padded_too_far", None, [], [], padded | {"offsets": np.array([0, -20, 5])}, text=PADDED % how, refuse="Gather", opset=18)
     for n in (0, 3, 8):
         for how in ("Equal", "Less"):

@@ -201,6 +201,10 @@ def errors():
     again = pickle.loads(pickle.dumps(e))
     assert type(again) is ingot.Unsupported and again.messages == e.messages and again.code == 3
     raises(ingot.Usage, lambda: ingot.compile(DIGITS, march="no-such-cpu", dims={"batch": 1}), "unknown target")
+    for dims in ({"batch": 1}, None):
+        e = raises(ingot.Usage, lambda: ingot.compile(DIGITS, engine="gpu", dims=dims), "unknown engine 'gpu'; expected vm, c, ")
+        assert "did you mean 'cuda'?" in str(e)
+        raises(ingot.Usage, lambda: ingot.compile(DIGITS, engine="vm", dims=dims)(y=np.zeros((1, 1, 8, 8), "float32")), "no input 'y'; inputs are image")
     for option, wrong, words in (("march", 5, "expected a str"), ("engine", 5, "expected a str"), ("dims", [1], "expected a dict"), ("shapes", "x", "expected a dict"),
                                  ("max_shapes", 5, "expected a dict"), ("freeze", 1, "expected a dict"), ("state", 1, "expected a str or a dict"), ("cache", 5, "expected a bool or a path"),
                                  ("threads", "two", "expected an integer")):

@@ -121,6 +121,12 @@ def listed(env):
     ingot = env.need_ingot()
     text = must([ingot, "cache"], "cache", env=b.set)
     want("compiled model, engine c" in text and "1 file, " in text and " digits.onnx " in text, text)
+    kept = os.path.join(b.folder, "jit", "ingot")
+    os.makedirs(kept, 0o700)
+    got = run([ingot, "run", MODEL, "-d", "batch=1", "--engine", "jit", "--keep-code=" + kept], 60)
+    if got.rc != 3:  # without LLVM
+        text = must([ingot, "cache"], "cache", env={**b.set, "XDG_CACHE_HOME": os.path.dirname(kept)})
+        want("engine jit" in text and " digits.onnx " in text, text)
     found = json.loads(must([ingot, "cache", "--list", "--json"], "cache --json", env=b.set))
     want([(f["kind"], f["model"]) for f in found["files"]] == [("c", "digits.onnx")] and found["bytes"] == os.path.getsize(b.files()[0]), f"{found}")
     want(run([ingot, "cache", "--list", "--clean"], 20, env=b.set).rc == 2, "both options are taken")

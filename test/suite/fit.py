@@ -396,7 +396,7 @@ def refused(env):
     train(env, ["net.onnx", "--data", "x.npz"], folder, 2, "--output is missing")
     train(env, ["net.onnx", "-o", "new.onnx"], folder, 2, "--data is missing")
     for words, code, has in ((["--loss", "mean"], 2, "no loss 'mean'"), (["--optimizer", "adamx"], 2, "no optimizer 'adamx'"), (["--schedule", "step:0"], 2, "expected step"),
-                             (["--schedule", "cosin"], 2, "--schedule: unknown schedule 'cosin'"), (["--engine", "ref"], 2, "--engine: engine 'ref' cannot train"), (["--label", "lable"], 4, "no array for the labels, which --label names, 'lable'"),
+                             (["--schedule", "cosin"], 2, "--schedule: unknown schedule 'cosin'"), (["--engine", "ref"], 2, "--engine: engine 'ref' cannot train"), (["--label", "lable"], 4, "no array 'lable' for the labels (--label)"),
                              (["--data", "bad.npz"], 4, f"bad.npz: array 'label': example 0 has label {OUT}: expected 0 to {OUT - 1}"),
                              (["--data", "last.npz"], 4, f"last.npz: array 'label': example {N - 1} has label -1: expected 0 to {OUT - 1}"), (["--validate", "last.npz"], 4, f"example {N - 1} has label -1"),
                              (["--lr", "1e39"], 4, "a weight of 'w1' is not finite in epoch 1, step 1"), (["--lr", "1e39", "--batch", "6", "--accumulate", "2"], 4, "a weight of"), (["--data", "long.npz"], 4, "no input has as many"), (["--loss", "mse"], 4, "labels of f32"),

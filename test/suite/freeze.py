@@ -99,6 +99,26 @@ def rates(c):
     return c.save("rates.onnx", onnx.model(g)), x
 
 
+def undecided(c):
+    """A branch that does not fit, of which a value decides whether it is taken: inspect names --freeze, and refuses nothing."""
+    branches = []
+    for rows in (4, 5):
+        b = onnx.Graph(f"b{rows}.")
+        b.output(b.node("MatMul", ["x", b.weight(rows, 2)]), None)
+        branches.append(b)
+    g = onnx.Graph()
+    g.input([1, 4], name="x")
+    cond = g.node("Equal", [g.input([], onnx.INT64, "sr"), g.const([], [16000], onnx.INT64)])
+    g.output(g.node("If", [cond], ["y"], then_branch=branches[0], else_branch=branches[1]), None)
+    model = c.save("half.onnx", onnx.model(g))
+    text = c.run("inspect", model).out.decode()
+    want("memory is not planned: " in text and "--freeze 'sr=VALUE'" in text and text.endswith("nodes that are refused\n  none\n"), text)
+    found = json.loads(c.run("inspect", model, "--json").out)
+    want(not found["unsupported"] and "--freeze" in found["memory"]["why"] and [x["name"] for x in found["inputs"]] == ["x", "sr"], f"{found}")
+    want(json.loads(c.run("inspect", model, "--freeze", "sr=16000", "--json").out)["memory"]["planned"], "with the value")
+    c.run("compile", model, "-o", "n.c", code=4, text="--freeze 'sr=VALUE'")
+
+
 def frozen(c):
     """The input is no parameter any more, the branch that is not taken and its weights are gone; results are the same."""
     model, _ = rates(c)
@@ -183,7 +203,7 @@ def silero(c):
     c.run("run", model, "-d", "input:1=512", "-d", "state:1=512", "--freeze", "sr=16000", code=4, text="the initial state, must be")
 
 
-CASES = (values, products, wrong_values, strings, frozen, needs, misleads, library, silero)
+CASES = (undecided, values, products, wrong_values, strings, frozen, needs, misleads, library, silero)
 
 
 def tests(env):

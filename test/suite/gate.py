@@ -98,6 +98,21 @@ def programs(env):
                 raise Fail(f"{cc}, {march}, {args}: {explain(got)}: {got.text()}")
 
 
+def arm(env):
+    """A program for ARM names what the CPU lacks; one that has it runs."""
+    need("qemu-aarch64")
+    need("aarch64-linux-gnu-gcc")
+    env.need_ingot()
+    net = os.path.join(env.scratch("gate", "arm"), "net")
+    for march, lacks in (("neon-dotprod", ["asimddp"]), ("neon-i8mm", ["asimddp", "i8mm"]), ("neon", [])):
+        must([env.ingot, "build", *multi.DIGITS, "--march", march, "--quiet", "--cc", "aarch64-linux-gnu-gcc -static", "-o", net], f"build for {march}")
+        for machine in ("cortex-a53", "max"):
+            got = run(["qemu-aarch64", "-cpu", machine, net, "--seed", "3"], 60)
+            old = machine != "max" and lacks
+            if got.rc != (3 if old else 0) or (old and f"net: this CPU lacks {' '.join(lacks)}, " not in got.err.decode()):
+                raise Fail(f"{march} on {machine}: {explain(got)}: {got.text()}")
+
+
 def older(env):
     """Compilers that refuse gfni as the name of a feature build programs and libraries."""
     env.need_ingot()
@@ -191,6 +206,6 @@ def messages(env):
 
 def tests(env):
     return [*[Test(f"gate/{t}", lambda t=t: flagless(env, t), cost=8) for t in ("avx2", "avx512")],
-            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/older", lambda: older(env), cost=3),
+            Test("gate/programs", lambda: programs(env), cost=6), Test("gate/arm", lambda: arm(env), cost=4), Test("gate/older", lambda: older(env), cost=3),
             Test("gate/libraries", lambda: libraries(env), cost=6), Test("gate/others", lambda: others(env), cost=6), Test("gate/cliff", lambda: no_cliff(env), cost=4),
             Test("gate/messages", lambda: messages(env), cost=3)]

@@ -346,6 +346,50 @@ def limits(env):
         expect((content(d), d["choices"][0]["finish_reason"]), ("a", "length"), "an answer for which the vocabulary lacks a byte")
 
 
+def fair(env):
+    """Clients take turns: the second one does not wait for all requests of the first."""
+    with tiny(env, "--slots", "1", context="2000") as s:
+        order, threads = [], []
+
+        def ask(name, address, tokens):
+            c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=LIMIT, source_address=(address, 0))
+            c.request("POST", "/v1/chat/completions", json.dumps({"messages": HI, "max_tokens": tokens, "logit_bias": {"0": -100}}))
+            c.getresponse().read()
+            order.append(name)
+            c.close()
+        for k, (name, address, tokens) in enumerate((("a", "127.0.0.1", 1500), ("a", "127.0.0.1", 40), ("a", "127.0.0.1", 40), ("a", "127.0.0.1", 40), ("b", "127.0.0.2", 40))):
+            threads.append(threading.Thread(target=ask, args=(name, address, tokens)))
+            threads[-1].start()
+            while s.metric("slots_active") + s.metric("queue") <= k:
+                time.sleep(0.002)
+        for t in threads:
+            t.join()
+        if order.index("b") > 2:
+            raise Fail(f"the order of answers is {order}")
+
+
+def runs_fail(env):
+    """A run of the model without memory fails a request, not the server."""
+    with tiny(env, "--slots", "4", context="2000") as s:
+        failed = 0
+        for k, spare in enumerate((0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)):
+            with open(f"/proc/{s.p.pid}/statm") as f:
+                used = int(f.read().split()[0]) * resource.getpagesize()
+            resource.prlimit(s.p.pid, resource.RLIMIT_AS, (used + spare, resource.RLIM_INFINITY))
+            try:
+                c = s.open("/v1/chat/completions", {"messages": [{"role": "user", "content": "ab" * (100 + 40 * k)}], "max_tokens": 40, "n": 1 + k % 4})
+                r = c.getresponse()
+                failed += r.status == 500
+                r.read()
+            except (OSError, http.client.HTTPException):
+                failed += 1
+            resource.prlimit(s.p.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            expect(s.ask("/health")["status"], "ok", "health")
+        if not failed:
+            raise Fail("no request fails")
+        expect(s.chat(max_tokens=3)["usage"]["completion_tokens"], 3, "tokens of an answer after all that")
+
+
 def memory(env):
     """Requests for which memory does not suffice fail; the server goes on."""
     with tiny(env) as s:
@@ -538,5 +582,5 @@ def reranks(env):
 def tests(env):
     return [Test("serve/embeddings", lambda: embeddings(env), 4), Test("serve/reranks", lambda: reranks(env), 2), Test("serve/api", lambda: api(env), 2), Test("serve/refusals", lambda: refusals(env), 3), Test("serve/load", lambda: load(env), 10),
             *(Test(f"serve/alone/{m}", lambda m=m: alone(env, m), 3) for m in ("tiny", "window")),
-            Test("serve/limits", lambda: limits(env), 8), Test("serve/memory", lambda: memory(env), 8), Test("serve/schemas", lambda: schemas(env), 4), Test("serve/tools", lambda: tools(env), 2), Test("serve/openai", lambda: client(env), 4),
+            Test("serve/limits", lambda: limits(env), 8), Test("serve/memory", lambda: memory(env), 8), Test("serve/fair", lambda: fair(env), 4), Test("serve/runs-fail", lambda: runs_fail(env), 6), Test("serve/schemas", lambda: schemas(env), 4), Test("serve/tools", lambda: tools(env), 2), Test("serve/openai", lambda: client(env), 4),
             Test("serve/real", lambda: real(env), 25)]

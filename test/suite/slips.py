@@ -153,7 +153,52 @@ def columns(c):
     want(len(verbs) > 15 and len({len(x) - len(x[2:].split(None, 1)[1]) for x in verbs}) == 1, "columns:\n" + "\n".join(verbs))
 
 
-CASES = (endings, nothing_compared, bounds, lists, one_name, engine_first, models_stay, folders, bytes_already, stack_alone, whose, twice, constants, columns)
+def hints(c):
+    """Names of other tools and of habit are answered with the name that works here."""
+    named = model(c, "named.onnx", "Neg", [("x", ["n", 3])])
+    two = model(c, "two.onnx", "Add", [("x", ["n", 3]), ("z", ["m", 3])])
+    c.run("run", named, "-d", "batch=4", code=2, text="did you mean -d n=4?")
+    c.run("run", named, "-d", "rows=4", code=2, text="did you mean -d n=4?")
+    c.run("run", two, "-d", "batch=4", code=2, text="did you mean -d n=4?")
+    want("did you mean" not in c.run("run", two, "-d", "rows=4", code=2).text(), "a guess among two dimensions")
+    for name in ("x_1=3", "x_1=4"):
+        c.run("run", named, "-d", name, code=2, text="no input has a dimension named 'x_1' to set")
+    c.run("run", named, "--engine", "gpu", code=2, text="did you mean 'cuda'?")
+    c.run("run", named, "--engine", "cpu", code=2, text="did you mean 'c'?")
+    c.run("report", named, code=2, text="did you mean 'inspect'? --html FILE")
+    for verb in ("compile", "build"):
+        c.run(verb, named, "--march", "cortex-m4", "-o", "n.c" if verb == "compile" else "n.o", code=2, text="for a microcontroller leave out --march")
+    c.run("play", "no.gguf", "-p", "", code=2, text="the prompt is empty")
+    c.run("play", "no.gguf", "-p", "hi", "-n", "-2", code=2, text="expected a whole number")
+    c.run("play", "no.gguf", "-p", "hi", "-n", "-1", code=5, text="No such file")
+    for verb, group in (("play", "generation:"), ("opt", "")):
+        lines = c.run(verb, "--help-all").out.decode().split("\n")
+        at, = (i for i, line in enumerate(lines) if line.startswith("  --stop "))
+        heads = [line for line in lines[:at] if line and line[0] != " "]
+        want("passes:" not in lines and heads[-1] == group if group else "pass" in lines[at], f"{verb}: {lines}")
+
+
+def unsupported_once(c):
+    g = onnx.Graph()
+    g.output(g.node("NoSuch", [g.node("NorThis", [g.input([2], name="x")], ["t"])], ["y"]), None)
+    net = c.save("none.onnx", onnx.model(g))
+    lines = c.run("bench", net, "--seconds", "0.01", code=3).text().splitlines()
+    for name in ("NoSuch", "NorThis"):
+        want(sum(f"'{name}'" in x or f"({name})" in x for x in lines) == 1, f"{name} is not named once: {lines}")
+
+
+def grown(c):
+    """Weights that Winograd's method makes much larger are told, with the option that avoids it."""
+    g = onnx.Graph()
+    g.output(g.node("Conv", [g.input([1, 256, 28, 28], name="x"), g.weight(256, 256, 3, 3)], ["y"], pads=[1, 1, 1, 1]), None)
+    net = c.save("wide.onnx", onnx.model(g))
+    text = c.run("compile", net, "--march", "avx2", "-o", "n.c", text="the weights grow from 2.4 to ").text()
+    want("--optimize-for size avoids it" in text, text)
+    for how in (["--optimize-for", "size"], ["--ram", "4M"]):
+        want("grow" not in c.run("compile", net, "--march", "avx2", *how, "-o", "n.c").text(), f"{how}: without the growth")
+
+
+CASES = (hints, grown, unsupported_once, endings, nothing_compared, bounds, lists, one_name, engine_first, models_stay, folders, bytes_already, stack_alone, whose, twice, constants, columns)
 
 
 def tests(env):

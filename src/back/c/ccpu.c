@@ -26,6 +26,15 @@ static const char *const features[] = {"sse3",         "ssse3",
                                        "avxvnni"};
 enum { NFEATURES = sizeof features / sizeof *features };
 
+/* ARM features: name in /proc/cpuinfo, macro of the compiler, bit of getauxval. */
+static const struct {
+  const char *name, *macro, *bit;
+} arm[] = {
+    {"neon", "defined(__arm__) && defined(__ARM_NEON)", "AT_HWCAP) >> 12"},
+    {"asimddp", "defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)", "AT_HWCAP) >> 20"},
+    {"i8mm", "defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)", "AT_HWCAP2) >> 13"}};
+enum { NARM = sizeof arm / sizeof *arm };
+
 static void put_ifdef(StrBuf *t, const char *feature) {
   sb_puts(t, "#ifdef __");
   size_t from = t->n;
@@ -78,7 +87,28 @@ void emit_cpu_needs(StrBuf *t) {
     put_ifdef(t, features[i]);
     sb_fmt(t, "  | 1u << %u\n#endif\n", i);
   }
+  for (u32 i = 0; i < NARM; i++) sb_fmt(t, "#if %s\n  | 1u << %u\n#endif\n", arm[i].macro, i);
   sb_puts(t, "  ;\n");
+}
+
+static void put_check_end(StrBuf *t, const char *program, u32 n, const char *instead) {
+  sb_fmt(t,
+         "  if (!lacks) return;\n  fputs(\"%s: this CPU lacks\", stderr);\n"
+         "  for (unsigned i = 0; i < %u; i++)\n"
+         "    if (lacks >> i & 1) fprintf(stderr, \" %%s\", features[i]);\n"
+         "  fputs(\", which the program was compiled for; %s\\n\", stderr);\n  _Exit(3);\n}\n",
+         program, n, instead);
+}
+
+static void emit_arm_check(const char *program, StrBuf *t) {
+  sb_puts(t, "#elif defined(__linux__) && (defined(__aarch64__) || defined(__arm__))\n"
+             "#include <sys/auxv.h>\nstatic const char *const features[] = {");
+  for (u32 i = 0; i < NARM; i++) sb_fmt(t, "%s\"%s\"", i ? ", " : "", arm[i].name);
+  sb_puts(t, "};\n\n__attribute__((constructor(101))) static void check(void) {\n"
+             "  unsigned lacks = ingot_cpu_needs;\n");
+  for (u32 i = 0; i < NARM; i++)
+    sb_fmt(t, "  if (getauxval(%s & 1) lacks &= ~(1u << %u);\n", arm[i].bit, i);
+  put_check_end(t, program, NARM, "ingot build --march scalar makes one for every CPU");
 }
 
 void emit_cpu_check(const char *program, StrBuf *t) {
@@ -94,13 +124,9 @@ void emit_cpu_check(const char *program, StrBuf *t) {
     put_test(t, features[i]);
     sb_fmt(t, ") lacks &= ~(1u << %u);\n", i);
   }
-  sb_fmt(
-      t,
-      "  if (!lacks) return;\n  fputs(\"%s: this CPU lacks\", stderr);\n"
-      "  for (unsigned i = 0; i < %u; i++)\n"
-      "    if (lacks >> i & 1) fprintf(stderr, \" %%s\", features[i]);\n"
-      "  fputs(\", which the program was compiled for; ingot build --march multi makes one for \"\n"
-      "        \"every x86-64 CPU, --march native one for the CPU it runs on\\n\", stderr);\n"
-      "  _Exit(3);\n}\n#endif\n",
-      program, NFEATURES);
+  put_check_end(t, program, NFEATURES,
+                "ingot build --march multi makes one for every x86-64 CPU, --march native one for "
+                "the CPU it runs on");
+  emit_arm_check(program, t);
+  sb_puts(t, "#endif\n");
 }

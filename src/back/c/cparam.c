@@ -165,8 +165,8 @@ static void put_array_comment(Emit *e, StrBuf *t, const EmitParam *x) {
   sb_puts(&s, "]");
   put_comment(t, s.at, s.n);
   if (fixed) {
-    sb_fmt(t, ", %" PRIu64 " elements",
-           buf_elements(e, x->kind == PK_in ? e->p->in.at[x->i] : e->p->out.at[x->i]));
+    u64 n = buf_elements(e, x->kind == PK_in ? e->p->in.at[x->i] : e->p->out.at[x->i]);
+    sb_fmt(t, ", %" PRIu64 " element%s", n, n == 1 ? "" : "s");
     return;
   }
   put_template(e, t, ", %s${ENTRY}_%sPUT%u_ELEMENTS elements",

@@ -64,6 +64,7 @@ static void put_team(Emit *e, const Stmt *s) {
   bool threads = s->flags & LF_thread;
   i64 n = 0;
   ex_is_int(e->p, s->b, &n);
+  if (s->flags & LF_after) put_line(e, "ig_after();");
   if (s->flags & LF_barrier) put_line(e, "ig_barrier();");
   put_line(e, "{");
   e->indent++;

@@ -52,10 +52,8 @@ static const char *cubin_file(Ctx *c, const CudaOptions *o, const CudaLib *l, co
   StrBuf key = sb_new(&c->scratch);
   sb_fmt(&key, "%s NVRTC %d.%d %s\n", o->maker, l->nvrtc_major, l->nvrtc_minor, chip);
   sb_put(&key, u->text.at, u->text.n);
-  u64 first = hash_bytes(key.at, key.n);
-  sb_fmt(&key, "again %llu", (unsigned long long)first);
-  return str_text(c, str_fmt(c, "%s/cubin-%016llx%016llx", o->keep, (unsigned long long)first,
-                             (unsigned long long)hash_bytes(key.at, key.n)));
+  return str_text(
+      c, str_fmt(c, "%s/cubin-%s%s", o->keep, digest_bytes(key.at, key.n).digit, o->label));
 }
 
 static bool read_cubin(Ctx *c, const CudaOptions *o, const char *path, CudaUnit *u) {

@@ -83,7 +83,7 @@ typedef struct DeviceRun {
   i64 *env;
   u64 seed;
   Trace trace;
-  const Range *range; /* by variable */
+  const Range *range; /* by variable; NULL: not computed yet */
   bool plans;         /* nothing is launched */
   bool recording;     /* launches go into a graph */
   u32 launches;
@@ -537,6 +537,7 @@ static u64 count_of(DeviceRun *r, const CudaCall *k) {
     varies = varies || (x.e->kind == EX_var && r->g->t->slot[x.e->ref] &&
                         (sym < 0 || dim_syminfo(r->p->dims, (Sym)sym)->kind != SY_input));
   }
+  if (varies && !r->range) r->range = prog_ranges(r->p, r->env, &r->c->scratch);
   n = varies ? ex_range(r->p, k->count, r->range).hi : eval(r, k->count).i;
   return n <= 0 ? 0 : varies && n > COUNT_MAX ? COUNT_MAX : (u64)n;
 }
@@ -729,7 +730,6 @@ static void plan(Ctx *c, void *arg) {
 static void run_body(DeviceRun *r) {
   Cuda *g = r->g;
   Prog *p = r->p;
-  r->range = prog_ranges(p, r->env, &r->c->scratch);
   if (g->waits || g->time) {
     exec(r, p->body);
     return;

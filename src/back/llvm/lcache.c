@@ -10,15 +10,9 @@
 
 static const char mark[16] = "ingot objects 1";
 
-/* Two 64-bit hashes, to make collisions unlikely. */
 static void name_file(LlvmGen *g) {
-  StrBuf key = program_key(g);
-  u64 first = hash_bytes(key.at, key.n);
-  sb_puts(&key, "again");
-  sb_put(&key, &first, sizeof first);
-  StrBuf path = sb_new(&g->c->keep);
-  sb_fmt(&path, "%s/jit-%016llx%016llx", g->o->keep, (unsigned long long)first,
-         (unsigned long long)hash_bytes(key.at, key.n));
+  StrBuf key = program_key(g), path = sb_new(&g->c->keep);
+  sb_fmt(&path, "%s/jit-%s%s", g->o->keep, digest_bytes(key.at, key.n).digit, g->o->label);
   g->file = sb_cstr(&path);
 }
 

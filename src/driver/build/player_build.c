@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { CC_DIGITS = 8 }; /* digits of the C compiler at the end of a name */
+
 static void hash_text(StrBuf *t, const char *name, const char *value) {
   sb_fmt(t, "%s=%s\n", name, value ? value : "");
 }
@@ -68,11 +70,12 @@ static const char *program_path(Ingot *m, const IngotBuild *o, bool is_library, 
   hash_text(&t, "optimize", o->optimize);
   sb_fmt(&t, "%u %u %d %d\n", m->codegen.threads, m->codegen.grain, m->codegen.precise,
          m->codegen.openmp);
-  u64 a = hash_bytes(t.at, t.n);
+  Digest model = digest_bytes(t.at, t.n);
   hash_text(&t, "cc", o->cc ? o->cc : env);
   const char *label = add == cache_key_add_file ? cache_label(m) : "";
-  Str name = str_fmt(c, "%s-%016llx%016llx%s%s", is_library ? "lm" : "play", (unsigned long long)a,
-                     (unsigned long long)hash_bytes(t.at, t.n), label, is_library ? ".so" : "");
+  Str name = str_fmt(c, "%s-%.*s%.*s%s%s", is_library ? "lm" : "play", DIGEST_DIGITS - CC_DIGITS,
+                     model.digit, CC_DIGITS, digest_bytes(t.at, t.n).digit, label,
+                     is_library ? ".so" : "");
   return cache_file(c, str_text(c, name), "play");
 }
 
@@ -80,15 +83,15 @@ static bool is_program(Ctx *c, const char *path) {
   return cache_check_file(c, path) && !access(path, X_OK);
 }
 
-/* Finds a build of this program by another compiler: only the last 16 digits of the name differ.
+/* Finds a build of this program by another compiler: only the last CC_DIGITS of the name differ.
  * NULL: not found. */
 static const char *find_other_build(Ctx *c, const char *path) {
   const char *name = strrchr(path, '/') + 1, *found = NULL;
   const char *folder = str_text(c, str_intern(c, path, (size_t)(name - path)));
-  size_t same = strlen(name) - 16;
+  size_t same = strlen(name) - CC_DIGITS;
   DIR *d = opendir(folder);
   for (struct dirent *e; d && (e = readdir(d));) {
-    if (strlen(e->d_name) != same + 16 || strncmp(e->d_name, name, same) != 0) continue;
+    if (strlen(e->d_name) != same + CC_DIGITS || strncmp(e->d_name, name, same) != 0) continue;
     const char *other = str_text(c, str_fmt(c, "%s%s", folder, e->d_name));
     if (is_program(c, other) && (!found || strcmp(other, found) < 0)) found = other;
   }

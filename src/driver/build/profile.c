@@ -50,16 +50,13 @@ static void name_key(Ctx *c, RunProfile *p, const BuildConfig *v) {
   cache_key_add_self(c, &t);
   if (b->m->opened.source.path && strcmp(b->m->opened.source.path, "-"))
     cache_key_add_file(c, &t, b->m->opened.source.path);
-  sb_fmt(&t, "%016llx\n", (unsigned long long)hash_bytes(b->source.at, b->source.n));
+  sb_fmt(&t, "%s\n", digest_bytes(b->source.at, b->source.n).digit);
   sb_fmt(&t, "%s\n-O%s %s %d %d %d %u\n", b->chain.version, v->optimize,
          b->m->compiled.cflags ? b->m->compiled.cflags : "", (int)b->kind, v->fast_math, v->lto,
          b->m->codegen.threads);
   for (u32 i = 0; i < b->chain.cc.n; i++) sb_fmt(&t, "%s ", b->chain.cc.at[i]);
   sb_fmt(&t, "\n%s\n%s", target_native_flags(), b->work.key);
-  u64 first = hash_bytes(t.at, t.n);
-  sb_puts(&t, "again");
-  p->key = str_text(c, str_fmt(c, "%016llx%016llx", (unsigned long long)first,
-                               (unsigned long long)hash_bytes(t.at, t.n)));
+  p->key = str_text(c, str_of(c, digest_bytes(t.at, t.n).digit));
 }
 
 static _Noreturn void fail_damaged(Ctx *c, const char *path) {

@@ -357,7 +357,8 @@ static void try_sizes(Ctx *c, void *m) {
 }
 
 /* Imports with open dimensions. If that is refused, imports with the sizes of a run and drops the
- * earlier messages, or with guessed sizes if some are missing. */
+ * earlier messages, or with guessed sizes if some are missing. A model that needs a value
+ * (--freeze) is reported as declared. */
 static Err import_any(Report *r) {
   Ctx *c = r->m->c;
   DiagMark before = diag_mark(c);
@@ -366,9 +367,14 @@ static Err import_any(Report *r) {
   DiagMark open = diag_mark(c);
   Diag *first = *before.end;
   const char *why;
+  u32 errors = 0; /* several: the model also has operators that are not supported */
+  for (const Diag *d = first; d; d = d->next) errors += d->level == LV_error;
+  bool needs_value = r->m->opened.undecided && errors == 1;
   diag_rewind(c, before);
-  r->sized = !ctx_try(c, try_sizes, r->m, &why);
-  if (!r->sized && r->m->options.hint.n) r->missing = why;
+  Err bad = ctx_try(c, try_sizes, r->m, &why);
+  needs_value = needs_value || (r->m->opened.undecided && bad == ERR_input);
+  r->sized = !bad;
+  if (bad && (r->m->options.hint.n || needs_value)) r->missing = why;
   if (r->sized || r->missing) return ERR_ok;
   diag_rewind(c, open);
   *before.end = first;

@@ -72,6 +72,7 @@ enum { EVHTTP_REQ_GET = 1, EVHTTP_REQ_POST = 2 };
   F(void, evhttp_send_reply_end, (struct evhttp_request *))                                        \
   F(void, evhttp_connection_set_closecb, (struct evhttp_connection *, CloseFn *, void *))          \
   F(struct bufferevent *, evhttp_connection_get_bufferevent, (struct evhttp_connection *))         \
+  F(void, evhttp_connection_get_peer, (struct evhttp_connection *, char **, u16 *))                \
   F(struct evbuffer *, evbuffer_new, (void))                                                       \
   F(void, evbuffer_free, (struct evbuffer *))                                                      \
   F(int, evbuffer_add, (struct evbuffer *, const void *, size_t))                                  \
@@ -284,6 +285,10 @@ static void on_request(struct evhttp_request *own, void *user) {
   struct evhttp_connection *k = h->f.evhttp_request_get_connection(own);
   Ctx *c = ctx_new(&h->c->alloc, NULL);
   Arrival x = {.first = {.http = h, .c = c, .own = own, .start = time_ms()}};
+  char *peer = NULL;
+  u16 port;
+  h->f.evhttp_connection_get_peer(k, &peer, &port);
+  if (peer) x.first.client = hash_bytes(peer, strlen(peer));
   if (!c || ctx_protect(c, read_request, &x)) {
     ctx_free(c);
     h->f.evhttp_send_reply(own, 503, "out of memory", NULL);

@@ -32,6 +32,7 @@ struct HttpRequest {
   size_t nbody;
   const char *key;           /* bearer token; NULL: none */
   const char *host, *origin; /* headers; NULL: absent */
+  u64 client;                /* hash of the address of the peer */
   double start;              /* milliseconds */
   bool begun, gone;          /* gone: the client has left */
   bool failed;               /* for the caller: it will call http_fail */

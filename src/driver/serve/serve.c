@@ -194,7 +194,6 @@ static void serve(Ingot *m, const IngotServe *options) {
   Serve *s = NEW(&c->keep, Serve);
   if (!o.host) o.host = "127.0.0.1";
   *s = (Serve){.m = m, .c = c, .o = &o, .started = (i64)time(NULL)};
-  s->queue_end = &s->queue;
   check_options(c, &o);
   s->key = read_key(c, &o);
   if (!s->key && !http_is_loopback(o.host))

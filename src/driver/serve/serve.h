@@ -37,6 +37,7 @@ typedef enum ToolStyle { TOOL_none, TOOL_tags, TOOL_mistral, TOOL_json } ToolSty
 struct ServeSeq {
   ServeJob *job;
   ServeSeq *next; /* in the queue */
+  u64 round;      /* its place in the queue */
   u32 index;
   i32 slot; /* -1: none yet */
   u32 *ids; /* prompt, then answer */
@@ -122,7 +123,8 @@ struct Serve {
   Candidate *candidate;
   u8 *piece, *shown, *mask;
   GrammarTokens *tokens; /* tokens of the vocabulary; made with the first grammar */
-  ServeSeq *queue, **queue_end;
+  ServeSeq *queue;
+  u64 round; /* of the sequence that got a slot last */
   u32 queued, active;
   ServeJob *jobs;
   ServeStats stats;

@@ -19,15 +19,29 @@ bool serve_has_work(const Serve *s) {
   return s->queued || s->active;
 }
 
+static void be_after(ServeSeq *q, const ServeSeq *other) {
+  if (other->job->r->client == q->job->r->client && other->round >= q->round)
+    q->round = other->round + 1;
+}
+
+/* Fair queuing: the queue is sorted by rounds, and each round has one sequence of every client. */
+static void enqueue(Serve *s, ServeSeq *q) {
+  ServeSeq **at = &s->queue;
+  q->round = s->round;
+  for (u32 i = 0; i < s->nslot; i++)
+    if (s->slot[i].seq) be_after(q, s->slot[i].seq);
+  for (const ServeSeq *x = s->queue; x; x = x->next) be_after(q, x);
+  while (*at && (*at)->round <= q->round) at = &(*at)->next;
+  q->next = *at;
+  *at = q;
+  s->queued++;
+}
+
 void serve_enqueue(Serve *s, ServeJob *job) {
   job->next = s->jobs;
   s->jobs = job;
   job->left = job->nseq;
-  for (u32 i = 0; i < job->nseq; i++) {
-    *s->queue_end = &job->seq[i];
-    s->queue_end = &job->seq[i].next;
-    s->queued++;
-  }
+  for (u32 i = 0; i < job->nseq; i++) enqueue(s, &job->seq[i]);
 }
 
 static void rewind_slot(Serve *s, u32 i, u32 n) {
@@ -68,7 +82,7 @@ static void assign_slots(Serve *s) {
     i32 i = choose_slot(s, q);
     if (i < 0) return;
     s->queue = q->next;
-    if (!s->queue) s->queue_end = &s->queue;
+    s->round = q->round;
     s->queued--;
     s->active++;
     ServeSlot *t = &s->slot[i];
@@ -105,7 +119,6 @@ void serve_drop_gone(Serve *s) {
       at = &(*at)->next;
     }
   }
-  s->queue_end = at;
   for (ServeJob **p = &s->jobs; *p;) {
     ServeJob *j = *p;
     if (!has_left(j)) {
@@ -281,7 +294,8 @@ static u32 plan_run(Serve *s) {
   return all;
 }
 
-static void call_model(Serve *s, u32 nrow) {
+/* false: the call failed, such as without memory, and has changed nothing. */
+static bool call_model(Serve *s, u32 nrow) {
   IngotTensor in[LM_SLOTS + 1];
   i64 dim[LM_SLOTS + 1];
   for (u32 i = 0; i < s->nslot; i++) {
@@ -299,7 +313,18 @@ static void call_model(Serve *s, u32 nrow) {
   IngotStatus bad = ingot_call(
       s->m,
       &(IngotCall){.engine = s->engine, .in = in, .nin = s->nslot + 1, .out = &out, .nout = 1});
-  if (bad) longjmp(*s->c->door, (int)bad);
+  return !bad;
+}
+
+/* Fails the request that came last, so that the others may have its memory. */
+static void fail_last(Serve *s) {
+  HttpRequest *last = NULL;
+  for (u32 i = 0; i < s->nslot; i++) {
+    const ServeSeq *q = s->slot[i].seq;
+    rewind_slot(s, i, s->slot[i].n);
+    if (q && (!last || q->job->r->start > last->start)) last = q->job->r;
+  }
+  if (last) last->failed = true;
 }
 
 void serve_step(Serve *s) {
@@ -318,8 +343,11 @@ void serve_step(Serve *s) {
     first += t->take;
   }
   if (!nrow) s->rows[nrow++] = 0; /* the model has at least one row of logits */
-  call_model(s, nrow);
   s->turn++;
+  if (!call_model(s, nrow)) {
+    fail_last(s);
+    return;
+  }
   s->stats.runs++;
   for (u32 i = 0; i < s->nslot; i++) s->slot[i].n += s->slot[i].take;
   for (u32 i = 0; i < s->nslot; i++)

@@ -24,7 +24,7 @@ static _Noreturn void no_array(Ctx *c, Loc loc, const NamedTensors *v, const cha
     sb_fmt(&t, "%s%s", i ? ", " : "", show(c, v->at[i].name));
     suggest_try(&near, str_text(c, v->at[i].name));
   }
-  fail(c, ERR_input, loc, "no array for %s '%s'; found %s%s", what, show(c, name),
+  fail(c, ERR_input, loc, "no array '%s' for %s; found %s%s", show(c, name), what,
        v->n ? sb_cstr(&t) : "none", suggest_text(c, &near));
 }
 
@@ -55,7 +55,7 @@ static DataColumn input_column(Training *f, Loc loc, const NamedTensors *v, cons
                                u64 n) {
   Ctx *c = f->c;
   const Tensor *t = find_array(v, in->name);
-  if (!t) no_array(c, loc, v, "input", in->name);
+  if (!t) no_array(c, loc, v, "the input", in->name);
   if (in->type.kind != OT_tensor || in->type.dt == DT_str)
     fail(c, ERR_unsupported, loc, "input '%s' is %s: training supports only arrays of numbers",
          show(c, in->name), decl_type_string(c, in->name, &in->type));
@@ -79,7 +79,7 @@ Dataset dataset_read(Training *f, const char *path) {
   Str name = str_of(c, f->o->label ? f->o->label : "label");
   NamedTensors v = api_read_arrays(f->m, &file, loc, name);
   const Tensor *label = find_array(&v, name);
-  if (!label) no_array(c, loc, &v, "the labels, which --label names,", name);
+  if (!label) no_array(c, loc, &v, "the labels (--label)", name);
   if (!label->rank || !label->n)
     fail(c, ERR_input, loc, "labels '%s' are %s: expected one or more for each example",
          show(c, name), shape_text(c, dtype_info[label->dt].name, label->dim, label->rank));

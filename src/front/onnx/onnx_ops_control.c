@@ -44,6 +44,8 @@ static void take_branch(Build *b, const OnnxGraph *body) {
 static void decide_now(Build *b, Val cond, const Branch *r, const char *part) {
   Val blame;
   const Tensor *t = import_const_eval(b->im, cond, &blame);
+  Str *undecided = b->im->o->undecided;
+  if (undecided) *undecided = t || !blame ? 0 : graph_val(b->g, blame)->name;
   if (t) {
     take_branch(b, r[tensor_get(t, 0).i ? 0 : 1].body);
     return;

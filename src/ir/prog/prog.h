@@ -134,7 +134,9 @@ typedef enum StmtKind {
  * nounroll: accumulators fill the registers; if the C compiler unrolls the loop, hoisted loads
  * spill.
  * warp, thread: iterations run at the same time on the warps or threads of a block, and the end of
- * the loop joins them: see pass/gpu/sync.c. barrier: the block meets before the loop, set there. */
+ * the loop joins them: see pass/gpu/sync.c. barrier: the block meets before the loop, set there.
+ * after: what precedes the loop in the kernel accesses no memory that other kernels write, set
+ * there. */
 typedef enum LoopFlag {
   LF_parallel = 1,
   LF_unroll = 2,
@@ -143,6 +145,7 @@ typedef enum LoopFlag {
   LF_warp = 16,
   LF_thread = 32,
   LF_barrier = 64,
+  LF_after = 128,
   LF_team = LF_warp | LF_thread
 } LoopFlag;
 enum { WARP_LANES = 32, BLOCK_WARPS = 32 }; /* threads of a warp; maximum warps of a block */

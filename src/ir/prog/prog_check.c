@@ -436,6 +436,8 @@ static void check_for(ProgCheck *o, const Stmt *s) {
   check_scalar(o, s->b, DT_i64, "the upper bound of a loop");
   if (s->step < 1) WRONG(o, "a loop has step %lld, expected at least 1", (long long)s->step);
   if (s->role && !o->in_kernel) WRONG(o, "a loop outside of kernels has a role");
+  if (s->flags & LF_after && !o->block)
+    WRONG(o, "flag after is for kernels with warp or thread loops");
   u8 team = o->team;
   if (s->flags & LF_team) check_team(o, s);
   declare(o, s->var, s->flags & LF_team ? VS_team : s->flags & LF_unroll ? VS_unroll : VS_loop);

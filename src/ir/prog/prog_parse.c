@@ -483,6 +483,8 @@ static void loop(ProgParse *o, StmtId id) {
       st.flags |= LF_thread;
     } else if (lex_accept_word(s, "barrier")) {
       st.flags |= LF_barrier;
+    } else if (lex_accept_word(s, "after")) {
+      st.flags |= LF_after;
     } else {
       break;
     }

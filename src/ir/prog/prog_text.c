@@ -249,6 +249,7 @@ static void put_for(ProgPrint *o, const Stmt *s) {
   if (s->flags & LF_warp) sb_puts(t, " warp");
   if (s->flags & LF_thread) sb_puts(t, " thread");
   if (s->flags & LF_barrier) sb_puts(t, " barrier");
+  if (s->flags & LF_after) sb_puts(t, " after");
 }
 
 static void put_stmt(ProgPrint *o, const Stmt *s, u32 depth) {

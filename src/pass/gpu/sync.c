@@ -1,7 +1,9 @@
 /* sync.c: places barriers between the loops of a block.
  *
  * In: kernels with loops marked `warp` or `thread` (LF_team). Out: the same program, with
- * LF_barrier at each of these loops before which all threads of the block must meet.
+ * LF_barrier at each of these loops before which all threads of the block must meet, and LF_after
+ * at the first loop that needs what earlier kernels wrote: a block may start before they end, and
+ * load constants meanwhile.
  *
  * The contract of such kernels, for lowering, back ends and engines:
  *
@@ -30,7 +32,7 @@
  * those before it count too. Bodies of sequential loops are walked twice, so that iterations are
  * compared with the next one.
  *
- * needs: parallel  keeps: everything but LF_barrier
+ * needs: parallel  keeps: everything but LF_barrier and LF_after
  */
 #include "ir/prog/prog_mem.h"
 #include "pass/pass.h"
@@ -133,6 +135,30 @@ static void walk(Sync *o, StmtId first) {
   }
 }
 
+/* May another kernel write this memory, or read what this one stores to it? */
+static bool is_shared(const Prog *p, BufId b) {
+  BufSpace space = prog_buf(p, b)->space == BS_reg ? BS_reg : prog_buf(p, prog_root(p, b))->space;
+  return space != BS_const && space != BS_local && space != BS_reg;
+}
+
+/* Marks the first loop of a block that accesses such memory. Other statements before it may not. */
+static void mark_after(Prog *p, StmtId body) {
+  ParallelNest nest = prog_parallel_nest(p, body);
+  if (nest.n) body = prog_stmt(p, nest.at[nest.n - 1])->body;
+  for (StmtId id = body; id; id = prog_stmt(p, id)->next) {
+    const Stmt *s;
+    bool uses = false;
+    for (StmtVisit w = prog_visit_one(p, id); (s = prog_next(&w));) {
+      uses = uses || (s->kind == ST_store && is_shared(p, s->buf));
+      for (ExprVisit x = ex_visit_stmt(p, s); ex_next(&x);)
+        uses = uses || (x.e->kind == EX_load && is_shared(p, x.e->ref));
+    }
+    if (!uses) continue;
+    if (id != body && prog_stmt(p, id)->kind == ST_for) prog_stmt(p, id)->flags |= LF_after;
+    return;
+  }
+}
+
 void block_sync(PassCtx *u) {
   Prog *p = u->p;
   Stmt *s;
@@ -147,5 +173,6 @@ void block_sync(PassCtx *u) {
       if (s->kind == ST_store) o.stored[prog_root(p, s->buf)] = true;
     s = prog_stmt(p, w.id);
     walk(&o, s->body);
+    mark_after(p, s->body);
   }
 }

@@ -3,15 +3,16 @@
  * In: a graph with `dequantize` nodes. Out: the same graph without them:
  *
  *   gather(dequantize(w), i)    gathers rows first, so that only those are dequantized
+ *   gather(cast(w), i)          casts rows of a large constant of halves
  *   contract(x, dequantize(w))  matmul_quant on the quant blocks, if w is a constant
  *   any other dequantize(w)     slices of bytes, shifts and products, as in qblocks.def
  *
- * Unless --precise, x of a matmul_quant is quantized to int8 first. A group of 32 elements, or a
- * whole quant block if group scales are integers, shares the scale max|x| / 127. That costs about
- * as much precision as ggml's int8 products. With x_bits = 16, the rounding errors are quantized
- * as further rows, whose products are added. The scale is larger if sums of a group would make
- * products exceed 16 bits. If an element is not finite, the scale is NaN, and so are all products.
- * Groups below MIN_SCALE become 0.
+ * Unless --precise or on a GPU, x of a matmul_quant is quantized to int8 first. A group of 32
+ * elements, or a whole quant block if group scales are integers, shares the scale max|x| / 127.
+ * That costs about as much precision as ggml's int8 products. With x_bits = 16, the rounding errors
+ * are quantized as further rows, whose products are added. The scale is larger if sums of a group
+ * would make products exceed 16 bits. If an element is not finite, the scale is NaN, and so are all
+ * products. Groups below MIN_SCALE become 0.
  *
  * Formats with x_bits = 32 (ONNX's) are multiplied with floats, and only for few rows. For many
  * rows they are dequantized at compile time.
@@ -20,7 +21,7 @@
  * time, larger ones stay quantized.
  *
  * needs: nothing; before fold, which would dequantize the weights  keeps: types  breaks: bits of
- * products, unless --precise
+ * products, unless --precise or on a GPU
  */
 #include <math.h>
 #include <string.h>
@@ -172,8 +173,15 @@ static bool make_product(GraphEdit *e, NodeId id) {
 static bool pick_rows(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);
-  const Node *from = n.op == OP_gather ? graph_def(g, n.in[0], OP_dequantize) : NULL;
+  const Node *from = n.op == OP_gather ? graph_def(g, n.in[0], OP_dequantize) : NULL,
+             *cast = n.op == OP_gather ? graph_def(g, n.in[0], OP_cast) : NULL;
   i64 axis = node_int(&n, AT_axis, 0);
+  const Tensor *t = cast ? graph_const(g, cast->in[0]) : NULL;
+  if (t && t->n > SMALL && dtype_is_half(t->dt)) {
+    DType to = graph_type(g, n.in[0])->dt;
+    edit_replace(e, n.out[0], mk_cast(g, mk_gather(g, cast->in[0], n.in[1], axis), to));
+    return true;
+  }
   if (!from || axis + 1 >= graph_type(g, n.in[0])->rank) return false;
   const char *kind = qblock_info[kind_of(g, from)].name;
   u32 x_bits = (u32)node_int(from, AT_x_bits, 8);
@@ -392,7 +400,8 @@ static bool has_blocks(const Graph *g) {
 
 void dequantize(PassCtx *u) {
   Graph *g = u->g;
-  DequantPass b = {.precise = u->precise, .signs = u->maddubs || u->target->lanes < 4};
+  DequantPass b = {.precise = u->precise || u->target->warp,
+                   .signs = u->maddubs || u->target->lanes < 4};
   if (!has_blocks(g)) return;
   edit_run(g, visit_users, &b);
   b.uses = NEWS(&g->c->scratch, u32, g->val.n);

@@ -25,7 +25,7 @@ const ConvPlan *conv_plan_of(const PassCtx *u, const Node *n); /* zeros unless n
 void family_list(Prog *p, StrBuf *out); /* prints a line per kernel: note, explanation, estimates */
 
 /* winograd_plan.c: sets patch, key and share of convolutions that use Winograd. */
-void winograd_plan(const PassCtx *u, ConvPlan *of);
+void winograd_plan(PassCtx *u, ConvPlan *of);
 /* Are patches few and weights in memory, so that one pass over the weights is best? */
 bool winograd_one_pass(const Target *t, u32 m, i64 in, i64 out, i64 all);
 i64 winograd_patches(const Target *t, u32 m, i64 in, i64 out,

@@ -268,6 +268,7 @@ typedef struct FamilyFns {
 } FamilyFns;
 
 static const FamilyFns families[FA_COUNT] = {
+    [FA_block_rows] = {block_rows_choose, block_rows_write, true},
     [FA_block_product] = {product_choose, product_write, true},
     [FA_winograd] = {winograd_choose, winograd_write, true},
     [FA_segments] = {choose_segments, write_segments, true},

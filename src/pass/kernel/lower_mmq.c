@@ -748,6 +748,10 @@ void lower_mmq(Lower *l, Cursor at, const Form *f) {
     fail(l->c, ERR_unsupported, n->loc,
          "matmul_quant: the weights are not constant, expected a constant");
   if (l->pass->target->lanes < 4 && mmq_loops(l, at, f, n, kind)) return;
+  if (l->pass->target->warp && n->nin == 2) {
+    block_rows_mmq(l, at, f, kind, b.x, w);
+    return;
+  }
   if (n->nin > 2) {
     b.by = l->buf[n->in[2]];
     if (n->nin > 3) b.sum = l->buf[n->in[3]];

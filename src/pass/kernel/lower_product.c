@@ -569,8 +569,8 @@ static void put_copy(Product *o, Cursor at, const Side *s, ExprId step, ExprId s
     prog_stmt(p, last)->flags |= SF_async;
 }
 
-/* The copies of a step, by all threads, if it comes before `end`; 0: it does. */
-static void put_copies(Product *o, Cursor at, ExprId step, ExprId end) {
+/* The copies of a step, by all threads, if it comes before `end`; 0: it does. sides: bits. */
+static void put_copies(Product *o, Cursor at, ExprId step, ExprId end, u32 sides) {
   Prog *p = o->t.p;
   i64 threads = thread_count(o), depth = o->depth * o->slices;
   ExprId by = ex_int(p, o->stages);
@@ -583,6 +583,7 @@ static void put_copies(Product *o, Cursor at, ExprId step, ExprId end) {
   for (u32 k = 0; k < 2; k++) {
     const Side *s = &o->side[k];
     i64 copies = s->tile * depth / s->vec;
+    if (!(sides >> k & 1)) continue;
     Cursor each = in;
     i64 n = (copies + threads - 1) / threads, group = n > COPIES && n % COPIES == 0 ? COPIES : n;
     ExprId q = ex_int(p, 0);
@@ -837,17 +838,22 @@ void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
         ex_var(p, let_new(p, &at, "from", ex_op2(p, OP_mul, ex_var(p, o->part), ex_int(p, each))));
     end = ex_op2(p, OP_add, ex_copy(p, from), end);
   }
-  in = at;
-  ExprId upto = ex_op2(p, OP_add, ex_copy(p, from), ex_int(p, ahead));
-  ExprId s =
-      ahead > 1 ? ex_var(p, prog_for(p, &in, ex_copy(p, from), upto, "s")) : ex_copy(p, from);
-  put_copies(o, in, s, 0);
-  prog_push(p, &in, ST_commit);
+  /* constants first: earlier kernels may still run */
+  u32 fixed = (u32)o->side[0].fixed | (u32)o->side[1].fixed << 1;
+  for (u32 turn = !fixed; turn < 2; turn++) {
+    in = at;
+    ExprId upto = ex_op2(p, OP_add, ex_copy(p, from), ex_int(p, ahead));
+    ExprId s =
+        ahead > 1 ? ex_var(p, prog_for(p, &in, ex_copy(p, from), upto, "s")) : ex_copy(p, from);
+    put_copies(o, in, s, 0, turn ? 3 & ~fixed : fixed);
+    if (turn) prog_push(p, &in, ST_commit);
+  }
   in = at;
   ExprId step = ex_var(p, prog_for(p, &in, from, ex_copy(p, end), "s"));
   Stmt *wait = prog_stmt(p, prog_push(p, &in, ST_await));
   wait->step = ahead - 1;
-  if (each > ahead) put_copies(o, in, ex_op2(p, OP_add, ex_copy(p, step), ex_int(p, ahead)), end);
+  if (each > ahead)
+    put_copies(o, in, ex_op2(p, OP_add, ex_copy(p, step), ex_int(p, ahead)), end, 3);
   prog_push(p, &in, ST_commit);
   put_products(o, in, sums, held, step);
   in = at;

@@ -19,8 +19,11 @@ enum { PANELS = 4 };
 typedef struct MmqPanels {
   QBlockKind kind;
   u32 lanes;
-  bool loops;          /* scalar loops, see quant; panels are separate, not PANELS together */
-  bool along;          /* scalar loops: elements of a unit are contiguous */
+  bool loops; /* scalar loops, see quant; panels are separate, not PANELS together */
+  bool along; /* scalar loops: elements of a unit are contiguous */
+  i64 slices,
+      turns; /* threads of a GPU, see lower_block_rows.c: thread slice * lanes + lane has units
+                slice, slice + slices, ... of a row, `turns` of them, zeros at the end */
   i64 rows, n, blocks; /* quant blocks of a row */
   u32 words;        /* vectors of four bytes per lane in a unit: one per bit of an element, or 8 if
                        unpacked */
@@ -29,9 +32,10 @@ typedef struct MmqPanels {
   bool is_signed;   /* stored bytes are the signed elements; less is 0 */
   u32 bits;         /* bits of the stored integer */
   BufId quant; /* i32[panels / 4, n, words, 4, lanes]: see MmqPiece. For scalar loops u8[panels, n,
-                  bytes, 1, lanes], or i8 if signed. With 8 bits, byte e is element e; otherwise it
-                  holds element e, and e + 16 in its upper half. If `along`: i8[panels, n, lanes, 1,
-                  32] */
+                  bytes, 1, lanes], or i8 if signed. For slices i32[panels, turns, words, threads],
+                  s [panels, turns, split * (1 or 2), threads], d without the fourth dimension. With
+                  8 bits, byte e is element e; otherwise it holds element e, and e + 16 in its upper
+                  half. If `along`: i8[panels, n, lanes, 1, 32] */
   BufId s;     /* [panels / 4, n * split, 1 or 2, 4, lanes]: scales, with offsets if 2; f16, f32, or
                   bytes that multiply d */
   BufId d; /* f16[panels / 4, blocks, 1 or 2, 4, lanes]: scales of quant blocks, with offsets if 2;
@@ -55,6 +59,7 @@ static inline u32 unit_bytes(const MmqPanels *q) {
 u32 mmq_pieces(u32 words, u32 j, MmqPiece piece[8]);
 /* signs: 8-bit elements may be signed. */
 MmqPanels mmq_pack(Lower *l, QBlockKind kind, BufId rows, u32 lanes, bool signs);
+MmqPanels mmq_pack_slices(Lower *l, QBlockKind kind, BufId rows, u32 lanes, i64 slices, i64 turns);
 /* Packs `count` rows from `first` on for scalar loops, as signed bytes. along: see MmqPanels. */
 MmqPanels mmq_pack_loops(Lower *l, QBlockKind kind, BufId rows, u32 lanes, i64 first, i64 count,
                          bool along);
@@ -134,6 +139,9 @@ ExprId mmq_bias(const MmqTile *b, ExprId row, ExprId group);
 u32 mmq_most_pairs(const MmqTile *b);
 ExprId mmq_unpacked_load(const MmqTile *b, const MmqAt *at, u32 word, ExprId v);
 void mmq_end_group(const MmqTile *b, const MmqAt *at, Cursor in, BufId sums, BufId acc, u32 g);
+
+/* lower_block_rows.c: f32 x, on a GPU */
+void block_rows_mmq(Lower *l, Cursor at, const Form *f, QBlockKind kind, BufId x, BufId w);
 
 /* mmq_cross.c */
 BufId mmq_cross_x(const MmqTile *b, Cursor in);

@@ -20,12 +20,18 @@ typedef struct PanelRows {
   i64 first, count;
   u32 lanes;
   bool signs, loops, along;
+  i64 slices, turns; /* see MmqPanels */
 } PanelRows;
 
 static MmqPanels plan_panels(QBlockKind k, const Tensor *w, const PanelRows *x) {
   const QBlockInfo *b = &qblock_info[k];
-  MmqPanels q = {
-      .kind = k, .lanes = x->lanes, .loops = x->loops, .along = x->along, .rows = x->count};
+  MmqPanels q = {.kind = k,
+                 .lanes = x->lanes,
+                 .loops = x->loops,
+                 .along = x->along,
+                 .rows = x->count,
+                 .slices = x->slices,
+                 .turns = x->turns};
   q.group = qblock_group(k);
   q.blocks = w->dim[1];
   q.n = q.blocks * (b->elems / QBLOCK_X);
@@ -40,13 +46,19 @@ static MmqPanels plan_panels(QBlockKind k, const Tensor *w, const PanelRows *x) 
 }
 
 static i64 together(const MmqPanels *q) {
-  return q->loops ? 1 : PANELS;
+  return q->loops || q->slices ? 1 : PANELS;
 }
 
 /* Offset of one word in the packed panels: word `at` of reduction step `step`. A step has `each`
  * words per row, and a row has n steps. */
 static u64 place(const Packed *p, i64 row, i64 step, i64 n, i64 at, i64 each) {
-  i64 lanes = p->q->lanes, panel = row / lanes, width = together(p->q);
+  i64 lanes = p->q->lanes, panel = row / lanes, width = together(p->q), per = n / p->q->n;
+  if (p->q->slices && per) { /* step: a group of a unit */
+    i64 unit = step / per, slice = unit % p->q->slices;
+    i64 line = (panel * p->q->turns + unit / p->q->slices) * per * each;
+    line += step % per * each + at;
+    return (u64)((line * p->q->slices + slice) * lanes + row % lanes);
+  }
   i64 where = panel / width * n + step;
   return (u64)(((where * each + at) * width + panel % width) * lanes + row % lanes);
 }
@@ -103,7 +115,7 @@ static void pack_unit(Packed *p, i64 row, i64 unit, const i16 *v) {
 
 /* Stores a scale, and its offset if there are any; a row has n. */
 static void set(const Packed *p, Tensor *t, i64 row, i64 at, i64 n, double factor, double offset) {
-  i64 each = t->dim[2];
+  i64 each = 1 + p->q->offsets;
   for (i64 i = 0; i < each; i++) {
     double x = i ? offset : factor;
     tensor_set(t, place(p, row, at, n, i, each),
@@ -130,6 +142,11 @@ static void pack_block(Packed *p, i64 row, i64 block, const QBlockParts *part) {
 static Tensor *panels_new(Lower *l, const MmqPanels *q, DType dt, i64 n, i64 each) {
   i64 panels = (q->rows + q->lanes - 1) / q->lanes, width = together(q);
   i64 dim[5] = {(panels + width - 1) / width, n, each, width, q->lanes};
+  if (q->slices && n >= q->n) {
+    i64 sliced[4] = {panels, q->turns, n / q->n * each, q->slices * q->lanes};
+    return tensor_new(&l->c->keep, dt, sliced, 4);
+  }
+  if (q->slices) return tensor_new(&l->c->keep, dt, (i64[]){panels, n, each, q->lanes}, 4);
   return tensor_new(&l->c->keep, dt, dim, 5);
 }
 
@@ -153,7 +170,7 @@ static MmqPanels pack(Lower *l, QBlockKind kind, BufId rows, const PanelRows *x)
   if (q.offsets && scales != qblock_has(kind, BP_least))
     internal_error(l->c, LOC_NONE, "%s: scales and offsets have different types, expected one type",
                    b->name);
-  i64 key[] = {ON_mmq, rows, x->lanes, x->signs, x->loops, x->along, x->first};
+  i64 key[] = {ON_mmq, rows, x->lanes, x->signs, x->loops, x->along, x->first, x->slices};
   u32 *known = map_put_bytes(&l->once, key, sizeof key);
   if (*known) { /* the other constants have the next ids */
     q.quant = *known;
@@ -180,7 +197,14 @@ MmqPanels mmq_pack(Lower *l, QBlockKind kind, BufId rows, u32 lanes, bool signs)
   return pack(l, kind, rows, &(PanelRows){.count = count, .lanes = lanes, .signs = signs});
 }
 
+MmqPanels mmq_pack_slices(Lower *l, QBlockKind kind, BufId rows, u32 lanes, i64 slices, i64 turns) {
+  i64 count = prog_buf(l->p, prog_root(l->p, rows))->data->dim[0];
+  return pack(l, kind, rows,
+              &(PanelRows){
+                  .count = count, .lanes = lanes, .signs = true, .slices = slices, .turns = turns});
+}
+
 MmqPanels mmq_pack_loops(Lower *l, QBlockKind kind, BufId rows, u32 lanes, i64 first, i64 count,
                          bool along) {
-  return pack(l, kind, rows, &(PanelRows){first, count, lanes, true, true, along});
+  return pack(l, kind, rows, &(PanelRows){first, count, lanes, true, true, along, 0, 0});
 }

@@ -137,6 +137,7 @@ typedef struct Tile {
 } Tile;
 
 typedef struct Product Product;               /* see lower_product.c */
+typedef struct BlockRows BlockRows;           /* see lower_block_rows.c */
 typedef struct WinogradWriter WinogradWriter; /* see lower_winograd.c */
 typedef struct TransposePlan TransposePlan;   /* see lower_transpose.c */
 
@@ -156,6 +157,7 @@ typedef struct KernelChoice {
   WinogradWriter *wino;
   TransposePlan *turn;
   Product *product;
+  BlockRows *rows;
   const char *why_not; /* plain, row_acc: why no vector family fits */
 } KernelChoice;
 
@@ -261,6 +263,8 @@ ExprId pack_load(const Tile *t, u32 k);
 /* Families with their own file. */
 bool product_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_product.c */
 void product_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
+bool block_rows_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_block_rows.c */
+void block_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 enum { DOT_ROWS_LANES = 32 }; /* maximum lanes of a dot_rows vector */
 void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r); /* lower_dot_rows.c */
 bool i16_choose(Lower *l, const Form *f, KernelChoice *r);                /* lower_i16.c */

@@ -141,21 +141,24 @@ static double const_bytes(Graph *g) {
   return all;
 }
 
-/* Warns if the transformed weights need much more memory than the model's. */
-static void warn_growth(const PassCtx *u, const WinoPlan *p, double model, double more) {
+/* A warning if the transformed weights need much more memory than the model's. The caller may drop
+ * this program for another one. */
+static const char *growth_text(const PassCtx *u, const WinoPlan *p, double model, double more) {
+  StrBuf t = sb_new(&u->c->keep);
   u32 n = 0;
   for (u32 i = 0; i < p->w.n; i++) n += p->w.at[i].choice < CHOICES - 1;
-  warn(u->c, LOC_NONE,
-       "the weights grow from %.1f to %.1f MB: Winograd's method transforms those of %u 3x3 "
-       "convolutions; --optimize-for size avoids it",
-       model / 1e6, (model + more) / 1e6, n);
+  sb_fmt(&t,
+         "the weights grow from %.1f to %.1f MB: Winograd's method transforms those of %u 3x3 "
+         "convolutions; --optimize-for size avoids it",
+         model / 1e6, (model + more) / 1e6, n);
+  return sb_cstr(&t);
 }
 
 /* Growth of the weights that causes a warning: fraction of the model, and bytes. */
 #define NOTED_GROWTH 0.2
 #define NOTED_BYTES  (4 << 20)
 
-static void limit_growth(const PassCtx *u, WinoPlan *p) {
+static void limit_growth(PassCtx *u, WinoPlan *p) {
   double model = const_bytes(u->g), own = 0, low = 0;
   for (u32 i = 0; i < p->w.n; i++) own += p->w.at[i].bytes;
   double room = fmax((figures.wino_most - 1) * model, figures.wino_free);
@@ -169,7 +172,8 @@ static void limit_growth(const PassCtx *u, WinoPlan *p) {
       low = mid;
   }
   if (all > own + room) all = choose(p, high);
-  if (all - own > fmax(NOTED_GROWTH * model, NOTED_BYTES)) warn_growth(u, p, model, all - own);
+  if (all - own > fmax(NOTED_GROWTH * model, NOTED_BYTES))
+    u->grown = growth_text(u, p, model, all - own);
 }
 
 /* Choice for a convolution with these weights. Autotuning can select neither a less accurate choice
@@ -193,7 +197,7 @@ static bool is_product(const ConvPlan *c) {
   return c->blocks && !c->depthwise && !c->sparse;
 }
 
-void winograd_plan(const PassCtx *u, ConvPlan *of) {
+void winograd_plan(PassCtx *u, ConvPlan *of) {
   const GraphRegion *b = &u->g->region.at[1];
   WinoPlan p = {.number = map_new(&u->c->scratch)};
   if (u->aim != AIM_time || u->target->lanes < 8 || u->target->warp) return;
