@@ -17,14 +17,14 @@ Model *lm_read(Ctx *c, const Source *s) {
 }
 
 /* Rounding of activations to int8 changes the greedy answers of models below this size. */
-#define SMALL_MODEL 500e6
+enum { SMALL_MODEL = 500000000 };
 
 static u32 activation_bits(const LmFile *f, const LmOptions *o) {
-  double n = 0;
+  u64 n = 0;
   if (o->x_bits) return o->x_bits;
   for (u32 i = 0; i < f->tensor.n; i++) {
     const QBlockInfo *b = &qblock_info[f->tensor.at[i].kind];
-    n += (double)(f->tensor.at[i].bytes / b->bytes * b->elems);
+    n += f->tensor.at[i].bytes / b->bytes * b->elems;
   }
   return n < SMALL_MODEL ? 16 : 8;
 }
