@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles ingot itself with a profile of its own work: `make pgo`.
+"""Compiles ingot itself with a profile of its runs: `make pgo`.
 
     bench/pgo.py [--cc gcc] [--rounds N] [--bolt] [--models N]
 

@@ -30,7 +30,7 @@ static double now(void) {
   return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* Large ones on pages of their own, as large as the system has them. */
+/* Large ones on separate pages, as large as the system supports. */
 static void *get(size_t n) {
   void *p = NULL;
   if (posix_memalign(&p, n >= PAGE ? PAGE : 64, n ? n : 1)) exit(5);

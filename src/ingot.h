@@ -243,8 +243,7 @@ IngotStatus ingot_print(Ingot *m, const char **text, size_t *n, const char **wei
 /* Text form for reading: constants of more than 16 elements are shortened. ingot_open refuses it.
  */
 IngotStatus ingot_print_brief(Ingot *m, const char **text, size_t *n);
-/* Writes the graph in its current state as an ONNX model: after the import, or after passes up to
- * canon. */
+/* Writes the current graph as an ONNX model: after import, or after passes up to canon. */
 IngotStatus ingot_write_onnx(Ingot *m, const char *path);
 
 /* The model as C. Texts stay valid until ingot_free. */

@@ -122,7 +122,7 @@ TEXT = ("The harbour lay quiet in the early light. Two boats had come in during 
         "only the sound of water against the stones.")
 SYSTEM = "system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
 START, END, NEWLINE = 1, 2, 198
-# as it is, or in the template of a chat; what follows, one best token after the other; how far the second one is behind where that is least, with floats
+# prompt; plain text, or in the chat template; greedy tokens; smallest lead of the best token over the second, in f32
 PROMPTS = [
     ("1, 2, 3, 4, 5, 6, 7,", False, [216, 40, 28, 216, 41, 28, 216, 33, 32, 28, 216, 33, 33, 28, 216, 33], 1.90),
     ("Once upon a time", False, [28, 260, 2240, 282, 23324, 27108, 436, 253, 15114, 39228, 28, 351, 25854, 41658, 284, 14055], 0.16),

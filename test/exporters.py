@@ -165,7 +165,7 @@ class Style(nn.Module):
 
 
 class Index(nn.Module):
-    """What exporters write for indexing, masks, sorting and reductions."""
+    """The nodes that exporters write for indexing, masks, sorting and reductions."""
     def forward(self, x):
         best, at = x.topk(3, -1)
         y = torch.where(x > 0, x, x.mean(-1, keepdim=True)).cumsum(1)

@@ -2,7 +2,7 @@
 
     fuzz.py [--runs N | --seconds S] [--seed N] [--workers N] [TARGET...]
 
-is a campaign: processes with seeds of their own, new ones every time unless given, share the growing corpus
+is a campaign: processes with different seeds, new ones every time unless given, share the growing corpus
 build-fuzz/corpus/TARGET. One that did fewer runs than asked fails, so that a fuzzer that dies at its start does not look
 green. A finding is left in build-fuzz/TARGET-*; once mended, it is kept as a small file in test/fuzz/TARGET, which every
 campaign and every `make test` replays first.

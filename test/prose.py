@@ -20,7 +20,7 @@ import wc
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BANNED = re.compile(
     r"\b(behind|beside|nobody|whoever|likewise|as above|same as above|foretells?|foretold|second cache|third cache"
-    r"|rate of learning|numbers? of (?:8|16|32|64) bits)\b", re.I)
+    r"|rate of learning|of (?:its|their|our|his|one's) own|as ever|numbers? of (?:8|16|32|64) bits)\b", re.I)
 # Identifiers that have another name now; the readers of old text forms and options still know them.
 RENAMED = re.compile(
     r"\b(ST_barrier|ST_fetch|IG_(?:HERE|FRESH|HOLD|AHEAD)|SF_(?:hold|ahead)|OP_(?:pairs|sign4|dot4|dot2|unblock|dot_blocks"
@@ -28,7 +28,7 @@ RENAMED = re.compile(
 IS_NO = re.compile(r"\b(is|are|was|were)[\s*]+no (?!longer|more\b|less\b|larger|smaller|greater|fewer|later|earlier|worse)", re.I)
 OPENS = re.compile(r"^(Of|By|What|Likewise|Whose|Whoever|For|Where|Like|As|Also)\b")
 TEXT_OPENS = re.compile(r"^(Of|By|What|Whose|Likewise|For|Where|As) ")  # messages and help; lower case continues a sentence
-SENTENCES = re.compile(r"(?:[a-zA-Z)`*]|[a-z ]\S*\d)[.!?] +(?=[A-Z`*\[])")  # two sentences on a line of Markdown
+SENTENCES = re.compile(r"(?:[a-zA-Z)`*]|[a-z ]\S*\d)[.!?] +(?=[A-Z`*\[]|(?:ingot|nvcc|gcc|clang|llama\.cpp) )")  # two sentences on a line of Markdown
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|vs|etc|cf|approx)\. ")
 COLUMNS = 100
 TOKENS = re.compile(r'(/\*.*?\*/|//[^\n]*)|("(?:\\.|[^"\\\n])*")|\'(?:\\.|[^\'\\\n])*\'', re.S)
@@ -133,7 +133,7 @@ def main():
     found = []
     for path in listed("src/*.c", "src/*.h", "src/*.def", "tools/*.c", "tools/*.h", "tools/*.mjs", "tools/*.mts", "tools/*.js", "bench/*.c"):
         found.extend(c_file(path))
-    for path in listed("tools/*.py", "bench/*.py", "python/*.py", "test/lib/*.py"):
+    for path in listed("tools/*.py", "bench/*.py", "python/*.py", "test/*.py"):
         found.extend(python_file(path))
     for path in listed("*.md", "docs/*.md"):
         if not path.startswith("docs/results/"):

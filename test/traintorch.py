@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Steps of training beside PyTorch: the same network, weights and batch, and the losses of a few steps.
+"""Training steps compared with PyTorch: the same network, weights and batch, and the losses of a few steps.
 
-PyTorch computes in double, since its own steps in single precision may part from those by more than is allowed; by how much is printed, too.
+PyTorch computes in double, because its steps in f32 may differ from those in double by more than the tolerance; the script
+prints by how much.
 
 usage: traintorch.py --ingot build/ingot [--only resnet18]      run by `make torch-train`, with the Python of build/torch
 """

@@ -14,7 +14,8 @@ static Tensor *wrap_input(Ingot *m, u32 i, const IngotTensor *x) {
   if (!x->dtype) {
     Tensor *usual = api_train_default(m, i);
     if (!usual)
-      fail(c, ERR_usage, LOC_NONE, "input '%s' is not given", show(c, api_param_name(m, i)));
+      fail(c, ERR_usage, LOC_NONE, "input '%s' is not given: expected an array for every input",
+           show(c, api_param_name(m, i)));
     return usual;
   }
   if (x->rank) api_need(c, x->dim, "the shape of an array");
@@ -25,7 +26,8 @@ static Tensor *wrap_input(Ingot *m, u32 i, const IngotTensor *x) {
     fail(c, ERR_usage, LOC_NONE, "input '%s': arrays of type '%s' are not supported",
          show(c, api_param_name(m, i)), x->dtype);
   if (x->rank > MAX_RANK || !shape_count(x->dim, x->rank, &n) || n * dtype_bytes(dt) != x->bytes)
-    fail(c, ERR_usage, LOC_NONE, "input '%s': %llu bytes do not fit its shape",
+    fail(c, ERR_usage, LOC_NONE,
+         "input '%s': found %llu bytes, expected those of its shape and type",
          show(c, api_param_name(m, i)), (unsigned long long)x->bytes);
   Tensor *t = tensor_wrap(&m->run.once, dt, x->dim, x->rank, n ? x->data : "");
   IngotTensor info = ingot_input_info(m, i);

@@ -38,7 +38,6 @@ const Target *api_target_here(Ctx *c) {
   return t ? t : target_native();
 }
 
-/* Compiler flags for this machine. */
 const char *api_target_flags(Ctx *c) {
   const Target *t = named_here(c);
   return t ? t->cflags : target_native_flags();

@@ -58,7 +58,6 @@ typedef struct Perplexity {
   u64 n;      /* scored tokens */
 } Perplexity;
 
-/* Negative log-likelihood of id. */
 static double neg_log_likelihood(const float *logit, i64 n, i64 id) {
   double top = (double)logit[id];
   for (i64 i = 0; i < n; i++) top = (double)logit[i] > top ? (double)logit[i] : top;

@@ -103,7 +103,7 @@ static bool set_position(Ingot *m, u32 slot, i64 position) {
 static void rewind_slot(Ingot *m, u32 slot, u64 position) {
   if (!m->p) fail(m->c, ERR_usage, LOC_NONE, "expected ingot_ready or a run before ingot_rewind");
   if (position > (u64)api_context_length(m) || !set_position(m, slot, (i64)position))
-    fail(m->c, ERR_usage, LOC_NONE, "sequence %u, position %llu: out of range", slot,
+    fail(m->c, ERR_usage, LOC_NONE, "sequence %u: position %llu is not in the KV cache", slot,
          (unsigned long long)position);
 }
 

@@ -583,8 +583,9 @@ void api_need_single_variant(const Ingot *m) {
 static void passes(Ingot *m, const IngotPassOptions *pipe) {
   api_need_single_entry(m);
   api_run_passes(m, pipe);
-  m->facts.rounds = m->facts.rounds ||
-                    (m->g && quantizes(m->g)); /* a pass may quantize what the model does not */
+  m->facts.rounds =
+      m->facts.rounds ||
+      (m->g && quantizes(m->g)); /* passes may quantize activations that the model does not */
 }
 
 IngotStatus ingot_passes(Ingot *m, const IngotPassOptions *pipe) {

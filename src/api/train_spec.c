@@ -159,7 +159,7 @@ Tensor *api_train_default(Ingot *m, u32 i) {
 
 bool api_takes_input(const Ingot *m, Str name) {
   bool more = m->options.train && (str_is(m->c, name, "label") || str_is(m->c, name, "rate"));
-  more = more || m->options.language.slots; /* sequences have inputs of their own */
+  more = more || m->options.language.slots; /* each sequence has its own inputs */
   return more || model_has_input(m->c, m->opened.model, name);
 }
 

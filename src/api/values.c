@@ -45,9 +45,12 @@ static Tensor *copy_array(Ctx *c, const IngotTensor *x) {
   DType dt = dtype_from_name(x->dtype, strlen(x->dtype));
   u64 n;
   if (dt == DT_str) return api_import_strings(c, x);
-  if (!dt) fail(c, ERR_usage, LOC_NONE, "input '%s': no element type '%s'", x->name, x->dtype);
+  if (!dt)
+    fail(c, ERR_usage, LOC_NONE,
+         "input '%s': unknown element type '%s', expected float32, int64 ...", x->name, x->dtype);
   if (x->rank > MAX_RANK || !shape_count(x->dim, x->rank, &n) || n * dtype_bytes(dt) != x->bytes)
-    fail(c, ERR_usage, LOC_NONE, "input '%s': %llu bytes do not fit its shape", x->name,
+    fail(c, ERR_usage, LOC_NONE,
+         "input '%s': found %llu bytes, expected those of its shape and type", x->name,
          (unsigned long long)x->bytes);
   Tensor *t = tensor_new(&c->keep, dt, x->dim, x->rank);
   if (n) memcpy((void *)t->data, x->data, x->bytes);
@@ -354,7 +357,7 @@ static Tensor *make_random(Ingot *m, u32 i, u64 seed, u32 limit) {
   u64 n, bytes;
   if (!shape_count(dim, info.rank, &n) || !size_mul(n, dtype_bytes(dt), &bytes) ||
       bytes > (u64)1 << 36)
-    fail(m->c, ERR_input, LOC_NONE, "input '%s' is too large to generate", info.name);
+    fail(m->c, ERR_input, LOC_NONE, "input '%s' takes more than 64 GiB: give an array", info.name);
   Tensor *t = tensor_new(&m->c->keep, dt, dim, info.rank);
   fill_random(t, seed * 1000003 + i, limit);
   return t;
@@ -548,8 +551,7 @@ static PbValue datum_of(Ingot *m, const OutputStructure *p) {
   return d;
 }
 
-/* Outputs of the graph with names. A sequence whose length is known only now is split into
- * elements. */
+/* Outputs with names. A sequence whose length is known only now is split into elements. */
 static NamedTensors named_outputs(Ingot *m) {
   Arena *a = &m->c->keep;
   NamedTensors v = {0};

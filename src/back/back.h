@@ -181,8 +181,7 @@ EmitFacts emit_variants(const EmitVariant *variant, u32 n, const EmitOptions *o,
 /* wrap/params.c: is the name reserved? kind: a row of reserved.def */
 bool is_reserved_name(Ctx *c, const char *kind, const char *name);
 
-/* wrap/cpp.c: a C++ header around the C header `header`: a class that owns an arena. One entry
- * only. */
+/* wrap/cpp.c: a C++ header around `header`, with a class that owns an arena. One entry only. */
 typedef struct CppOptions {
   const char *name, *header, *version;
   bool given; /* weights are an argument */

@@ -353,8 +353,7 @@ typedef struct FileOut {
 } FileOut;
 /* Creates missing folders. */
 void files_write(Ctx *c, const FileOut *f, u32 n);
-/* Checks early: fails if files_write would foreseeably fail, and later if one of these files is
- * read. */
+/* Fails if files_write would foreseeably fail, and later if one of these files is read. */
 void files_plan(Ctx *c, const char *const *path, u32 n);
 /* Allows replacing the file although it was read. */
 void file_release(Ctx *c, const char *path);

@@ -68,8 +68,7 @@ Str str_of(Ctx *c, const char *cstr) {
   return cstr ? str_intern(c, cstr, strlen(cstr)) : 0;
 }
 
-/* str_text and str_len work for the empty string before the table exists: ctx_new may run out of
- * memory. */
+/* The empty string works before the table exists: ctx_new may run out of memory. */
 const char *str_text(const Ctx *c, Str s) {
   return c->strs && s < c->strs->list.n ? c->strs->list.at[s].at : "";
 }

@@ -449,8 +449,7 @@ static JinjaVal f_last(Jinja *j, JinjaVal v, const JinjaArgs *args) {
   return list.list->v.n ? list.list->v.at[list.list->v.n - 1] : nothing;
 }
 
-/* Sort key of sort, min, max, unique and dictsort: strings compare case-insensitively by
- * default. */
+/* Key of sort, min, max, unique and dictsort: by default, the case of strings is ignored. */
 static JinjaVal sort_key(Jinja *j, JinjaVal v, const JinjaArgs *args, u32 attribute_place) {
   JinjaVal attribute = arg(j, args, attribute_place, "attribute", nothing);
   bool exact = jinja_is_true(arg(j, args, BY_NAME, "case_sensitive", jinja_bool(false)));
@@ -527,8 +526,7 @@ static JinjaVal items_if_true(Jinja *j, JinjaVal v) {
   return jinja_is_true(v) ? jinja_items(j, v) : jinja_list(j->a);
 }
 
-/* select, reject, selectattr, rejectattr: elements for which a test on them or on an attribute
- * holds. */
+/* select, reject, selectattr, rejectattr: elements by a test on them or on an attribute. */
 static JinjaVal chosen(Jinja *j, JinjaVal v, const JinjaArgs *args, bool of_member, bool keep) {
   JinjaVal from = items_if_true(j, v), out = jinja_list(j->a);
   JinjaArgs rest = {.n = 0};

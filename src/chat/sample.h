@@ -37,8 +37,7 @@ struct Candidate {
   u32 id;
 };
 
-/* past: tokens so far, the last one at the end. work: n elements, n >= 1. A NaN logit is never
- * chosen. */
+/* past: tokens so far. work: n elements, n >= 1. A NaN logit is never chosen. */
 TEXT_FN u32 sample_next(TokenSampler *s, const float *logit, u32 n, const u32 *past, size_t npast,
                         Candidate *work);
 

@@ -637,8 +637,7 @@ static int read_whole(const Verb *v, const Opt *o, const char *value, char *to) 
   return bad_value(v, o, value, expected);
 }
 
-/* Reads a tolerance or time. The first character must be a digit or a point, which excludes NaN and
- * infinity. */
+/* Reads a tolerance or time. It starts with a digit or a point: no NaN, no infinity. */
 static int read_real(const Verb *v, const Opt *o, const char *value, double *to) {
   char *end;
   int is_time = o->at == offsetof(Args, build.seconds);
@@ -769,8 +768,7 @@ const char *args_first_given(const Args *a, const char *names) {
   return NULL;
 }
 
-/* Replaces ${targets} and ${multi} by the names of the targets; returns text itself if it has no
- * marks. */
+/* Replaces ${targets} and ${multi} by names of targets; without marks, returns text itself. */
 static const char *put_targets(char *to, size_t room, const char *text, const char *gap) {
   size_t n = 0;
   if (!text || !strchr(text, '$')) return text;

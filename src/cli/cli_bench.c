@@ -120,7 +120,6 @@ static void print(const Args *a, const char *engine, const IngotBench *b, int fi
   if (a->per_kernel) print_kernels(b);
 }
 
-/* Bytecode runs on one engine. */
 static int is_bytecode(const Args *a) {
   Ingot *m = new_model();
   IngotStatus s = !m         ? INGOT_SYSTEM

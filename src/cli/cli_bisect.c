@@ -435,7 +435,7 @@ int verify_bisect(const Args *a) {
   Bisect h = {.a = &all, .files = &files};
   int result;
   if (!name_files(&files, a->output ? a->output : "bisect.ing"))
-    return cli_refuse(a, "--output: the name is too long");
+    return cli_refuse(a, "--output: expected a shorter file name");
   all.writes[all.nwrites++] = files.text;
   all.writes[all.nwrites++] = files.weights_path;
   all.writes[all.nwrites++] = files.inputs;

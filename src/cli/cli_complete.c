@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-/* Is the value a path? */
 static int is_file(const OptionInfo *o) {
   static const char *const names[] = {"FILE",   "PATH",  "DIR",       "OUT",
                                       "[=FILE", "[=DIR", "[=WORKLOAD"};

@@ -66,8 +66,7 @@ static void draw_cell(const Screen *s, const unsigned char *at) {
     fputs((s->utf8 ? block : ascii)[(top * 2 >= INK) + 2 * (low * 2 >= INK)], stdout);
 }
 
-/* Prints up to PER_ROW images next to each other, with predictions and, if these are wrong, labels
- * below. */
+/* Prints up to PER_ROW images side by side, with predictions and, if wrong, labels. */
 static void draw_row(const Screen *s, const Digits *d, const int *which, int n) {
   for (int y = 0; y < SIDE; y += 2) {
     for (int i = 0; i < n; i++) {

@@ -65,8 +65,8 @@ static int add_stops(PlayArgs *p, const Args *a) {
   return 0;
 }
 
-/* The prompt: --prompt, the text of --file, and what a pipe gives on standard input with either of
- * them. NULL: none. Lives as long as the process. */
+/* Reads the prompt: --prompt, the text of --file, and with either of them standard input if it is a
+ * pipe. NULL: none. It lives as long as the process. */
 static int read_prompt(const Args *a, const char **prompt) {
   struct stat st;
   char *part[2] = {NULL, NULL};

@@ -104,7 +104,6 @@ static void run_side(Side *s, const Args *a) {
   if (!s->status) s->status = run_steps(s->m, a, s->engine);
 }
 
-/* Text of the last message. */
 static const char *last_message(const Ingot *m) {
   uint32_t n = m ? ingot_message_count(m) : 0;
   int is_warning;
@@ -244,7 +243,6 @@ static int verify_engines(const Args *a) {
   return result;
 }
 
-/* Does any engine use Python? */
 static int uses_python(const Args *a) {
   const IngotEngine *e = a->engine ? ingot_find_engine(a->engine) : NULL;
   return e ? (e->flags & INGOT_FILE) != 0 : !a->data;

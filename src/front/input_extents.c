@@ -79,11 +79,12 @@ static void bind_flag(Extents *e, BindDim b) {
   const BindDim *bound = old && old->bound ? old : &b, *number = bound == old ? &b : old;
   if (old && old->bound == b.bound && old->value != b.value)
     fail(e->c, ERR_usage, here(e),
-         "dimension '%s' is given as %lld and as %lld: a name means the same in all inputs",
+         "dimension '%s' was given as %lld and as %lld: expected one size for all inputs",
          show(e->c, b.symbol), (long long)old->value, (long long)b.value);
   if (old && bound->bound && !number->bound && number->value > bound->value)
-    fail(e->c, ERR_usage, here(e), "dimension '%s' is given as %lld, its bound is %lld",
-         show(e->c, b.symbol), (long long)number->value, (long long)bound->value);
+    fail(e->c, ERR_usage, here(e),
+         "dimension '%s' was given as %lld, expected at most its bound %lld", show(e->c, b.symbol),
+         (long long)number->value, (long long)bound->value);
   bind_symbol(e, b);
 }
 
@@ -411,7 +412,7 @@ Type extents_type(Extents *e, const DeclValue *v) {
     InDim d = in_dim(e, v, i);
     dim[i] = fix_dim(e, &d);
     if (dim_is_const(dim[i]) && (!size_mul(total, (u64)dim[i], &total) || total > DIM_MAX))
-      fail(e->c, ERR_input, here(e), "input '%s' is too large", name);
+      fail(e->c, ERR_input, here(e), "input '%s' has more than 2^40 elements", name);
   }
   return type_tensor(&e->c->work, t->dt, dim, rank);
 }
@@ -462,7 +463,8 @@ void extents_open(Extents *e) {
 void extents_refuse_unused(Extents *e) {
   for (u32 i = 0; i < e->o->ndim; i++)
     if (!e->o->dim[i].used)
-      fail(e->c, ERR_usage, here(e), "'%s' is not a size that needs a bound",
+      fail(e->c, ERR_usage, here(e),
+           "unknown dimension '%s': expected one that is symbolic in an input",
            show(e->c, e->o->dim[i].symbol));
 }
 

@@ -26,7 +26,7 @@ static const char *others_may_write(const struct stat *st) {
   return st->st_mode & (S_IWGRP | S_IWOTH) ? "can be written by other users" : NULL;
 }
 
-/* Can other users rename what the folder contains? The sticky bit and private groups prevent it. */
+/* Can other users rename files in the folder? The sticky bit and private groups prevent it. */
 static bool others_may_rename(const struct stat *st) {
   bool group = st->st_mode & S_IWGRP && st->st_gid != getegid() && st->st_gid != 0;
   if (st->st_uid != geteuid() && st->st_uid != 0) return true;

@@ -60,7 +60,6 @@ static const char *run_compiler(Ctx *c, const TempDir *f, const ArgVec *w, const
   return spawn_text(c, f, "C compiler", argv_append(c, w, more).at, status);
 }
 
-/* Printable start of a line. */
 static const char *line_of(Ctx *c, const char *at) {
   size_t n = 0;
   while (at[n] >= 0x20 && at[n] < 0x7f && n < 200) n++;

@@ -224,8 +224,7 @@ Scalar scalar_eval_as(MathMode math, Op op, DType d, const Scalar *arg);
 Scalar scalar_identity(Op op, DType d);
 i64 scalar_wrap(DType d, i64 x);      /* two's complement value of integer type d */
 u64 random_bits(u64 seed, u64 index); /* the generator of OP_random */
-/* Uniform in [0,1), exact in float type d: as many bits as its significand, so it never rounds to
- * 1. */
+/* Uniform in [0,1), exact in float type d: with the bits of its significand, never 1. */
 double random_unit(DType d, u64 node_seed, u64 run_seed, u64 index);
 
 /* mathlib.c: the text of mathlib*.h, split into functions */

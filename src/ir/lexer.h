@@ -1,5 +1,4 @@
-/* lexer.h: lexing of the text forms of Graph and Prog: words, literals, dimensions, constants,
- * symbols. */
+/* lexer.h: lexer of the text forms: words, literals, dimensions, constants, symbols. */
 #ifndef INGOT_LEXER_H
 #define INGOT_LEXER_H
 
@@ -16,8 +15,7 @@ typedef struct Lexer {
   i64 version; /* version of the text form; 1 for a text without a version line */
 } Lexer;
 
-/* Version of the text forms. Increment it when a keyword is renamed, and list the old spelling in
- * lexer.c. */
+/* Version of the text forms. A renamed keyword increments it and is listed in lexer.c. */
 enum { TEXT_VERSION = 2 };
 
 #define BAD(s, ...) fail((s)->c, ERR_input, (s)->loc, __VA_ARGS__)

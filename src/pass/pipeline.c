@@ -198,7 +198,7 @@ static void prepare(PassCtx *u, const PipeOptions *o, const RowMarks *m, u32 i) 
   run_row(u, o, m, row_of("order"));
 }
 
-/* Removes what the last pass left over. */
+/* Removes equal and dead nodes that the last pass left. */
 static void tidy(PassCtx *u, const PipeOptions *o, const RowMarks *m) {
   u8 left = u->p ? 0 : u->g->left;
   if (!left) return;

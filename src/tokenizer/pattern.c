@@ -363,7 +363,8 @@ typedef struct Dfa {
   Map known; /* threads -> state + 1 */
 } Dfa;
 
-/* Adds the threads that start at pc, in priority order: those that consume, look ahead or match. */
+/* Adds the threads that start at pc, in priority order: threads that consume, look ahead or match.
+ */
 static void follow(Dfa *d, u32 pc) {
   u32 depth = 0;
   d->stack[depth++] = pc;

@@ -405,7 +405,7 @@ static bool splits_no_rule(const Chars *x, const Edge *e) {
   return true;
 }
 
-/* Does the step do the same to both sides of the seam as to the whole? */
+/* Is the text normalized in two parts, split at the seam, equal to the whole text normalized? */
 static bool seam_holds(const Chars *x, const TokenizerStep *t, const Edge *e) {
   if (!x->n || !e->n) return false;
   u32 last = e->at[e->n - 1], next = x->at[0];

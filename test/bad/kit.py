@@ -1,4 +1,4 @@
-"""What the generators of bad files share: the collector and a few short names over onnx.helper.
+"""Collector of bad files, and short names for functions of onnx.helper.
 
 A case states the exit code of `ingot run` (one, or a tuple where more than one is right), what stderr must mention, and its
 level: `file` (inspect must refuse it with the same code), `graph` (inspect may also describe it and end with 0), or

@@ -313,7 +313,7 @@ def safe_words():
 
 
 def vocabularies():
-    """Of each kind a small one; templates and patterns with one of every construct."""
+    """A small one of each kind; templates and patterns with every construct."""
     model = '"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "<0x41>": 3}, "merges": ["a b"], "byte_fallback": true}'
     step = '"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}, {"type": "Prepend", "prepend": "x"}, {"type": "Replace", "pattern": {"String": " "}, "content": "_"}]}'
     split = '"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": true}, {"type": "ByteLevel", "add_prefix_space": false}]}'
@@ -336,7 +336,7 @@ def vocabularies():
 
 
 def gguf_vocabularies():
-    """As GGUF files hold them: byte-level BPE, SentencePiece, WordPiece."""
+    """Vocabularies in the form of GGUF files: byte-level BPE, SentencePiece, WordPiece."""
     def keys(model, tokens, **more):
         c = containers
         kinds = {"scores": c.F32, "token_type": c.I32, "merges": c.STRING}

@@ -1,4 +1,4 @@
-"""What other tests of pages rely on: a click and a key arrive, errors and requests are seen, colors and sizes are as asked for."""
+"""Features of the headless browser that other tests use: clicks and keys, reports of errors and requests, colors, window sizes."""
 import os
 from lib.browser import Browser, Serve
 from lib.core import Fail, Test, want

@@ -1,5 +1,7 @@
-"""The networks inside the wheel of mediapipe, which nobody made for these tests, beside the interpreter of TensorFlow Lite. What it cannot run itself,
-for want of an operator of mediapipe's own, is refused here by the name of that operator."""
+"""The networks in the wheel of mediapipe compared with the interpreter of TensorFlow Lite.
+
+If the interpreter cannot run one because of a custom operator of mediapipe, ingot must refuse it and name that operator.
+"""
 import os
 from lib import npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail, want

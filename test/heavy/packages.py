@@ -1,5 +1,5 @@
-"""What is handed on: the archive of `make dist` builds and passes `make check` by itself; the packages of `make deb` have nothing that lintian finds wrong,
-and what they install works where it is installed."""
+"""Released packages: the archive of `make dist` builds and passes `make check`; lintian accepts the packages of `make deb`, and
+what they install works."""
 import glob
 import os
 import re

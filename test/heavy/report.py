@@ -81,7 +81,7 @@ def clicks(c):
 
 
 def names(c):
-    """What looks like HTML or script is shown as it is."""
+    """Text that looks like HTML or script is shown as text."""
     g = onnx.Graph()
     y = g.input([2, 3], name="x")
     for name in HOSTILE:

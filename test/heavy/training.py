@@ -1,4 +1,5 @@
-"""What of the language and of training takes long: every program on engines that compile, and trainings by several processes of which one is killed, at 20 points in time."""
+"""Slow tests of the language and of training: every program on compiling engines, and trainings by several processes of which
+one is killed, at 20 points in time."""
 import os
 import random
 import signal
@@ -29,7 +30,7 @@ def ranks_of(pid):
 
 
 def killed(env, count):
-    """A process is killed at a random time, again and again: the last run ends with the bits of a training that nobody disturbed."""
+    """Kills a process at random times: the last run ends with the bits of an uninterrupted training."""
     need("mpirun")
     folder = env.scratch("heavy", f"killed-{count}")
     words = [DIGITS, "--data", IMAGES, "--batch", "24", "--epochs", "40", "--lr", "0.01", "--seed", "3", "--engine", "vm", "--accumulate", str(count)]

@@ -1,4 +1,4 @@
-"""The wheel, installed in a folder of its own: all official cases of onnx through its backend on engine c, with tcc and with the usual compiler.
+"""The wheel, installed in a separate folder: all official cases of onnx through its backend on engine c, with tcc and with the usual compiler.
 The archive of sources makes the same wheel."""
 import os
 import shutil
@@ -8,7 +8,7 @@ from suite.python import backend, make_wheel
 
 LIMIT = 1800
 PARTS = 4
-# Of the cases of each part: how many there are, how many test/onnx/list.txt or test/backend.py excuses, how many are refused (REFUSED, without IMAGES=1).
+# Each part: number of cases, those that test/onnx/list.txt or test/backend.py excuses, those that are refused (REFUSED, without IMAGES=1).
 CASES = {"0/1": (1905, 15, 5), "0/4": (478, 4, 1), "1/4": (477, 5, 2), "2/4": (476, 3, 1), "3/4": (474, 3, 1)}
 REFUSED = {"test_image_decoder_decode_" + name for name in ("jpeg2k_rgb", "jpeg_bgr", "jpeg_grayscale", "jpeg_rgb", "webp_rgb")}
 

@@ -1,6 +1,6 @@
 """Runs a command and prints its exit code, CPU seconds and peak memory in bytes: measure.py COMMAND...
 
-A small process of its own, because the peak memory of a child starts at that of its parent.
+A separate small process, because the peak memory of a child starts at that of its parent.
 """
 import os
 import sys

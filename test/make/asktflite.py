@@ -1,5 +1,8 @@
-"""asktflite.py MODEL.tflite FOLDER: in.npz, random inputs, and out.npz, what the interpreter of TensorFlow Lite computes from them; exit code 3: it cannot run
-the model either."""
+"""Runs a model in the TensorFlow Lite interpreter: asktflite.py MODEL.tflite FOLDER.
+
+It writes in.npz, random inputs, and out.npz, the outputs.
+Exit code 3: the interpreter cannot run the model.
+"""
 import sys
 
 import numpy as np

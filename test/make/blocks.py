@@ -1,4 +1,4 @@
-"""Writes, for a block format, blocks of random and extreme bytes and the floats that the gguf package reads in them: KIND FOLDER."""
+"""Writes random and extreme blocks of a block format, and the floats that the gguf package reads from them: KIND FOLDER."""
 import os
 import sys
 import numpy as np
@@ -10,9 +10,9 @@ def blocks(kind, count=400):
     elems, size = gguf.GGML_QUANT_SIZES[kind]
     rng = np.random.default_rng(int(kind))
     x = rng.integers(0, 256, (count, size), dtype=np.uint8)
-    for at, byte in enumerate((0, 255, 128, 127, 0x7c, 0xfc, 1, 0x80)):  # all bytes equal: zeros, NaN, infinities, numbers below the normal
+    for at, byte in enumerate((0, 255, 128, 127, 0x7c, 0xfc, 1, 0x80)):  # all bytes equal: gives zeros, NaN, infinities and subnormals
         x[at] = byte
-    for at in range(8, 60):  # one byte stands out
+    for at in range(8, 60):  # one byte differs from the others
         x[at] = (0, 255)[at % 2]
         x[at, rng.integers(size)] = rng.integers(256)
     return x

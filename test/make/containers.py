@@ -1,7 +1,7 @@
-"""Files of weights written or read by the packages gguf and safetensors, and what they hold, as test/unit/lm_file.c tells it.
+"""Writes and reads weight files with the packages gguf and safetensors, and prints their contents as test/unit/lm_file.c does.
 
-    containers.py write OUT     generated files OUT/NAME and OUT/NAME.txt; of GGUF the numbers, OUT/NAME.f32
-    containers.py read FILE     what FILE holds, on stdout
+    containers.py write OUT     generates files OUT/NAME and OUT/NAME.txt; for GGUF also the floats, OUT/NAME.f32
+    containers.py read FILE     prints the contents of FILE
 """
 import json
 import os
@@ -30,7 +30,7 @@ def element(kind, x):
 def key_line(field):
     many = field.types[0] == gguf.GGUFValueType.ARRAY
     kind = field.types[-1].name
-    if kind == "STRING":  # contents() would decode, and tokens need not be UTF-8
+    if kind == "STRING":  # contents() would decode the bytes, but tokens need not be UTF-8
         items = [bytes(field.parts[i]).hex() for i in field.data]
     else:
         items = [element(kind, x) for x in (field.contents() if many else [field.contents()])]
@@ -63,14 +63,14 @@ def read_safetensors(path):
 
 
 def numbers(path):
-    """All tensors as floats, one behind the other."""
+    """Returns all tensors as floats, concatenated."""
     with np.errstate(all="ignore"):
         return np.concatenate([gguf.quants.dequantize(t.data, t.tensor_type).astype(np.float32).ravel() if t.tensor_type.name not in PLAIN else
                                t.data.astype(np.float32).ravel() for t in gguf.GGUFReader(path).tensors])
 
 
 def add(w, name, kind, shape, r):
-    """Random bytes: what they mean is another test."""
+    """Returns random bytes; another test checks what they mean."""
     elems, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]]
     data = r.integers(0, 256, (*shape[:-1], shape[-1] // elems * size), dtype=np.uint8)
     w.add_tensor(name, data, raw_shape=data.shape, raw_dtype=gguf.GGMLQuantizationType[kind])

@@ -1,8 +1,8 @@
-"""A BERT encoder in NumPy, doubles throughout, from the files of a folder: the oracle of test/suite/encoders.py.
+"""A BERT encoder in NumPy, in double, from the files of a folder: the reference of test/suite/encoders.py.
 
-    encoder.py run FOLDER "IDS" ...      a line of numbers for each list of token ids, separated by blanks
+    encoder.py run FOLDER "IDS" ...      prints a line of numbers for each list of token ids
     encoder.py make FOLDER [KIND]        writes a small random encoder; KIND: w8, w4, w4z, hidden, cls (see make)
-    encoder.py ids FOLDER TEXT ...       token ids of texts, by the tokenizers package
+    encoder.py ids FOLDER TEXT ...       prints token ids of texts, by the tokenizers package
 """
 import json
 import math
@@ -30,7 +30,7 @@ def load(folder, name, default=None):
 
 
 def unpack(words, n):
-    """int4 values of packed words along the last axis, as compressed-tensors packs them"""
+    """Unpacks int4 values along the last axis, packed as compressed-tensors does."""
     values = (words[..., None].view(np.uint32) >> np.arange(0, 32, 4, dtype=np.uint32)) & 15
     return values.reshape(*words.shape[:-1], -1)[..., :n].astype(np.int64) - 8
 
@@ -85,13 +85,14 @@ def encode(folder, ids):
 
 
 def pack(q):
-    """int4 values of rows to words of 32 bits along the last axis"""
+    """Packs int4 values along the last axis into 32-bit words."""
     u = np.pad(q + 8, ((0, 0), (0, -q.shape[1] % 8))).astype(np.uint32).reshape(q.shape[0], -1, 8)
     return (u << np.arange(0, 32, 4, dtype=np.uint32)).sum(-1, dtype=np.uint32).view(np.int32)
 
 
 def quantised(t, kind, r):
-    """Matrices of the layers as compressed-tensors has them: w8 int8 by row, w4 int4 by groups of 8, w4z the same with zeros"""
+    """Returns layer matrices as compressed-tensors stores them: w8 is int8 with a scale per row, w4 int4 in groups of 8, w4z
+    adds zero points."""
     for name in [n for n in t if n.startswith("encoder") and n.endswith(".weight") and t[n].ndim == 2]:
         x = t.pop(name)
         rows, cols = x.shape
@@ -108,7 +109,8 @@ def quantised(t, kind, r):
 
 
 def make(folder, kind=""):
-    """hidden: no modules.json, vectors of all tokens; cls: the first token's, not normalised; another activation"""
+    """Writes a random encoder. hidden: without modules.json, returns the vectors of all tokens; cls: returns the first token's
+    vector without normalization, and uses another activation."""
     r = np.random.default_rng(3)
     c = {"model_type": "bert", "hidden_size": 24, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 40, "vocab_size": 50,
          "max_position_embeddings": 16, "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu_new" if kind == "cls" else "gelu"}

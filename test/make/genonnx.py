@@ -1,11 +1,14 @@
-"""Random ONNX models against ONNX Runtime: genonnx.py [--seed N] [--count N] [--ops NAMES] [--engine interp] [--c EVERY] [--save FOLDER].
+"""Compares random ONNX models with ONNX Runtime: genonnx.py [--seed N] [--count N] [--ops NAMES] [--engine interp] [--c EVERY]
+[--save FOLDER].
 
-A model grows node by node: an operator is picked, then values that exist as its operands, then attributes that fit them; ONNX
-Runtime computes the node at once, so all shapes and values are known, and what it refuses is left out. Then the whole model goes
-through ingot, as it is and with every value as an output. A value is judged where those it is computed from agree: results that
-jump (Floor, ArgMax...), or that blow up differences, are held against ONNX Runtime only if their operands are equal to the bit.
+A model grows node by node: the script picks an operator, existing values as operands, and attributes that fit them.
+ONNX Runtime computes each node at once, so all shapes and values are known; a node that it refuses is dropped.
+Then ingot runs the whole model twice: as it is, and with every value as an output.
+A value is compared if its operands agree.
+Operators whose results jump (Floor, ArgMax) or amplify differences are compared only if their operands are equal to the bit.
 
-Runs with the Python of build/venv. Failures are printed, with the smallest part of the model that still fails, and saved.
+Runs with the Python of build/venv.
+It prints each failure with the smallest part of the model that still fails, and saves it.
 """
 import argparse
 import os
@@ -46,7 +49,7 @@ class Node:
 
 
 class Gen:
-    """A model under construction; values holds the contents of everything."""
+    """A model under construction; `values` holds the contents of every value."""
 
     def __init__(self, seed, ops):
         self.r = random.Random(seed)
@@ -54,7 +57,7 @@ class Gen:
         self.values, self.inputs, self.inits, self.nodes = {}, [], [], []
         self.count = 0
         self.opset = self.r.choice(OPSETS)
-        self.whole = self.r.random() < 0.5  # small whole numbers only
+        self.whole = self.r.random() < 0.5  # only small whole numbers
         names = ops or [n for n in OPS if self.r.random() < 0.5]
         self.ops = [n for n in names if OPS[n][1] <= self.opset]
         self.sizes = [self.r.choice((1, 2, 3, 4, 5, 7, 8)) for _ in range(3)]
@@ -77,7 +80,7 @@ class Gen:
         return (self.np.integers(-8, 9, shape) / 2 if self.whole else self.np.normal(0, 2, shape)).astype(dtype)
 
     def put(self, x, constant=None):
-        """A new input or initializer that holds x."""
+        """Adds an input or initializer with contents x."""
         name = self.name()
         self.values[name] = x
         constant = self.r.random() < 0.4 if constant is None else constant
@@ -92,7 +95,7 @@ class Gen:
                      for _ in range(self.r.randint(lo, hi)))
 
     def some(self, kinds="f", lo=0, hi=4, where=lambda x: True):
-        """A value of one of the kinds of numpy and of a rank within bounds; made if there is none."""
+        """Returns a value with one of these numpy kinds and a rank within bounds; adds one if none exists."""
         fits = [n for n, x in self.values.items()
                 if isinstance(x, np.ndarray) and x.dtype.kind in kinds and x.dtype != np.float16
                 and lo <= x.ndim <= hi and x.size < 5000 and where(x)]
@@ -107,7 +110,7 @@ class Gen:
         return None
 
     def like(self, name):
-        """A value that broadcasts with it."""
+        """Returns a value that broadcasts with this one."""
         x = self.values[name]
         fits = [n for n, y in self.values.items() if isinstance(y, np.ndarray) and y.dtype == x.dtype and y.ndim <= 4 and
                 all(a == b or 1 in (a, b) for a, b in zip(x.shape[::-1], y.shape[::-1]))]
@@ -130,7 +133,7 @@ class Gen:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=IR), inputs
 
     def add(self, name):
-        """One more node; False if nothing fits, or if ONNX Runtime does not do it."""
+        """Adds a node; returns False if nothing fits or ONNX Runtime refuses it."""
         made = OPS[name][0](self, name)
         if not made:
             return False
@@ -151,7 +154,7 @@ class Gen:
         if any(not isinstance(x, np.ndarray) or x.size > 20000 or x.dtype.kind == "O" for x in got):
             return False
         if any(0 in x.shape for x in got) and ("Pool" in name or "Conv" in name):
-            return False  # windows larger than what they look at; ingot refuses them
+            return False  # windows larger than their operand, which ingot refuses
         self.values.update(zip(node.outs, got))
         self.nodes.append(node)
         return True
@@ -166,14 +169,14 @@ class Gen:
         return [o for n in self.nodes for o in n.outs if o not in read or self.r.random() < 0.1]
 
 
-# ---- judging ----
+# ---- comparison ----
 
 def same_bits(x, y):
     return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
 
 
 def close(x, y, op):
-    """x is ours."""
+    """x is ingot's result."""
     if x.dtype != y.dtype or x.shape != y.shape:
         return f"{x.dtype}{list(x.shape)}, expected {y.dtype}{list(y.shape)}"
     if x.dtype.kind not in "fc":
@@ -194,7 +197,7 @@ def close(x, y, op):
 
 
 def judge(g, nodes, engine, results=None):
-    """None, "refused: ..." or what is wrong: every value of the nodes as an output."""
+    """Compares every value. Returns None, "refused: ..." or a description of the first difference."""
     outs = [o for n in nodes for o in n.outs]
     model, inputs = g.model(nodes, outs)
     try:
@@ -226,7 +229,7 @@ def judge(g, nodes, engine, results=None):
 
 
 def judge_sinks(g, engine, results):
-    """The model as it is, passes and all, against the results with every value as an output."""
+    """Compares the model as it is, after all passes, with the results of the run that had every value as an output."""
     outs = g.sinks()
     model, inputs = g.model(g.nodes, outs)
     try:
@@ -247,7 +250,7 @@ def judge_sinks(g, engine, results):
 
 
 def reduce(g, engine, why):
-    """Nodes one after the other give way to inputs that hold their results, while it fails alike."""
+    """Reduces the model: replaces one node after the other by inputs with its results, while the failure stays the same."""
     nodes = list(g.nodes)
     kind = why.split(":")[0].split()[0]
     again = True

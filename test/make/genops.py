@@ -1,10 +1,13 @@
-"""Operators for genonnx.py: OPS[name] = (maker, first opset). A maker draws operands and attributes from a Gen and returns
-(names of the inputs, attributes, number of outputs), or None when nothing fits."""
+"""Operators for genonnx.py: OPS[name] = (maker, first opset).
+
+A maker draws operands and attributes from a Gen and returns (names of the inputs, attributes, number of outputs), or None if
+nothing fits.
+"""
 import numpy as np
 from onnx import TensorProto, helper
 
 OPS = {}
-# Operators whose results jump, or grow beyond bounds, when operands change a little.
+# Operators whose results jump or grow without bounds when operands change a little.
 JUMPS = {"Floor", "Ceil", "Round", "Sign", "Mod", "Cast", "ArgMax", "ArgMin", "TopK", "Hardmax", "NonZero", "Unique", "Equal", "Less",
          "Greater", "LessOrEqual", "GreaterOrEqual", "Div", "Reciprocal", "Tan", "Pow", "Log", "Sqrt", "Exp", "Asin", "Acos", "Acosh", "Atanh",
          "QuantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv", "ThresholdedRelu", "Shrink", "IsInf", "IsNaN", "MaxPool",
@@ -81,7 +84,7 @@ def cast(g, name):
     v = g.values[x]
     if v.dtype.kind == "f" and to in (TensorProto.INT8, TensorProto.UINT8, TensorProto.INT32, TensorProto.INT64):
         if not np.isfinite(v).all() or (v.size and (v.min() < (0 if to == TensorProto.UINT8 else -100) or v.max() > 100)):
-            return None  # not defined
+            return None  # undefined result
     return [x], {"to": to}, 1
 
 
@@ -146,7 +149,7 @@ def bitwise(g, name):
 # ---- reductions ----
 
 def is_tame(v):
-    """Of nothing, and of NaN, ONNX Runtime gives results of its own."""
+    """ONNX Runtime deviates from the standard for empty operands and NaN."""
     return v.size > 0 and not np.isnan(v).any()
 
 
@@ -198,7 +201,7 @@ def lp_normal(g, name):
     return [x], {"axis": axis(g, g.values[x]), "p": g.r.choice((1, 2))}, 1
 
 
-# ---- normalisation ----
+# ---- normalization ----
 
 @op("LayerNormalization", since=17)
 def layer_norm(g, name):
@@ -247,7 +250,7 @@ def rms_norm(g, name):
 def mvn(g, name):
     x = g.some("f", 2, 4, lambda v: v.size > 0 and np.var(v, tuple(a for a in range(v.ndim) if a != 1)).min() > 0.01)
     if not x:
-        return None  # of nothing but equal numbers: ONNX Runtime divides 0 by 0
+        return None  # all operands equal: ONNX Runtime divides 0 by 0
     return [x], {"axes": [a for a in range(g.values[x].ndim) if a != 1]}, 1
 
 
@@ -388,7 +391,7 @@ def global_pool(g, name):
     return ([x], {}, 1) if x else None
 
 
-# ---- moving ----
+# ---- data movement ----
 
 @op("Reshape")
 def reshape(g, name):
@@ -577,7 +580,7 @@ def scatter_elements(g, name):
     a = axis(g, v)
     add = g.opset >= 16 and g.r.random() < 0.5
     shape = [g.r.randint(1, d) for d in v.shape]
-    if not add:  # no index twice: which one wins is not defined
+    if not add:  # unique indices: ONNX does not define which of two equal ones wins
         idx = np.argsort(g.np.random(tuple(v.shape[i] if i == a % v.ndim else s for i, s in enumerate(shape))), axis=a)
         idx = np.take(idx, range(shape[a]), axis=a).astype(np.int64)
     else:
@@ -594,7 +597,7 @@ def one_hot(g, name):
 
 @op("NonZero")
 def nonzero(g, name):
-    return [g.some("fib", 1)], {}, 1  # of a scalar: ONNX Runtime departs from the text of ONNX
+    return [g.some("fib", 1)], {}, 1  # scalar operands: ONNX Runtime deviates from the standard
 
 
 @op("Trilu", since=14)

@@ -1,4 +1,4 @@
-"""More operators for genonnx.py: sampling, recurrent, quantized, with graphs inside. See genops.py."""
+"""More operators for genonnx.py: sampling, recurrent, quantized, with sub-graphs. See genops.py."""
 import numpy as np
 from onnx import TensorProto, helper
 from genops import axis, image, op
@@ -21,7 +21,7 @@ def resize(g, name):
     if g.opset >= 18 and mode != "nearest" and g.r.random() < 0.3:
         attrs["antialias"] = 1
     if mode == "cubic" and attrs["coordinate_transformation_mode"] == "pytorch_half_pixel":
-        attrs["coordinate_transformation_mode"] = "half_pixel"  # extents of 1 differ
+        attrs["coordinate_transformation_mode"] = "half_pixel"  # different extents of 1
     if g.r.random() < 0.5:
         scales = [g.r.choice((0.5, 1, 2, 1.5)) for _ in v.shape[2:]]
         return [x, "", g.const([1, 1] + scales, np.float32)], attrs, 1

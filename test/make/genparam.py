@@ -1,7 +1,10 @@
-"""Single operators with random attributes and shapes against ONNX Runtime: genparam.py [--seed N] [--count N] [--ops NAMES] [--engine interp].
+"""Compares single operators with random attributes and shapes with ONNX Runtime: genparam.py [--seed N] [--count N] [--ops
+NAMES] [--engine interp].
 
-Where ONNX Runtime refuses a model, onnx's reference evaluator is the judge, and where ingot differs from the one, it must agree
-with the other. What ingot refuses as unsupported is counted, and its reasons printed. Everything follows from the seed.
+Where ONNX Runtime refuses a model, the reference evaluator of onnx computes the expected result.
+If ingot differs from one of the two, it must agree with the other.
+The script counts models that ingot refuses as unsupported, and prints the reasons.
+The seed determines everything.
 Runs with the Python of build/venv.
 """
 import argparse
@@ -29,7 +32,7 @@ def op(fn):
 
 
 class Draw:
-    """Random choices, and the node they make: inputs in order, attributes, opset."""
+    """Draws random values, and collects the node they define: inputs in order, attributes, opset."""
 
     def __init__(self, seed):
         self.r, self.np = random.Random(seed), np.random.default_rng(seed)
@@ -62,7 +65,7 @@ class Draw:
                 self.attrs[k] = v
 
 
-# ---- sums of products ----
+# ---- contractions ----
 
 @op
 def Einsum(d):
@@ -97,7 +100,7 @@ def Einsum(d):
 
 
 def window(d, n):
-    """Attributes of windows. ONNX Runtime forgets dilations, and strides beyond the kernel, where it is to keep the extent."""
+    """Attributes of windows. With auto_pad, ONNX Runtime ignores dilations and strides larger than the kernel."""
     kernel = d.ints(n, 1, 3)
     d.maybe(strides=d.ints(n, 1, 3), dilations=d.ints(n, 1, 2))
     how = d.pick("none", "pads", "pads", "SAME_UPPER", "SAME_LOWER", "VALID")
@@ -204,7 +207,7 @@ def DeformConv(d):
     d.judge = "onnx"
 
 
-# ---- places ----
+# ---- indices ----
 
 @op
 def Resize(d):
@@ -231,7 +234,7 @@ def Resize(d):
     if d.chance(0.5):
         scales = [d.pick(0.5, 0.6, 1, 1.5, 2, 2.3, 3) for _ in range(n)]
         if d.attrs["coordinate_transformation_mode"] in ("align_corners", "pytorch_half_pixel", "tf_crop_and_resize"):
-            # The judge takes scale * length for the length of the result; ONNX Runtime and ingot round it first (test/ops/sample.py has those cases).
+            # ONNX Runtime and ingot round the length of the result, scale * length; the reference does not (test/ops/sample.py covers those cases).
             scales = [k if abs(k * m - round(k * m)) < 1e-6 else 2 for k, m in zip(scales, shape[lead:])]
         d.give(np.array([1] * lead + scales, np.float32), True)
     else:
@@ -345,7 +348,7 @@ def STFT(d):
     d.expect = expect
 
 
-# ---- choice ----
+# ---- selection ----
 
 @op
 def TopK(d):
@@ -410,7 +413,7 @@ def Attention(d):
     if d.chance(0.5):
         shape = d.pick((q, total), (1, 1, q, total), (batch, 1, q, total), (batch, heads, q, total))
         mask = d.np.random(shape) < 0.7
-        mask[..., 0] = True  # rows without any key are told apart by nobody
+        mask[..., 0] = True  # rows without any key: results are undefined
         d.give(mask if d.chance(0.4) else d.f(*shape))
     elif past:
         d.skip()
@@ -421,10 +424,10 @@ def Attention(d):
     d.outputs = 3 if past else 1
     if d.chance(0.3):
         d.outputs, d.attrs["qk_matmul_output_mode"] = 4, d.r.randint(1 if "softcap" in d.attrs else 0, 3)
-        d.attrs.pop("is_causal", None)  # the reference makes NaN of it, and ONNX Runtime lacks the output
+        d.attrs.pop("is_causal", None)  # the reference returns NaN, and ONNX Runtime lacks the output
 
 
-# ---- judging ----
+# ---- comparison ----
 
 def model_of(name, d):
     outs = [f"y{i}" for i in range(d.outputs)]
@@ -460,7 +463,7 @@ def compare(have, want):
 
 
 def one(name, seed, engine):
-    """None when all is well, else (kind, text)."""
+    """Returns None if all results agree, else (kind, text)."""
     d = Draw(int.from_bytes(f"{name}{seed}".encode(), "little"))
     if OPS[name](d) is False:
         return "drawn in vain", ""
@@ -480,7 +483,7 @@ def one(name, seed, engine):
     except ingot.Error as e:
         return "FAILED", f"{e}; opset {d.opset} {d.attrs} {[v.shape for v in d.data.values()]}"
     wrong = compare(have, want)
-    if wrong and d.judge == "ort":  # where the two differ, either may be right
+    if wrong and d.judge == "ort":  # the two references differ, so either may be right
         try:
             d.judge = "onnx"
             wrong = wrong and compare(have, expected(d, model)) and wrong

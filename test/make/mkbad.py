@@ -1,6 +1,8 @@
-"""Writes bad and hostile model files, each with the exit code ingot must give: build/bad/NAME/bad.onnx, manifest.json.
+"""Writes bad and hostile model files with the expected exit codes: mkbad.py OUT writes OUT/NAME/bad.onnx and manifest.json.
 
-Runs with the Python of build/venv: mkbad.py OUT. The same files every time. The cases are in test/bad/*.py.
+Runs with the Python of build/venv.
+The files are the same on every run.
+test/bad/*.py has the cases.
 """
 import os
 import shutil

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes quantised networks of all kinds and sizes, with inputs and what ONNX Runtime makes of them.
+"""Writes quantized networks of all kinds and sizes, with inputs and the results of ONNX Runtime.
 
-usage: mkbytes.py FOLDER     FOLDER/NAME.onnx, FOLDER/NAME/input_0.pb, FOLDER/NAME/output_0.pb
+usage: mkbytes.py FOLDER     writes FOLDER/NAME.onnx, FOLDER/NAME/input_0.pb, FOLDER/NAME/output_0.pb
 
-Products of bytes at their ends (0 and 255, -128 and 127) are in every one of them: a sum that saturates on its way shows.
+Every network multiplies extreme values (0 and 255, -128 and 127), so that a saturating intermediate sum shows.
 """
 import os
 import sys
@@ -28,7 +28,7 @@ class Net:
         return name
 
     def bytes(self, shape, kind):
-        """Random, a quarter of them at the ends of their range."""
+        """Returns random values, a quarter of them at the ends of the range."""
         lo, hi = (0, 255) if kind == U8 else (-128, 127)
         a = self.rng.integers(lo, hi + 1, shape)
         ends = self.rng.integers(0, 8, shape)
@@ -50,7 +50,7 @@ class Net:
                        self.const(xkind(100 if xkind == U8 else -7)), *b, kernel_shape=[k, k], strides=[stride] * 2, group=group,
                        pads=[pad] * 4, dilations=[dilation] * 2)
 
-    # the same as the exporters of floats write it: operands taken out of bytes, results put into bytes
+    # the QDQ form: each operand is dequantized and each result quantized
     def dq(self, x, scale, zero, **attrs):
         return self.op("DequantizeLinear", x, scale, zero, **attrs)
 
@@ -99,7 +99,7 @@ def depthwise(seed, c, k, kind=U8, **more):
 
 
 def multiplied(seed, c, kind=U8):
-    """Two results of each channel, then three."""
+    """Depthwise convolutions with two results per channel, then three."""
     n = Net(seed, [1, c, 10, 12], kind)
     x = n.qconv("x", kind, 17, c, 2 * c, 5, pad=2, group=c)
     return n, n.qconv(x, kind, 100 if kind == U8 else -7, 2 * c, 6 * c, 3, pad=1, group=2 * c, stride=2)
@@ -134,7 +134,7 @@ def integer(seed, kind=U8):
 
 
 def patches(seed, cin, cout, kind=U8, wkind=I8, zero=0, wzero=0, dynamic=False):
-    """3x3 in steps of one, with channels that take all weights at one end; dynamic: the zero point is a result."""
+    """3x3 with stride 1; some channels have only extreme weights; dynamic: the zero point is computed."""
     n = Net(seed, [1, cin, 14, 11], kind)
     w = n.bytes((cout, cin, 3, 3), wkind)
     w[0], w[1] = np.iinfo(wkind).min, np.iinfo(wkind).max
@@ -143,7 +143,7 @@ def patches(seed, cin, cout, kind=U8, wkind=I8, zero=0, wzero=0, dynamic=False):
 
 
 def pairs(seed, c, relu):
-    """A small residual network as a quantiser leaves it."""
+    """A small residual network as a quantizer writes it."""
     n = Net(seed, [1, 3, 22, 18], np.float32)
     zero = 120
     s0 = np.float32(0.03)
@@ -176,7 +176,7 @@ def pairs(seed, c, relu):
 
 
 def activations(seed, kind=U8):
-    """x times sigmoid(x), all of it in bytes, between convolutions."""
+    """x * sigmoid(x) in int8, between convolutions."""
     n = Net(seed, [1, 16, 7, 9], kind)
     zero, one = n.const(kind(100 if kind == U8 else -7)), n.const(np.float32(0.04))
     a = n.qconv("x", kind, 9, 16, 24, 1)

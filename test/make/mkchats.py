@@ -1,8 +1,9 @@
-"""Chat templates and what the package Jinja2 makes of them, with the settings and additions of the tools of these models.
+"""Renders chat templates with the package Jinja2, with the settings and extensions of Hugging Face.
 
     python mkchats.py FOLDER
 
-writes cases.json: rows of template, variables and the text, or null where Jinja2 raises. Python of build/lm.
+writes cases.json: rows of template, variables and text; null if Jinja2 raises.
+Runs with the Python of build/lm.
 """
 import json
 import os
@@ -23,17 +24,17 @@ VARS = [{"messages": USER, "add_generation_prompt": True, "bos_token": "<s>", "e
          "words": ["b", "A", "c", "a", "b"]}]
 
 WHOLE = [
-    # SmolLM2's
+    # SmolLM2
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging "
     "Face<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}"
     "{{ '<|im_start|>assistant\n' }}{% endif %}",
-    # in the manner of Llama 3
+    # similar to Llama 3
     "{{- bos_token }}\n{%- if not date_string is defined %}\n    {%- set date_string = strftime_now('%d %b %Y') %}\n{%- endif %}\n{%- if messages[0]['role'] == 'system' %}\n"
     "    {%- set system_message = messages[0]['content']|trim %}\n    {%- set messages = messages[1:] %}\n{%- else %}\n    {%- set system_message = '' %}\n{%- endif %}\n"
     "{{- '<|start_header_id|>system<|end_header_id|>\\n\\n' }}\n{{- 'Today Date: ' + date_string + '\\n\\n' }}\n{{- system_message }}\n{{- '<|eot_id|>' }}\n"
     "{%- for message in messages %}\n    {{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n'+ message['content'] | trim + '<|eot_id|>' }}\n{%- endfor %}\n"
     "{%- if add_generation_prompt %}\n    {{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}\n{%- endif %}\n",
-    # in the manner of Qwen 3
+    # similar to Qwen 3
     "{%- if tools %}\n    {{- '<|im_start|>system\\n' }}\n    {%- if messages[0].role == 'system' %}\n        {{- messages[0].content + '\\n\\n' }}\n    {%- endif %}\n"
     "    {%- for tool in tools %}\n        {{- '\\n' }}\n        {{- tool | tojson }}\n    {%- endfor %}\n    {{- '<|im_end|>\\n' }}\n{%- endif %}\n"
     "{%- set ns = namespace(multi_step_tool=true, last_query_index=messages|length - 1) %}\n{%- for message in messages[::-1] %}\n"
@@ -47,7 +48,7 @@ WHOLE = [
     "            {{- '<|im_start|>' + message.role + '\\n' + content }}\n        {%- endif %}\n    {%- else %}\n        {{- '<|im_start|>' + message.role + '\\n' + content }}\n"
     "    {%- endif %}\n    {{- '<|im_end|>\\n' }}\n{%- endfor %}\n{%- if add_generation_prompt %}\n    {{- '<|im_start|>assistant\\n' }}\n"
     "    {%- if enable_thinking is defined and enable_thinking is false %}\n        {{- '<think>\\n\\n</think>\\n\\n' }}\n    {%- endif %}\n{%- endif %}",
-    # in the manner of Gemma
+    # similar to Gemma
     "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{% for message in messages %}"
     "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('must alternate') }}{% endif %}{% if (message['role'] == 'assistant') %}{% set role = 'model' %}"
     "{% else %}{% set role = message['role'] %}{% endif %}{{ '<start_of_turn>' + role + '\n' + message['content'] | trim + '<end_of_turn>\n' }}{% endfor %}"

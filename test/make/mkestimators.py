@@ -1,10 +1,11 @@
-"""Trained estimators of scikit-learn, XGBoost and LightGBM as ONNX models, with inputs and two sets of answers:
-OUT/NAME/{model.onnx,ort/*.pb,library/*.pb}, OUT/cases.json.
+"""Writes trained estimators of scikit-learn, XGBoost and LightGBM as ONNX models, with inputs and two sets of expected outputs.
 
-Runs with the Python of build/venv and the packages of test/requirements-ml.txt: mkestimators.py OUT [NAME]. `ort` is what ONNX
-Runtime answers, `library` what the estimator itself answers. Rows of data are followed by rows that hit the thresholds
-of the trees and the numbers beside them; some have NaN where the estimator takes it. Where ONNX Runtime and the library do
-not agree, the converter is to blame and the line of the estimator says so; a difference without a reason ends the script.
+mkestimators.py OUT [NAME] writes OUT/NAME/{model.onnx,ort/*.pb,library/*.pb} and OUT/cases.json.
+Runs with the Python of build/venv and the packages of test/requirements-ml.txt.
+`ort` has the results of ONNX Runtime, `library` those of the estimator.
+The inputs contain the thresholds of the trees and their neighbors; some have NaN if the estimator accepts it.
+If ONNX Runtime and the library disagree, the converter is wrong, and the row of the estimator gives the reason.
+A difference without a reason ends the script.
 """
 import json
 import os
@@ -35,7 +36,7 @@ warnings.filterwarnings("ignore")
 ROWS, FEATURES, SHOWN, LIMIT = 300, 8, 40, 1e-5
 SEED = {"random_state": 0}
 X, THREE = make_classification(ROWS, FEATURES, n_informative=5, n_classes=3, random_state=0)
-X = (np.round(X * 64) / 64).astype(np.float32)  # so that thresholds between two values are exact in single precision
+X = (np.round(X * 64) / 64).astype(np.float32)  # so that midpoints between two values are exact in f32
 TWO = (THREE > 0).astype(int)
 NAMES = np.array(["low", "mid", "high"])[THREE]
 REAL = (X @ np.arange(FEATURES) + np.sin(X[:, 0]) * 3) / 10
@@ -54,23 +55,23 @@ class Case:
     name: str
     e: object
     y: object = None
-    x: object = None          # what is fitted and shown; X if None
-    says: tuple = ()          # methods that give the outputs of the model; found by looking if empty
-    types: object = None      # inputs of the model, if not one f32 tensor
+    x: object = None          # training data and inputs; X if None
+    says: tuple = ()          # methods that compute the outputs of the model; empty: found automatically
+    types: object = None      # inputs of the model, unless it has one f32 tensor
     options: dict = field(default_factory=dict)
     opset: int = 18
     apart: str = ""           # why the converted model and the library disagree
-    model: object = None      # made by another converter
+    model: object = None      # another converter is used
 
 
 def sides(e, x):
-    """The decision between two classes as converters write it: for the first, for the second."""
+    """The decision between two classes as converters write it: the score of the first and of the second."""
     d = e.decision_function(x)
     return np.stack([d, -d], 1)
 
 
 def path(e, x):
-    """The nodes a row comes through, as a text of 0 and 1."""
+    """The path of a row through the nodes, as text of 0 and 1."""
     return np.array(["".join(str(int(v)) for v in row) for row in e.decision_path(x).toarray()], object)
 
 
@@ -188,7 +189,7 @@ def transformers():
 
 
 def words():
-    """Strings and columns of several types."""
+    """Strings, and columns of several types."""
     strings = [("x", StringTensorType([None, 2]))]
     yield Case("onehot", preprocessing.OneHotEncoder(sparse_output=False, handle_unknown="ignore"), x=COLOURS, types=strings)
     yield Case("onehot_drop", preprocessing.OneHotEncoder(sparse_output=False, drop="first"), x=COLOURS, types=strings)
@@ -253,7 +254,7 @@ def opsets():
 
 
 def whole(make):
-    """make_node for converters that hand it lists of numpy's integers."""
+    """make_node for converters that pass lists of numpy integers."""
     def inner(*args, **attrs):
         return make(*args, **{k: [int(i) for i in v] if isinstance(v, list) and v and isinstance(v[0], np.integer) else v for k, v in attrs.items()})
     return inner
@@ -276,12 +277,13 @@ def convert(case):
         options[id(case.e)] = {"zipmap": False}
     try:
         return to_onnx(case.e, initial_types=kind, options=options, target_opset=target)
-    except NameError:  # it has no such option
+    except NameError:  # it lacks this option
         return to_onnx(case.e, initial_types=kind, target_opset=target)
 
 
 def thresholds(model):
-    """(feature, value) of the nodes of all trees, but not the 1e-35 that LightGBM writes beside zero and does not compare with."""
+    """Returns (feature, value) of the nodes of all trees, without the 1e-35 that LightGBM stores instead of zero and does not
+    compare with."""
     for node in model.graph.node:
         a = {x.name: helper.get_attribute_value(x) for x in node.attribute}
         if "nodes_values" in a:
@@ -303,7 +305,7 @@ def inputs(case, model):
 
 
 def library(case, x, answers):
-    """What the estimator says, shaped as the outputs of the model are."""
+    """Returns the results of the estimator in the shapes of the model's outputs."""
     e = case.e
     says = case.says
     if not says:
@@ -318,14 +320,14 @@ def library(case, x, answers):
         got = [got[0], *got[1].T]
     out = []
     for g, a in zip(got, answers):
-        if g.size * 2 == a.size and a.shape[1:] == (2,):  # a binary decision: the model gives both sides
+        if g.size * 2 == a.size and a.shape[1:] == (2,):  # a binary decision: the model returns both scores
             g = np.stack([-g.ravel(), g.ravel()], 1)
         out.append(g.reshape(a.shape).astype(a.dtype))
     return out
 
 
 def message(a, name):
-    """A tensor, a sequence of tensors or the maps that ZipMap makes."""
+    """A tensor, a sequence of tensors, or the maps that ZipMap returns."""
     if not isinstance(a, list):
         return numpy_helper.from_array(a.astype(object) if a.dtype.kind == "U" else a, name)
     if not isinstance(a[0], dict):
@@ -366,7 +368,7 @@ def write(case, out):
     why = case.apart
     if why and off <= LIMIT or not why and off > 10 * LIMIT:
         raise SystemExit(f"{case.name}: ONNX Runtime is {off:.3g} apart from the library, but: {why or 'no reason is given'}")
-    if not why and off > LIMIT:  # rounding on this machine
+    if not why and off > LIMIT:  # rounding depends on the machine
         why = f"ONNX Runtime itself is {off:.2g} apart from the library"
     folder = os.path.join(out, case.name)
     os.makedirs(folder)

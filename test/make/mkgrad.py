@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes small networks of many kinds, whose derivatives are compared with differences.
+"""Writes small networks whose gradients are compared with finite differences.
 
-usage: mkgrad.py FOLDER     FOLDER/NAME.onnx
+usage: mkgrad.py FOLDER     writes FOLDER/NAME.onnx
 """
 import os
 import sys

@@ -1,9 +1,13 @@
-"""Models written the way real exporters write them, with inputs and what ONNX Runtime makes of them: OUT/NAME/model.onnx (and
-what it refers to), OUT/NAME/{inputs,expected}.npz, OUT/cases.json. Runs with the Python of build/venv: mkhabits.py OUT.
+"""Writes models in the style of real exporters, with inputs and the results of ONNX Runtime.
 
-Each case is a function here, named after the habit; its result is a model, or a model and what the case demands besides:
-`judge` False where ONNX Runtime does not take the file (then `expected` gives the outputs), `folds` True where no operator on
-integers may be left after the passes, `warns` what the warnings must say, one entry for each; absent: anything.
+mkhabits.py OUT writes OUT/NAME/model.onnx and the files it refers to, OUT/NAME/{inputs,expected}.npz, OUT/cases.json.
+Runs with the Python of build/venv.
+
+Each case is a function named after the habit.
+It returns a model, or a model and further demands:
+`judge` False: ONNX Runtime refuses the file, and `expected` has the outputs.
+`folds` True: the passes must leave no integer operator.
+`warns`: text of each expected warning; absent: any.
 """
 import json
 import os
@@ -51,7 +55,7 @@ def model(nodes, inputs=None, outputs=None, inits=(), imports=None, functions=()
 
 @case
 def constant_forms():
-    """Every attribute a Constant may carry its value in."""
+    """A Constant with each of its value attributes."""
     values = {"value": const("t", X[0]), "value_float": 1.5, "value_floats": [1.0, 2.0, 3.0], "value_int": 2, "value_ints": [1, 2, 3]}
     nodes, total = [], "x"
     for k, (name, v) in enumerate(values.items()):
@@ -74,7 +78,7 @@ def constant_strings_unused():
 
 @case
 def initializer_types():
-    """Weights of many types, in typed and raw fields."""
+    """Weights of many types, in typed and in raw fields."""
     nodes, inits, total = [], [], "x"
     for k, kind in enumerate((T.DOUBLE, T.FLOAT16, T.INT8, T.UINT8, T.INT16, T.UINT16, T.INT32, T.UINT32, T.INT64, T.UINT64, T.BOOL)):
         a = np.array([1, 0, 1], h.tensor_dtype_to_np_dtype(kind))
@@ -150,7 +154,7 @@ def function_plain():
 
 @case
 def function_nested_attributes():
-    """An attribute passed through two functions, one with a default that is used and one that is not."""
+    """An attribute passed through two functions, one with a default that is used and one with a default that is not."""
     inner = fn("leaky", "a", "b", [ref(node("LeakyRelu", "a", "b"), "alpha", 1, "slope")], defaults=[h.make_attribute("slope", 0.25)])
     outer = fn("outer", "a", "b c", [ref(call("leaky", "a", "b"), "slope", 1, "s"), call("leaky", "a", "c")], ["s"])
     return own([call("outer", "x", "p q", s=0.75), node("Add", "p q", "y")], [inner, outer])
@@ -183,7 +187,7 @@ def function_overloads():
 
 @case
 def function_with_branch():
-    """A sub-graph inside a function sees the names of the function."""
+    """A sub-graph inside a function reads values of the function."""
     yes = h.make_graph([node("Add", "a k", "p")], "yes", [], [val("p", F, None)])
     no = h.make_graph([node("Sub", "a k", "q")], "no", [], [val("q", F, None)])
     f = fn("pick", "a c", "b", [node("Constant", "", "k", value_float=2.0), h.make_node("If", ["c"], ["b"], then_branch=yes, else_branch=no)])
@@ -202,7 +206,7 @@ def function_same_inner_names():
 
 @case
 def branch_captures():
-    """Branches use an outer value, an outer weight, an outer input, and a weight of their own."""
+    """Branches read an outer value, an outer weight, an outer input, and a weight inside the branch."""
     yes = h.make_graph([node("MatMul", "t w", "p0"), node("Add", "p0 own", "p")], "yes", [], [val("p", F, None)], [const("own", X[0, :2])])
     no = h.make_graph([node("MatMul", "x w", "q")], "no", [], [val("q", F, None)])
     return model([node("Relu", "x", "t"), h.make_node("If", ["c"], ["y"], then_branch=yes, else_branch=no)], [val("x"), val("c", B, ())],
@@ -221,7 +225,7 @@ def branch_captures_two_levels():
 
 @case
 def branch_gives_outer_value():
-    """A branch without nodes: its result is a value from outside."""
+    """A branch without nodes: its result is an outer value."""
     yes = h.make_graph([], "yes", [], [val("t", F, None)])
     no = h.make_graph([node("Neg", "t", "q")], "no", [], [val("q", F, None)])
     m = model([node("Relu", "x", "t"), h.make_node("If", ["c"], ["y"], then_branch=yes, else_branch=no)], [val("x"), val("c", B, ())])
@@ -261,7 +265,7 @@ def odd_names():
 
 @case
 def names_of_c():
-    """Inputs and outputs named like words of C and functions of its library."""
+    """Inputs and outputs named like C keywords and functions of the C library."""
     return model([node("Add", "int main", "exp"), node("Mul", "exp exp", "return")], [val("int"), val("main")],
                  [val("exp", F, None), val("return", F, None)]), {"inputs": {"int": X, "main": X + 1}}
 
@@ -314,7 +318,7 @@ def symbolic_batch():
 
 @case
 def value_info_lies_about_names():
-    """Descriptions of values that do not exist."""
+    """Declarations of values that do not exist."""
     m = model([node("Relu", "x", "y")])
     m.graph.value_info.append(val("ghost", F, (7,)))
     return m
@@ -331,7 +335,7 @@ def zero_size():
 
 @case
 def zero_size_inner():
-    """Nothing is multiplied with nothing: sums over no elements are zero."""
+    """A product with an empty axis: the sums are zero."""
     return model([node("Slice", "x z z one", "e"), node("Transpose", "e", "t", perm=[1, 0]), node("MatMul", "e t", "y")],
                  inits=[const("z", np.array([0])), const("one", np.array([1]))])
 
@@ -348,7 +352,7 @@ def identity_and_cast_chains():
 
 @case
 def shape_chain():
-    """What torch writes for x.view(x.size(0), -1) and friends."""
+    """The nodes that torch writes for x.view(x.size(0), -1) and similar calls."""
     nodes = [node("Shape", "x", "s"), node("Constant", "", "zero", value_int=0), node("Gather", "s zero", "n", axis=0),
              node("Constant", "", "axes", value_ints=[0]), node("Unsqueeze", "n axes", "nu"), node("Constant", "", "minus", value_ints=[-1]),
              node("Concat", "nu minus", "to", axis=0), node("Reshape", "x to", "y")]
@@ -357,7 +361,7 @@ def shape_chain():
 
 @case
 def shape_chain_long():
-    """Products, divisions, slices, casts, comparisons and Where on extents."""
+    """Products, quotients, slices, casts, comparisons and Where on extents."""
     nodes = [node("Shape", "x", "s"), node("Slice", "s one two", "w"), node("Cast", "w", "wf", to=F), node("Mul", "wf half", "wh"),
              node("Floor", "wh", "wfl"), node("Cast", "wfl", "wi", to=I), node("Div", "w two", "wd"), node("Equal", "wi wd", "eq"),
              node("Where", "eq wi w", "k"), node("Shape", "k", "ks"), node("ConstantOfShape", "ks", "zeros", value=const("v", np.array([2]))),
@@ -446,7 +450,7 @@ def output_twice():
 
 @case
 def output_equal_nodes():
-    """Two outputs that are the same computation: one of them is dropped by no pass."""
+    """Two outputs with the same computation: no pass may drop one of them."""
     return model([node("Relu", "x", "y"), node("Relu", "x", "z")], outputs=[val("y", F, None), val("z", F, None)])
 
 
@@ -471,7 +475,7 @@ def doc_strings_and_metadata():
 
 @case
 def output_of_another_shape():
-    """The declared shape is a remark; what is computed counts."""
+    """The declared shape is wrong; the computed one counts."""
     outputs = [val("y", F, (3, 2)), val("z", F, (2,)), val("w", F, ("n", 3)), val("v", F, (2, 3))]
     return model([node("Relu", "x", "y"), node("Neg", "x", "z"), node("Exp", "x", "w"), node("Abs", "x", "v")], outputs=outputs), {
         "warns": ["output 'y' is declared as [3,2] but computed as [2,3]", "output 'z' is declared as [2] but computed as [2,3]"]}
@@ -479,7 +483,7 @@ def output_of_another_shape():
 
 @case
 def attributes_nobody_knows():
-    """Exporters leave marks; each is named once."""
+    """Marks that exporters leave; each is reported once."""
     nodes = [node("Relu", "x", "a", "first", mood=1, tint="red"), node("Relu", "a", "b", "second", mood=2),
              node("Conv", "c k", "d", mood=3, kernel_shape=[1]), node("Reshape", "d s", "y")]
     nodes.insert(2, node("Unsqueeze", "b o", "c"))

@@ -1,11 +1,12 @@
-"""Tiny random decoders of every architecture, as GGUF and as safetensors with config.json, and what they compute.
+"""Writes tiny random decoders of every architecture, as GGUF and as safetensors with config.json, and their logits.
 
 usage: mklm.py DIR [NAME ... | --wide]    with the packages gguf, safetensors and numpy
 
-For each row of CASES: DIR/NAME.gguf, the folder DIR/NAME, and DIR/NAME.npz with ids and the logits of every position; for each row of BAD:
-DIR/bad/NAME.gguf, which must be refused; DIR/cases.json lists both. The reference is
-NumPy in f64, written from the formulas, not from ingot: all tokens at once, keys repeated for their query heads, halves turned, angles
-computed for each position.
+Each row of CASES becomes DIR/NAME.gguf, the folder DIR/NAME, and DIR/NAME.npz with ids and the logits of every position.
+Each row of BAD becomes DIR/bad/NAME.gguf, which ingot must refuse.
+DIR/cases.json lists both.
+The reference is NumPy in double, written from the formulas: all tokens at once, keys repeated for their query heads, RoPE on
+halves, angles computed for each position.
 """
 import json
 import math
@@ -55,7 +56,7 @@ CASES = {
     "qwen2moe": case("qwen2_moe", num_experts=4, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=40),
     "smollm3": case("smollm3", num_hidden_layers=5, no_rope_layer_interval=4, rope_theta=50000.0),
 }
-# GGUF: names of architectures, and those whose rows of q and k are permuted
+# GGUF names of architectures, and those whose rows of q and k are permuted
 ARCH = {"mistral": "llama", "gemma3_text": "gemma3", "mixtral": "llama", "qwen3_moe": "qwen3moe", "qwen2_moe": "qwen2moe"}
 PAIRS = ("llama", "mistral", "smollm3", "mixtral")
 FUSED, POST, HEAD_NORM = ("phi3",), ("gemma2", "gemma3_text"), ("qwen3", "gemma3_text", "qwen3_moe")
@@ -76,7 +77,7 @@ def expert_size(c):
 
 
 def make_weights(c, seed):
-    """Tensors by their names in safetensors."""
+    """Returns tensors by their safetensors names."""
     rng, kind = np.random.default_rng(seed), c["model_type"]
     n, d, f, h, k = c["hidden_size"], head_size(c), c["intermediate_size"], c["num_attention_heads"], c["num_key_value_heads"]
     w = {}
@@ -136,7 +137,7 @@ def make_weights(c, seed):
 # ---- the reference ----
 
 def frequencies(c, local, context):
-    """Radians a position for each pair, and the gain of cosines and sines."""
+    """Returns the angle per position for each pair, in radians, and the factor of cosines and sines."""
     d = int(head_size(c) * c.get("partial_rotary_factor", 1))
     base = c["rope_local_base_freq"] if local else c["rope_theta"]
     theta = base ** (-np.arange(0, d, 2) / d)
@@ -167,7 +168,7 @@ def frequencies(c, local, context):
 
 
 def turn(x, theta, gain):
-    """x [length, heads, size]: element i with i + half, the rest as it is."""
+    """Rotates x [length, heads, size]: element i with i + half; the rest stays."""
     half = len(theta)
     angle = np.arange(len(x))[:, None, None] * theta
     cos, sin = gain * np.cos(angle), gain * np.sin(angle)
@@ -188,7 +189,7 @@ def window_of(c, i):
 
 
 def reference(c, weights, ids, context=0):
-    """Logits [length, vocabulary]."""
+    """Returns logits [length, vocabulary]."""
     w = {k: v.astype(np.float64) for k, v in weights.items()}
     kind, d, h, k, f = c["model_type"], head_size(c), c["num_attention_heads"], c["num_key_value_heads"], c["intermediate_size"]
     gemma, t = kind.startswith("gemma"), len(ids)
@@ -288,7 +289,7 @@ def gguf_name(c, name):
 
 
 def permuted(x, heads):
-    """Rows of each head from halves to neighbours."""
+    """Permutes the rows of each head from halves to neighbors."""
     return x.reshape(heads, 2, x.shape[0] // heads // 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
 
 
@@ -303,7 +304,7 @@ def gguf_tensor(c, name, x):
 
 
 def write_gguf_rope(w, c, arch):
-    """Keys; returns tensors of factors."""
+    """Sets keys; returns tensors of factors."""
     d = int(head_size(c) * c.get("partial_rotary_factor", 1))
     w.add_rope_dimension_count(d)
     w.add_rope_freq_base(c["rope_theta"])
@@ -312,7 +313,7 @@ def write_gguf_rope(w, c, arch):
         return {}
     kind = s.get("rope_type", s.get("type"))
     orig = s.get("original_max_position_embeddings", c.get("original_max_position_embeddings"))
-    if kind == "llama3":  # the outcome, as factors
+    if kind == "llama3":  # the result, as factors
         plain = frequencies({**c, "rope_scaling": None}, False, 0)[0]
         return {"rope_freqs.weight": (plain / frequencies(c, False, 0)[0]).astype(np.float32)}
     if kind == "longrope":
@@ -330,8 +331,8 @@ def write_gguf_rope(w, c, arch):
 
 
 def write_gguf(path, c, weights, quant=None, change=None):
-    """quant: the block type of matrices whose rows it fits; change: is called with the writer and the tensors by name before they are
-    written."""
+    """quant: block type of the matrices whose rows it fits; change: called with the writer and the tensors by name before they
+    are written."""
     arch = ARCH.get(c["model_type"], c["model_type"])
     w = gguf.GGUFWriter(path, arch)
     w.add_context_length(c["max_position_embeddings"])
@@ -381,10 +382,10 @@ def write_folder(path, c, weights):
     save_file(weights, path / "model.safetensors")
 
 
-# ---- files that are wrong ----
+# ---- malformed files ----
 
 def put(key, kind, x):
-    """A change: that key has another value."""
+    """Returns a change that sets a key to another value."""
     def change(w, tensors):
         w.kv_data[0][key] = gguf.GGUFValue(x, kind)
     return change
@@ -403,7 +404,7 @@ def resize(name, *shape):
 
 
 U32, F32, TEXT = gguf.GGUFValueType.UINT32, gguf.GGUFValueType.FLOAT32, gguf.GGUFValueType.STRING
-BAD = [  # name, exit code, part of the message, case that is changed, change
+BAD = [  # name, exit code, part of the message, case to change, change
     ("no-tensor", 4, "blk.1.ffn_down.weight", "llama", no_tensor("blk.1.ffn_down.weight")),
     ("no-embedding", 4, "token_embd.weight", "llama", no_tensor("token_embd.weight")),
     ("no-bias", 4, "blk.0.attn_q.bias", "qwen2", no_tensor("blk.0.attn_q.bias")),

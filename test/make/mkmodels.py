@@ -1,8 +1,11 @@
-"""Inputs and expected outputs for the real models: OUT/NAME-KIND/{inputs,expected}.npz and OUT/cases.json.
+"""Writes inputs and expected outputs of the real models: mkmodels.py MODELS OUT writes OUT/NAME-KIND/{inputs,expected}.npz and
+OUT/cases.json.
 
-Runs with the Python of build/venv: mkmodels.py MODELS OUT. ONNX Runtime is the judge. Every model gets random and realistic
-input. A streaming model is a list of steps: inputs.npz holds `STEP/NAME`, expected.npz holds `STEP/NAME` for the steps that
-are compared, and `state` maps outputs to the inputs they are fed back to.
+Runs with the Python of build/venv.
+ONNX Runtime computes the expected outputs.
+Every model gets random and realistic input.
+A streaming model has a list of steps: inputs.npz has `STEP/NAME`, expected.npz has `STEP/NAME` for the steps that are compared,
+and `state` maps outputs to the inputs of the next step.
 """
 import glob
 import json
@@ -19,8 +22,8 @@ STEPS = 100
 
 
 def speech(rate, seconds):
-    """Speech at the given rate, in -1..1: recorded words where Debian's alsa-utils are installed, else a source-filter voice:
-    a glottal pulse train with moving pitch through three formants, in syllables with pauses and a little noise."""
+    """Speech at the given rate, in -1..1: recorded words if Debian's alsa-utils is installed, else a synthetic voice: a glottal
+    pulse train with varying pitch through three formants, in syllables with pauses and noise."""
     words = sorted(glob.glob("/usr/share/sounds/alsa/*_*.wav"))
     n = int(rate * seconds)
     if words and 48000 % rate == 0:
@@ -52,7 +55,7 @@ def speech(rate, seconds):
 
 
 def text_image(text, width, height, flip=False):
-    """A line of text as PP-OCR wants it: f32[1,3,H,W] in -1..1."""
+    """A line of text in the form that PP-OCR expects: f32[1,3,H,W] in -1..1."""
     image = Image.new("RGB", (width, height), "white")
     ImageDraw.Draw(image).text((8, 4), text, fill="black", font=ImageFont.load_default(36))
     if flip:
@@ -79,7 +82,8 @@ class Maker:
         return oracle.session(path, optimise=False, threads=1)
 
     def case(self, model, kind, steps, state=None, argmax=None, cost=5.0):
-        """steps: list of {input: array}; state: {output: input}; argmax: axis along which the largest must be the same."""
+        """steps: list of {input: array}; state: {output: input}; argmax: axis along which the index of the maximum must be
+        equal."""
         s = self.session(model)
         if s is None:
             return
@@ -132,8 +136,8 @@ def magika(m):
         return np.array([head + tail], np.int32)
     with open(__file__, "rb") as f:
         source = features(f.read())
-    # A file much shorter than the window is mostly padding, which the network is ill-conditioned on: ONNX Runtime
-    # itself then differs by 1e-4 between batch sizes. So the second row is a full-length document too.
+    # A file much shorter than the window is mostly padding, which makes the network ill-conditioned: ONNX Runtime
+    # differs from itself by 1e-4 between batch sizes. So the second row is a full-length document.
     table = features(json.dumps([{"row": k, "name": f"item {k * 7919 % 1000}"} for k in range(90)]).encode())
     rng = np.random.default_rng(5)
     m.case("magika", "source", [{"bytes": source}], argmax=1, cost=8)

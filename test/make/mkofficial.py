@@ -1,8 +1,9 @@
-"""Index of the official test data: OUT/cases.json, and data sets for the light models in OUT/light.
+"""Indexes the official test data: mkofficial.py DATA OUT writes OUT/cases.json, and data sets of the light models to OUT/light.
 
-Runs with the Python of build/venv: mkofficial.py DATA OUT. Each case: name, model, data folder, operators that occur in it (sub-graphs included;
-operators of other domains as `domain::Name`). The light models come without inputs; by the rule of the official
-runner every input without initializer is arange(n) / n.
+Runs with the Python of build/venv.
+Each case has name, model, data folder and the operators in it, sub-graphs included; operators of other domains are
+`domain::Name`.
+The light models have no inputs; as in the official runner, every input without an initializer is arange(n) / n.
 """
 import json
 import os
@@ -26,7 +27,7 @@ def operators(graph, found):
 
 
 def versions(model):
-    """For each operator the opset that brought the version of it that the model means."""
+    """Returns for each operator the opset that introduced the version the model uses."""
     sets, found = {s.domain: s.version for s in model.opset_import}, {}
     for name in operators(model.graph, set()):
         domain, _, op = name.rpartition("::")
@@ -39,7 +40,7 @@ def versions(model):
 
 
 def is_flat(t):
-    """A tensor of numbers: what inputs and outputs of a program are."""
+    """Is it a tensor of numbers, as inputs and outputs of a program are?"""
     return t.HasField("tensor_type") and t.tensor_type.elem_type != onnx.TensorProto.STRING
 
 
@@ -58,7 +59,7 @@ def light_data(model, expected, folder):
 
 
 def spoiled(case, out):
-    """Data sets that differ from the official one in the first output: a value, the type, the shape. For a few cases."""
+    """Writes data sets whose first output is wrong in a value, the type or the shape, for a few cases."""
     with open(os.path.join(case["data"], "output_0.pb"), "rb") as f:
         a = numpy_helper.to_array(onnx.TensorProto.FromString(f.read()))
     changed = a.copy()

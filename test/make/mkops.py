@@ -1,7 +1,10 @@
-"""Small models of single operators with inputs and expected outputs: OUT/NAME/{model.onnx,test_data_set_0/*.pb}, OUT/cases.json.
+"""Writes models of single operators with inputs and expected outputs: mkops.py OUT writes
+OUT/NAME/{model.onnx,test_data_set_0/*.pb} and OUT/cases.json.
 
-Runs with the Python of build/venv: mkops.py OUT. The cases are in test/ops/*.py. Judge: ONNX Runtime, or onnx's reference
-evaluator where ONNX Runtime lacks the operator or is known to be wrong, or numbers the case brings along.
+Runs with the Python of build/venv.
+test/ops/*.py has the cases.
+The expected outputs come from ONNX Runtime, from the reference evaluator of onnx if ONNX Runtime lacks the operator or is known
+to be wrong, or from the case.
 """
 import importlib
 import json
@@ -22,24 +25,24 @@ sys.path.insert(0, TEST)
 class Case:
     name: str
     op: str
-    inputs: list                 # names of the node's inputs, "" where absent
+    inputs: list                 # input names of the node, "" if absent
     outputs: list
-    data: dict                   # of the model's inputs
+    data: dict                   # inputs of the model
     init: dict = field(default_factory=dict)
     attrs: dict = field(default_factory=dict)
     domain: str = ""
     opset: int = 20
     ml: int = 3
     judge: str = "ort"           # or "onnx"
-    expect: list | None = None   # outputs, when no judge is asked
-    shown: list | None = None    # outputs of the model; all of the node when not given
-    floats: tuple = ()           # outputs declared as f32, where the judge cannot infer their type
+    expect: list | None = None   # expected outputs, without a reference
+    shown: list | None = None    # outputs of the model; default: all of the node
+    floats: tuple = ()           # outputs declared as f32, because the reference cannot infer their type
     rtol: float = 1e-4
     atol: float = 1e-5
-    text: str | None = None      # a whole graph in onnx's own notation, instead of one node
-    refuse: str | None = None    # the run ends with code 4 and says this; nothing is expected then
-    compiled: bool = False       # as C too, which every size must have a bound for
-    without: str | None = None   # no such core operator is left after the passes on graphs
+    text: str | None = None      # a whole graph in onnx's text form, instead of one node
+    refuse: str | None = None    # the run must end with code 4 and this message
+    compiled: bool = False       # also as C, which needs a bound for every size
+    without: str | None = None   # the graph passes must leave no such core operator
 
     def model(self):
         if self.text:

@@ -1,4 +1,4 @@
-"""Products with weights of 4 and 8 bits in blocks, and what ONNX Runtime makes of them.
+"""Writes products with block-quantized 4-bit and 8-bit weights, and the results of ONNX Runtime.
 
 usage: mkpacked.py DIR    writes DIR/NAME.onnx and DIR/NAME.npz: input x, result y
 """
@@ -60,7 +60,7 @@ def main(out):
 
         weights = [ints("q", [k, n]), nh.from_array(scales(*cut), "s"), *([ints("z", cut)] if zero else [])]
         nodes = [h.make_node("DequantizeLinear", ["q", "s", *(["z"] if zero else [])], ["w"], axis=axis, block_size=block), h.make_node("MatMul", ["x", "w"], ["y"])]
-        write(out, name, nodes, weights, rows, n, k, 21, False)  # optimised, x would become bytes
+        write(out, name, nodes, weights, rows, n, k, 21, False)  # with optimizations, ONNX Runtime would quantize x
 
 
 main(Path(sys.argv[1]))

@@ -1,10 +1,19 @@
-"""A tiny random decoder with a tokeniser of bytes and a chat template, as GGUF: a model that talks nonsense.
+"""Writes tiny random decoders with a byte-level tokenizer and a chat template, as GGUF.
 
-usage: mkplay.py DIR    with the packages gguf and numpy; writes DIR/tiny.gguf; padded.gguf and short.gguf, with more and fewer rows than tokens;
-window.gguf, whose layers see 16 tokens; today.gguf, whose
-template tells the date, leap.gguf, which tells the same one always, plain.gguf without a template, user.gguf without messages of the system,
-deaf.gguf, which drops them, tools.gguf, which lists tools, mistral.gguf, which opens
-calls by a token, greedy.gguf and single.gguf, which say how to sample, never.gguf, which says it wrongly, gap.gguf, where a byte has no token with text, forgets.gguf, which drops all messages but the last, reason.gguf, which reasons
+usage: mkplay.py DIR    with the packages gguf and numpy
+
+    tiny.gguf            the base case
+    padded, short.gguf   more and fewer embedding rows than tokens
+    window.gguf          layers with a window of 16 tokens
+    today, leap.gguf     the template prints the date, or always the same date
+    plain.gguf           without a template
+    user, deaf.gguf      the template refuses, or drops, system messages
+    tools, mistral.gguf  tool calls as text, or after a special token
+    greedy, single.gguf  sampling settings in the file
+    never.gguf           an invalid sampling setting
+    gap.gguf             a byte without a token
+    forgets.gguf         the template keeps only the last message
+    reason.gguf          the answer begins with reasoning
 """
 import sys
 from pathlib import Path
@@ -67,7 +76,7 @@ def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker
         w.add_tensor(name, (rng.standard_normal(shape) * scale).astype(np.float32))
 
     embed = rng.standard_normal((rows or len(tokens), EMBED)).astype(np.float32)
-    embed[:4] *= 0.01  # special tokens, and bytes that are no text, are unlikely
+    embed[:4] *= 0.01  # make special tokens and invalid bytes unlikely
     embed[4 + 127:260] *= 0.01
     embed[4:4 + 32] *= 0.01
     w.add_tensor("token_embd.weight", embed)
@@ -106,5 +115,5 @@ main(Path(sys.argv[1]) / "greedy.gguf", sampling={"temp": 0.0})
 main(Path(sys.argv[1]) / "single.gguf", sampling={"temp": 5.0, "top_k": 1})
 main(Path(sys.argv[1]) / "never.gguf", sampling={"top_p": 1.5})
 main(Path(sys.argv[1]) / "forgets.gguf", template=TEMPLATE.replace("in messages", "in messages[-1:]"))
-# as reasoning models: the answer begins in <think>, which later turns leave out; white space around messages goes
+# as reasoning models: the answer begins in <think>, which later turns drop; white space around messages is removed
 main(Path(sys.argv[1]) / "reason.gguf", template=TEMPLATE.replace("m['content']", "(m['content'].split('</think>')[-1])|trim").replace("'<a>'", "'<a><think>'"))

@@ -1,11 +1,12 @@
-"""GGUF files to be quantised, and what `ingot quantize` must make of them; with the packages gguf and numpy.
+"""Writes GGUF files to quantize, and checks what `ingot quantize` wrote; with the packages gguf and numpy.
 
-usage: mkquant.py make DIR               DIR/wide.gguf; DIR/parts-0000N-of-00002.gguf, the same in two files; DIR/nan.gguf, DIR/large.gguf
-       mkquant.py folder DIR VOCAB FILE  DIR is a tiny llama of safetensors with so many tokens, and FILE its tokeniser (tokenizer.json or tokenizer.model)
-       mkquant.py check SOURCE OUT NAME  what is wrong with OUT, made of SOURCE by --type NAME, as lines
+usage: mkquant.py make DIR               writes DIR/wide.gguf, DIR/parts-0000N-of-00002.gguf (the same in two files),
+DIR/nan.gguf, DIR/large.gguf
+       mkquant.py folder DIR VOCAB FILE  writes a tiny llama of safetensors with VOCAB tokens and tokenizer FILE (tokenizer.json or tokenizer.model)
+       mkquant.py check SOURCE OUT NAME  prints the differences of OUT, made from SOURCE with --type NAME, from what is expected
 
-Which type a tensor gets is written here from what llama.cpp does (bench/requant.py compares with it); the bytes of the simple types are those of
-the gguf package; of the others the error must be small.
+The type of each tensor follows llama.cpp (bench/requant.py compares with it).
+The bytes of simple types must equal those of the gguf package; for the others the error must be small.
 """
 import json
 import shutil
@@ -17,14 +18,14 @@ import numpy as np
 
 LAYERS, EMBED, KV, VOCAB = 8, 256, 64, 64
 EXACT = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0")
-# dB of normally distributed numbers, rounded down: what a search worth its name reaches, and closed forms do not
+# SNR in dB on normally distributed numbers, rounded down: a good search reaches it, a closed form does not
 LEAST = {"Q2_K": 11, "Q3_K": 16, "Q4_K": 22.5, "Q5_K": 28.5, "Q6_K": 34}
 NUMBER = {"F32": 0, "F16": 1, "BF16": 32, "Q4_0": 2, "Q4_1": 3, "Q5_0": 8, "Q5_1": 9, "Q8_0": 7, "Q2_K": 10, "Q3_K_S": 11, "Q3_K_M": 12, "Q3_K_L": 13,
           "Q4_K_S": 14, "Q4_K_M": 15, "Q5_K_S": 16, "Q5_K_M": 17, "Q6_K": 18}
 
 
 def matrices():
-    """name -> rows, columns"""
+    """Returns name -> rows, columns."""
     yield "token_embd.weight", (VOCAB, EMBED)
     for i in range(LAYERS):
         for part, rows, cols in (("attn_q", EMBED, EMBED), ("attn_k", KV, EMBED), ("attn_v", KV, EMBED), ("attn_output", EMBED, EMBED),
@@ -98,7 +99,7 @@ def more(i):
 
 
 def by_rule(to, name):
-    """Of a mixture: the type of a matrix whose rows fit."""
+    """Returns the type of a matrix in a mixture, if its rows fit."""
     i = int(name.split(".")[1]) if name.startswith("blk.") else 0
     base = to[:4] if "_K" in to else to
     down, value, out = "ffn_down" in name, "attn_v" in name, "attn_output" in name

@@ -1,9 +1,14 @@
-"""Networks to be quantised, as exporters write them, with calibration data: mkquantize.py OUT writes NAME.onnx, NAME.npz (examples), NAME_held.npz (others)
-and NAME_ort.onnx (what ONNX Runtime's own quantiser makes of the same examples: static, QDQ, a scale for each channel, after its own pre-processing).
+"""Writes networks to quantize, as exporters write them, with calibration data.
 
-MobileNetV2, ResNet-18 and bottlenecks of ResNeXt layer by layer, at 64x64 and half the width for the sake of time, batch normalisation unfolded; BERT-tiny as published (2 layers of 128). Weights are
-random with the spreads that trained ones have: channels of different range, statistics of normalisation that belong to what comes in. Images have the spectrum of photographs.
-A few products of matrices of 512; the digit classifier of models/, which has its own images.
+mkquantize.py OUT writes NAME.onnx, NAME.npz (examples), NAME_held.npz (other examples) and NAME_ort.onnx.
+NAME_ort.onnx comes from ONNX Runtime's quantizer with the same examples: static, QDQ, a scale per channel, after its
+pre-processing.
+
+The networks are MobileNetV2, ResNet-18 and bottlenecks of ResNeXt, at 64x64 and half the width to save time, with unfolded batch
+normalization.
+There are also BERT-tiny (2 layers of 128), products of matrices of 512, and the digit classifier of models/ with its own images.
+Weights are random with spreads like trained ones: different ranges per channel, and batch statistics that match the activations.
+Images have the spectrum of photographs.
 """
 import os
 import sys
@@ -18,7 +23,7 @@ EXAMPLES, HELD = 20, 8
 
 
 class Net:
-    """Nodes and initializers; every value is computed on a batch as it is added, so that statistics of normalisations are true."""
+    """Collects nodes and initializers; computes every value on a batch when it is added, so that batch statistics are right."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -89,7 +94,7 @@ def resnet18(path):
 
 
 def resnext(path, groups=32):
-    """Bottlenecks of ResNeXt (32x4d), a stage of each of its first three: groups of 4, 8 and 16 channels."""
+    """Bottlenecks of ResNeXt (32x4d), one from each of the first three stages: groups of 4, 8 and 16 channels."""
     n = Net(7)
     x, cin = n.op("MaxPool", n.conv("x", 3, 32, 7, 2, act="relu"), kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4), 32
     for stage, each in enumerate((4, 8, 16)):
@@ -146,7 +151,8 @@ def dense(path, wide=512):
 
 
 def old(path, opset=11):
-    """As exporters wrote in 2019: weights are inputs too (IR version 3), operators of version 11, for which QuantizeLinear has no axis."""
+    """The style of exporters of 2019: weights are inputs too (IR version 3), operators of opset 11, in which QuantizeLinear has
+    no axis."""
     n = Net(5)
     x = n.op("Relu", n.op("Conv", "x", n.tensor(n.rng.standard_normal((8, 3, 3, 3)).astype(np.float32)), n.tensor(np.zeros(8, np.float32)), pads=[1] * 4))
     x = n.op("Relu", n.op("Conv", x, n.tensor(n.rng.standard_normal((16, 8, 3, 3)).astype(np.float32)), strides=[2, 2]))
@@ -158,7 +164,8 @@ def old(path, opset=11):
 
 
 def shared(path):
-    """Weights as Constant nodes, one of them read by four convolutions, with a normalisation behind each; a name as long as exporters make them that join those of what they fuse."""
+    """Weights as Constant nodes, one of them read by four convolutions with a normalization after each; a long name, as
+    exporters join the names of fused nodes."""
     n = Net(6)
     w = n.rng.standard_normal((16, 16, 3, 3)).astype(np.float32) / 12
     n.nodes.append(helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(w)))

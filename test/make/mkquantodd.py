@@ -1,4 +1,5 @@
-"""Small models that cannot be quantised, or not well, and examples for them: mkquantodd.py OUT writes NAME.onnx and NAME.npz for test/suite/quantize.py (odd)."""
+"""Small models that cannot be quantized, or not well, with examples: mkquantodd.py OUT writes NAME.onnx and NAME.npz for
+test/suite/quantize.py (odd)."""
 import os
 import sys
 
@@ -40,7 +41,7 @@ def main(out):
         changed[3, 3] = x
         save(name, [product], {"w": changed}, row, row)
     first = [node("MatMul", ["x", "w"], ["a"], name="mm"), node("Relu", ["a"], ["b"])]
-    save("logs", [*first, node("Log", ["b"], ["y"])], {"w": w}, row, row)  # -inf, in other places than before
+    save("logs", [*first, node("Log", ["b"], ["y"])], {"w": w}, row, row)  # -inf, at other positions than before
     save("far_inputs", [*first, node("Log", ["b"], ["h"]), node("MatMul", ["h", "w"], ["y"], name="mm2")], {"w": w}, row, row)
     two = np.zeros((64, 1))
     two[:2] = 1
@@ -51,7 +52,7 @@ def main(out):
     with open(os.path.join(out, "several.onnx"), "wb") as f:
         f.write(helper.make_model(several, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
 
-    bell, word = (helper.make_tensor_value_info(n, t, s) for n, t, s in (("bell\a", TensorProto.FLOAT, row), ("word\x1b[31m", TensorProto.STRING, [1])))  # names that a terminal would obey
+    bell, word = (helper.make_tensor_value_info(n, t, s) for n, t, s in (("bell\a", TensorProto.FLOAT, row), ("word\x1b[31m", TensorProto.STRING, [1])))  # names with terminal escapes
     encoder = node("LabelEncoder", ["best"], [word.name], domain="ai.onnx.ml", keys_int64s=list(range(64)), values_strings=[f"{i % 32}" for i in range(64)])
     words = helper.make_graph([product, node("Neg", ["y"], [bell.name]), node("ArgMax", ["y"], ["best"], axis=1, keepdims=0), encoder], "words", infos[:1], [bell, word], [numpy_helper.from_array(w, "w")])
     with open(os.path.join(out, "words.onnx"), "wb") as f:
@@ -62,7 +63,7 @@ def main(out):
     with open(os.path.join(out, "begun.onnx"), "wb") as f:
         f.write(helper.make_model(begun, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=8).SerializeToString())
 
-    small, sides = rng.normal(size=(16, 16)).astype(f32), [1, 16, 16]  # channels of the convolution along axis 1, of the product along the last
+    small, sides = rng.normal(size=(16, 16)).astype(f32), [1, 16, 16]  # output channels of the convolution are axis 1, those of the product the last axis
     save("two_axes", [node("MatMul", ["x", "w"], ["m"]), node("Conv", ["x", "k", "z"], ["a"]), node("Add", ["m", "u"], ["b"]), node("Concat", ["a", "b"], ["y"], axis=1)],
          {"k": small[:, :, None], "w": small, "z": np.zeros(16), "u": np.zeros(16)}, sides, [1, 32, 16])
     data("two_axes", x=(rng.normal(size=(20, 16, 16)) + np.arange(16)[:, None] * 4).astype(f32))
@@ -73,7 +74,7 @@ def main(out):
     x[:, :3] = 0.351, 0.351, 1
     data("silent", x=x)  # 0.702, whose byte is above 0.7021
     x = rng.normal(size=(120, 64)).astype(f32) * f32(0.02)
-    x[::3] *= 50  # every third, and so every one that choices are made by
+    x[::3] *= 50  # every third example, and so every one on which choices are made
     data("uneven", x=x)
     data("label_far", x=x, t=np.full(120, 64))
     data("label_many", x=x, t=np.zeros((120, 2), np.int64))

@@ -1,8 +1,10 @@
-"""The spellings of test/spell/*.t as ONNX files, with inputs and what ONNX Runtime makes of them: OUT/NAME/SPELLING.onnx,
-OUT/NAME/inputs.npz, OUT/NAME/SPELLING.npz. Runs with the Python of build/venv: mkspell.py OUT FILE...
+"""Writes the spellings of test/spell/*.t as ONNX files, with inputs and the results of ONNX Runtime.
 
-The format of the files is at the top of test/suite/spell.py. Parameters of a graph whose name begins with `w_` become
-constants, those with `p_` constants that are positive; all values follow from the name and the shape alone.
+mkspell.py OUT FILE... writes OUT/NAME/SPELLING.onnx, OUT/NAME/inputs.npz and OUT/NAME/SPELLING.npz.
+Runs with the Python of build/venv.
+test/suite/spell.py describes the files.
+Graph parameters whose name begins with `w_` become constants, those with `p_` positive constants; all values follow from name
+and shape.
 """
 import os
 import re
@@ -65,7 +67,7 @@ def main():
         for name, model in spellings(path):
             given = fill(model)
             onnx.save(model, os.path.join(folder, name + ".onnx"))
-            # node by node: fused, it lets zeros that are padding lose against negative numbers
+            # without fusion: fused, ONNX Runtime lets padding zeros lose against negative numbers
             session = oracle.session(model.SerializeToString(), optimise=False)
             got = dict(zip([o.name for o in session.get_outputs()], session.run(None, given)))
             np.savez(os.path.join(folder, "inputs.npz"), **given)

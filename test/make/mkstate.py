@@ -1,7 +1,11 @@
-"""Models that carry a state from run to run, with inputs of many steps: OUT/NAME/{model.onnx,inputs.npz,expected.npz} and
-OUT/cases.json. Runs with the Python of build/venv: mkstate.py OUT [MODELS]. Weights and inputs come from fixed seeds; the
-expected outputs from ONNX Runtime, which gets each result that is a state back as an input. Entries of the archives are named
-STEP/NAME. MODELS: folder with the real models; the streaming ones among them are taken too.
+"""Writes models with state and inputs of many steps: mkstate.py OUT [MODELS] writes
+OUT/NAME/{model.onnx,inputs.npz,expected.npz} and OUT/cases.json.
+
+Runs with the Python of build/venv.
+Weights and inputs come from fixed seeds.
+ONNX Runtime computes the expected outputs; each result that is a state becomes an input of the next step.
+Entries of the archives are named STEP/NAME.
+MODELS: folder with the real models; the streaming ones are included.
 """
 import json
 import os
@@ -21,7 +25,7 @@ DIM = HEADS * WIDTH
 
 
 class Named(Net):
-    """Outputs under their own names, without copies behind them."""
+    """Names the outputs without adding copies."""
 
     def model(self, inputs, outputs):
         for node in self.nodes:
@@ -58,7 +62,7 @@ def attend(net, x, key, value, query, mask):
 
 
 def gpt():
-    """A decoder with a cache that grows; several tokens a step see each other causally."""
+    """A decoder with a growing cache; the tokens of a step attend causally."""
     net = Named(1)
     past = [f"past_key_values.{i}.{k}" for i in range(LAYERS) for k in ("key", "value")]
     inputs = {"ids": (I, [1, "n"])}
@@ -89,7 +93,7 @@ def last(net, x, axis, n):
 
 
 def window():
-    """Attention over the last 12 steps, the oldest falling out."""
+    """Attention over the last 12 steps."""
     net, w = Named(2), 12
     query, key, value = (heads(net, net.op("MatMul", "x", net.weight(DIM, DIM))) for _ in range(3))
     key = last(net, net.op("Concat", "cache_k_in", key, axis=2), 2, w)
@@ -101,7 +105,7 @@ def window():
 
 
 def causal(chunk):
-    """Two convolutions over time, each with what it needs of the past; a step brings `chunk` samples."""
+    """Two convolutions over time, each with the past samples it needs; a step adds `chunk` samples."""
     net, x, states, inputs = Named(3), "x", {}, {"x": (F, [1, 3, chunk])}
     for i, (cin, cout, k) in enumerate(((3, 4, 5), (4, 2, 3))):
         inputs[f"conv{i}.cache"] = (F, [1, cin, k - 1])
@@ -140,14 +144,14 @@ def float_steps(*shape, **more):
 
 
 def audio_steps(n, **more):
-    """A tone that comes and goes in noise."""
+    """A tone that appears and disappears in noise."""
     rng, t = np.random.default_rng(8), np.arange(STEPS * n) / 16000
     wave = np.sin(2 * np.pi * 180 * t) * (np.sin(2 * np.pi * t) > 0) * .3 + rng.standard_normal(STEPS * n) * .02
     return [{"input": wave[None, i * n:(i + 1) * n].astype(np.float32), **more} for i in range(STEPS)]
 
 
 def cases(models):
-    """name, model, steps, pairs of state, options of ingot, ways in which the state is kept"""
+    """Rows of name, model, steps, pairs of state, options of ingot, ways to keep the state."""
     pairs = {f"past_key_values.{i}.{k}": f"present.{i}.{k}" for i in range(LAYERS) for k in ("key", "value")}
     bound = ["--max-shapes", f"past_key_values.0.key:1x{HEADS}x{{}}x{WIDTH}"]
     two = {"cache_k_in": "cache_k_out", "cache_v_in": "cache_v_out"}
@@ -172,7 +176,7 @@ def cases(models):
 
 
 def first(model, name):
-    """Zeros; an extent without a number is 0 where the state grows, else 1."""
+    """Returns zeros; a symbolic extent is 0 where the state grows, else 1."""
     for v in model.graph.input:
         if v.name == name:
             open_extent = 0 if "past" in name else 1

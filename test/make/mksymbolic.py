@@ -1,6 +1,8 @@
-"""Models with symbolic dimensions, with inputs of several sizes: OUT/NAME/model.onnx, OUT/NAME/SIZE/{inputs,expected}.npz and
-OUT/cases.json. Runs with the Python of build/venv: mksymbolic.py OUT. Weights and inputs come from fixed seeds; the expected
-outputs from ONNX Runtime, each size by itself.
+"""Writes models with symbolic dimensions, with inputs of several sizes: mksymbolic.py OUT writes OUT/NAME/model.onnx,
+OUT/NAME/SIZE/{inputs,expected}.npz and OUT/cases.json.
+
+Runs with the Python of build/venv.
+Weights and inputs come from fixed seeds; ONNX Runtime computes the expected outputs for each size.
 """
 import json
 import os
@@ -19,7 +21,7 @@ F, I, B = T.FLOAT, T.INT64, T.BOOL
 
 
 class Net:
-    """A graph that grows: op() appends a node and returns the name of its first result."""
+    """A graph under construction: op() appends a node and returns the name of its first result."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -47,7 +49,7 @@ class Net:
         return names[0] if outputs == 1 else names
 
     def extent(self, x, axis):
-        """A dimension of x as int64[1], the way exporters write it."""
+        """Returns a dimension of x as int64[1], as exporters compute it."""
         scalar = self.op("Gather", self.op("Shape", x), self.const(np.int64(axis)), axis=0)
         return self.op("Unsqueeze", scalar, self.ints(0))
 
@@ -131,7 +133,7 @@ def conv():
 
 
 def images():
-    """Only their number is open, so the kernels are those of a fixed size: blocks, borders, Winograd, depthwise, rows."""
+    """Only the batch size is symbolic, so kernels are those of a fixed size: blocks, borders, Winograd, depthwise, rows."""
     n = Net(5)
     x = n.op("Relu", n.op("Conv", "image", n.weight(32, 3, 3, 3, scale=0.2), n.weight(32), strides=[2, 2], pads=[1, 1, 1, 1]))
     y = n.op("Relu", n.op("Conv", x, n.weight(32, 32, 3, 3, scale=0.06), n.weight(32), pads=[1, 1, 1, 1]))
@@ -204,8 +206,8 @@ def shapes():
 
 
 def graph_layers(attention):
-    """Two layers of messages along the edges of a graph, as PyTorch Geometric writes scatter without dim_size: the result has
-    max(index) + 1 rows. Attention reads a row for each index, which bounds the index by the rows; the other kind does not."""
+    """Two graph convolution layers, as PyTorch Geometric writes scatter without dim_size: the result has max(index) + 1 rows.
+    Attention reads a row for each index, so the number of rows bounds the index; the other kind does not."""
     width, n = 4, Net(5)
     x, zero, least = "x", n.const(np.zeros(1, np.float32)), n.const(np.array([-1e30], np.float32))
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes small networks that meet every family of vector kernels, with inputs and what ONNX Runtime makes of them.
+"""Writes small networks that use every family of vector kernels, with inputs and the results of ONNX Runtime.
 
-usage: mktargets.py FOLDER     FOLDER/NAME.onnx, FOLDER/NAME/input_0.pb, FOLDER/NAME/output_0.pb, FOLDER/NAME/largest
+usage: mktargets.py FOLDER     writes FOLDER/NAME.onnx, FOLDER/NAME/input_0.pb, FOLDER/NAME/output_0.pb, FOLDER/NAME/largest
 """
 import os
 import sys
 
-import ml_dtypes  # noqa: F401  (numpy knows bfloat16 from then on)
+import ml_dtypes  # noqa: F401  (registers bfloat16 with numpy)
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -39,7 +39,7 @@ class Net:
                        strides=[stride] * 2, pads=[pad] * 4, dilations=[dilation] * 2)
 
     def rounded(self, kind):
-        """The same network with weights that this type holds, as f32."""
+        """The same network with weights rounded to this type, as f32."""
         n = Net(self.shape)
         n.nodes = self.nodes
         for w in self.weights:
@@ -48,7 +48,7 @@ class Net:
         return n
 
     def model(self, y, kind=np.float32):
-        """kind: of input, result and weights; sizes that Resize is given stay f32."""
+        """kind: type of input, result and weights; the sizes of Resize stay f32."""
         sizes = {i for n in self.nodes if n.op_type == "Resize" for i in n.input[1:]}
         code = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
         weights = []
@@ -60,7 +60,7 @@ class Net:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=8)
 
     def save(self, path, y, kind=np.float32):
-        """The judge computes in f32: it has no bf16, and casts f16 for most operators."""
+        """The reference computes in f32: ONNX Runtime lacks bf16, and casts f16 for most operators."""
         x = RNG.standard_normal(self.shape).astype(kind)
         got = oracle.session(self.rounded(kind).model(y).SerializeToString()).run(None, {"x": x.astype(np.float32)})[0]
         onnx.save(self.model(y, kind), path + ".onnx")
@@ -88,7 +88,7 @@ def mobile(c):
 
 
 def dense(c, side):
-    """3x3 convolutions with as many channels as Winograd wants, patches that do not fit evenly."""
+    """3x3 convolutions with enough channels for Winograd, and images that are not multiples of its patches."""
     n = Net([2, 8, side, side])
     x = n.op("Relu", n.conv("x", 8, c, 3))
     y = n.op("Relu", n.op("Add", n.conv(x, c, c, 3), x))
@@ -96,7 +96,7 @@ def dense(c, side):
 
 
 def narrow():
-    """Groups of channels that share a block, or do not fit one; an operand in plain order that fills blocks."""
+    """Channel groups that share a block or do not fit one; a row-major operand that fills blocks."""
     n = Net([1, 32, 13, 11])
     x = n.conv(n.op("Relu", n.conv("x", 32, 32, 3)), 32, 96, 1, pad=0)
     x = n.op("Add", n.op("HardSwish", n.conv(x, 96, 96, 3, group=12)), x)
@@ -110,7 +110,7 @@ def grouped():
 
 
 def dilated():
-    """Windows that hardly fit what they slide over, evenly and with a stride; one that fits nowhere but in its middle."""
+    """Windows nearly as large as the image, with and without stride; one that fits only in the middle."""
     n = Net([1, 20, 14, 11])
     x = n.conv("x", 20, 20, 1, pad=0)
     y = [n.conv(x, 20, 24, 3, dilation=d) for d in (6, 9, 24)]
@@ -119,7 +119,7 @@ def dilated():
 
 
 def cut():
-    """Windows of which three taps meet more than padding; transposed ones whose parts have three taps, with what follows them."""
+    """Windows in which three taps read more than padding; transposed ones whose phases have three taps, with their epilogues."""
     n = Net([2, 16, 3, 3])
     x = n.conv("x", 16, 16, 1, pad=0)
     y = n.op("Conv", x, n.weight(16, 16, 5, 5), pads=[0, 0, 5, 5])
@@ -128,7 +128,7 @@ def cut():
 
 
 def few():
-    """Convolutions with fewer results than a block: of blocks, of a concatenation that begins inside one, of long lines."""
+    """Convolutions with fewer results than a block: over blocks, over a concatenation that begins inside one, over long lines."""
     n = Net([1, 1, 7, 80])
     x = n.op("Relu", n.conv("x", 1, 16, 5))
     y = n.op("Sigmoid", n.conv(x, 16, 1, 3))
@@ -137,7 +137,7 @@ def few():
 
 
 def widened():
-    """Channels added behind blocks that they fill, and behind one that they do not; added in front; rows and columns added too."""
+    """Channels appended after full and partial blocks, and in front; rows and columns appended too."""
     n = Net([1, 8, 9, 10])
     x = n.op("Relu", n.conv("x", 8, 16, 3))
     for cin, cout, pads in ((16, 20, (0, 4)), (20, 29, (0, 9)), (29, 32, (3, 0))):
@@ -147,13 +147,13 @@ def widened():
 
 
 def holes():
-    """A window smaller than its steps: some results are sums of nothing."""
+    """A window smaller than its stride: some results are empty sums."""
     n = Net([1, 8, 3, 40])
     return n, n.op("Relu", n.op("ConvTranspose", "x", n.weight(8, 3, 2, 2), n.weight(3), strides=[3, 3]))
 
 
 def pools():
-    """Pools in plain order, whose windows leave the image on each side; steps of one, two and three; a large one, by lines. Lines made longer."""
+    """Row-major pools whose windows leave the image on each side; strides 1, 2 and 3; a large one, by lines; padded lines."""
     n = Net([1, 9, 13, 45])
     y = [n.op("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
          n.op("MaxPool", "x", kernel_shape=[2, 5], strides=[2, 2], pads=[1, 2, 0, 2]),
@@ -166,7 +166,7 @@ def pools():
 
 
 def extremes():
-    """Positions of extremes along memory and across it, among many equal elements; running sums across memory."""
+    """ArgMax along contiguous and other axes, among many equal elements; cumsum along other axes."""
     n = Net([6, 37, 83])
     x = n.op("Round", n.op("Mul", "x", n.const(np.float32(3))))
     y = [n.op("ArgMax", x, axis=1, keepdims=0), n.op("ArgMin", x, axis=2, keepdims=0, select_last_index=1), n.op("ArgMax", x, axis=2, keepdims=0),
@@ -176,7 +176,7 @@ def extremes():
 
 
 def tied():
-    """One weight read as it is, turned round, and by a convolution's window turned round."""
+    """One weight that is read as it is, transposed, and by a convolution transposed."""
     n = Net([24, 64])
     w, k = n.weight(64, 64), n.weight(64, 64, 1, 1)
     y = n.op("Gemm", n.op("Relu", n.op("MatMul", "x", w)), w, transB=1)
@@ -185,7 +185,7 @@ def tied():
 
 
 def quantised(c):
-    """Convolutions of bytes, channels that fill no block, a depthwise one among them."""
+    """int8 convolutions whose channels fill no block, one of them depthwise."""
     n = Net([1, c, 9, 9])
 
     def pair(x, scale, zero, kind):
@@ -203,8 +203,8 @@ def quantised(c):
 
 
 def multiplied(c):
-    """Depthwise convolutions with two and three results of each channel: of parts of the input, of one another. Groups of four and of three, and larger ones
-    that fill no vectors."""
+    """Depthwise convolutions with two and three results per channel: of slices of the input, and chained. Groups of three, four
+    and more that fill no vectors."""
     n = Net([1, 3 * c, 11, 9])
     parts = [n.op("Slice", "x", *(n.const(np.array([k])) for k in (at, at + c, 1))) for at in (0, c, 2 * c)]
     y = [n.conv(parts[0], c, 2 * c, 3, group=c), n.conv(parts[1], c, 2 * c, 5, group=c), n.conv(n.conv(parts[2], c, c, 7, group=c), c, 2 * c, 3, group=c)]
@@ -231,7 +231,7 @@ def attention(tokens, width, heads):
 
 
 def forest(rows, trees, leaves):
-    """Trees that are split wherever chance has it: walks of many lengths, rows and trees that do not fill the last lanes."""
+    """Trees with random splits: paths of many lengths, rows and trees that do not fill the last lanes."""
     n, rng = Net([rows, 6]), np.random.default_rng(6)
     keys = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true")
     table, said = [], []

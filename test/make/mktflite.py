@@ -1,7 +1,10 @@
-"""Models of TensorFlow Lite with inputs and expected outputs: OUT/NAME/{model.tflite,in_K.npz,out_K.npz}, OUT/cases.json.
+"""Writes TensorFlow Lite models with inputs and expected outputs: mktflite.py OUT writes
+OUT/NAME/{model.tflite,in_K.npz,out_K.npz} and OUT/cases.json.
 
-Runs with the Python of build/venv and the packages of build/tflite: mktflite.py OUT. The cases are in test/tflite/*.py. Judge: the interpreter of
-ai-edge-litert with its reference kernels, or numbers that the case brings along where its own are known to be wrong.
+Runs with the Python of build/venv and the packages of build/tflite.
+test/tflite/*.py has the cases.
+The expected outputs come from the interpreter of ai-edge-litert with its reference kernels, or from the case if these are known
+to be wrong.
 """
 import importlib
 import json
@@ -21,17 +24,17 @@ import tflitefile  # noqa: E402
 class Case:
     name: str
     net: tflitefile.Net
-    runs: list                   # of lists of arrays: inputs of one run after the other
-    rtol: float = 1e-4           # of floats
+    runs: list                   # lists of arrays: inputs of consecutive runs
+    rtol: float = 1e-4           # tolerance of floats
     atol: float = 1e-5
-    steps: int = 0               # integers may differ by so many
-    share: float = 0.0           # and so many of them, at most, as a part of all
-    why: str = ""                # why they do
-    expect: list | None = None   # results of each run, when the judge is not asked
-    refuse: str = ""             # ingot refuses it and says this
-    compiled: bool = False       # as C too
-    kernels: str = "ref"         # of the judge: its reference kernels, or "builtin", those it runs by itself
-    state: bool = False          # runs follow each other; they have the same inputs
+    steps: int = 0               # largest difference of integers
+    share: float = 0.0           # largest fraction of integers that may differ
+    why: str = ""                # reason of these differences
+    expect: list | None = None   # results of each run, without a reference
+    refuse: str = ""             # ingot refuses it with this message
+    compiled: bool = False       # also as C
+    kernels: str = "ref"         # kernels of the interpreter: its reference kernels, or "builtin", its default
+    state: bool = False          # consecutive runs have the same inputs
 
 
 def write(case, folder):

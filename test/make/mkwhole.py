@@ -1,8 +1,10 @@
-"""Whole models for test/suite/whole.py: OUT/NAME.onnx, OUT/NAME/{inputs,expected}.npz, written by the scripts of bench/ from fixed
-seeds; expected outputs come from ONNX Runtime. Runs with the Python of build/venv: mkwhole.py MODELS OUT.
+"""Writes whole models for test/suite/whole.py: mkwhole.py MODELS OUT writes OUT/NAME.onnx and OUT/NAME/{inputs,expected}.npz.
 
-sense: one input; bert: `LENGTH/NAME` for several lengths; yolo: `SEED/NAME` for several images, box count depends on the
-image; silero: all steps of two streams, `STREAM/NAME`, stacked along axis 0, state fed back by hand.
+The scripts of bench/ write the models, from fixed seeds; ONNX Runtime computes the expected outputs.
+Runs with the Python of build/venv.
+
+sense: one input; bert: `LENGTH/NAME` for several lengths; yolo: `SEED/NAME` for several images, the number of boxes depends on
+the image; silero: all steps of two streams, `STREAM/NAME`, stacked along axis 0, state passed on by hand.
 """
 import os
 import shutil
@@ -46,7 +48,7 @@ def bert(rng, length):
 
 
 def voice(n, rate=16000):
-    """Harmonics of a moving pitch, in syllables with pauses."""
+    """Harmonics of a varying pitch, in syllables with pauses."""
     t = np.arange(n) / rate
     phase = 2 * np.pi * np.cumsum(140 + 30 * np.sin(2 * np.pi * 0.8 * t)) / rate
     x = sum(np.sin(k * phase) / k for k in range(1, 20)) * np.clip(np.sin(2 * np.pi * 2.7 * t) + 0.2, 0, 1)

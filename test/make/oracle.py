@@ -1,8 +1,9 @@
-"""ONNX Runtime as the judge: the one place where tests make a session of it.
+"""ONNX Runtime as the reference: the only module in which tests create its sessions.
 
-Its sums of products of bytes, u8 by s8, saturate at 16 bits on a CPU without VNNI, and a judge may not depend on the machine it sits on.
-A session option makes them exact, but only for constant weights and where graphs are optimised; elsewhere tests take s8 from -64 to
-64, of which two products always fit. With activations in s8, where nothing saturates, that option leads to operators it does not have.
+On a CPU without VNNI its u8 x s8 sums saturate at 16 bits, but a reference must not depend on the CPU.
+A session option makes the sums exact, but only for constant weights and with graph optimizations.
+Other tests use s8 from -64 to 64, of which two products always fit.
+With s8 activations nothing saturates, but that option needs operators that do not exist.
 """
 import onnxruntime as ort
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as Missing
@@ -22,7 +23,7 @@ def start(model, optimise, threads, exact):
 
 
 def session(model, optimise=True, threads=0):
-    """model: a path, or the bytes of one. threads 0: as many as ONNX Runtime likes."""
+    """model: a path, or the bytes of a model. threads 0: ONNX Runtime chooses."""
     try:
         return start(model, optimise, threads, True)
     except Missing:

@@ -1,7 +1,8 @@
-"""Models that `ingot opt -o OUT.onnx` writes, in ONNX Runtime: ortexport.py INGOT OUT CASE...
+"""Runs models that `ingot opt -o OUT.onnx` writes in ONNX Runtime: ortexport.py INGOT OUT CASE...
 
-A CASE is a folder of the official test data. Prints a line for each: `same NAME`, `refused NAME MESSAGE` (exit code 3), `skipped NAME REASON` where
-ONNX Runtime does not run the original either or numpy lacks its types, and `differs NAME REASON`.
+A CASE is a folder of the official test data.
+Prints a line for each: `same NAME`, `refused NAME MESSAGE` (exit code 3), `differs NAME REASON`, or `skipped NAME REASON` if
+ONNX Runtime cannot run the original or numpy lacks its types.
 """
 import os
 import subprocess
@@ -29,7 +30,7 @@ def results(path, feed):
 
 def differ(have, want):
     if want.dtype.name.startswith("float8"):
-        want = want.view(np.uint8)  # which ONNX Runtime returns as bytes
+        want = want.view(np.uint8)  # ONNX Runtime returns these as bytes
     if have.shape != want.shape or have.dtype != want.dtype:
         return f"{have.dtype}{have.shape}, expected {want.dtype}{want.shape}"
     if have.dtype.kind in "fc":

@@ -1,4 +1,4 @@
-"""The library of programs that test/unit/back.c writes as Python: what docs/ir.md says of the scalar operators, with numpy."""
+"""The library of the Python programs that test/unit/back.c writes: the scalar operators of docs/ir.md, in numpy."""
 import fractions
 import json
 import math
@@ -13,7 +13,7 @@ np.seterr(all="ignore")
 
 
 class Refused(Exception):
-    """A condition of the program does not hold."""
+    """Raised when a condition of the program is false."""
 
 
 def op_require(condition, text):
@@ -88,7 +88,7 @@ def op_recip(a):
 
 
 def op_max(a, b):
-    return choose((b > a) | (b != b), b, a)  # of equal ones (-0, 0) the first
+    return choose((b > a) | (b != b), b, a)  # the first of two equal elements (-0, 0)
 
 
 def op_min(a, b):
@@ -131,7 +131,7 @@ def exact(a, b, c):
 
 
 def op_fma(a, b, c):
-    """f32: the sum in double, rounded to odd, so that rounding it again does no harm."""
+    """f32: computes the sum in double, rounded to odd, so that rounding it to f32 is exact."""
     if a.dtype == f64:
         safe = np.isfinite(a * b + c)
         return np.vectorize(lambda s, x, y, z: exact(x, y, z) if s else x * y + z, otypes=[f64])(safe, a, b, c)[()]
@@ -182,13 +182,13 @@ def mix(x):
 
 
 def op_random(kind, seed, index):
-    """Of a run whose seed is 0."""
+    """Random numbers of a run with seed 0."""
     digits = np.finfo(kind).nmant + 1
     seed = mix(int(seed) % 2**64 ^ 0x2545f4914f6cdd1d)
     return kind(math.ldexp(mix(mix((int(index) * 0x9e3779b97f4a7c15 + 0x632be59bd9b4e019) % 2**64) ^ seed) >> 64 - digits, -digits))
 
 
-# Steps of the functions of src/ir/math/quick.def that no scalar operator has
+# Steps of the functions of src/ir/math/quick.def that are not scalar operators
 def mask(c):
     return choose(c, u32(2**32 - 1), u32(0))
 
@@ -237,7 +237,7 @@ def op_farcos(x, y):
 
 
 def differ(got, want, rtol, atol):
-    """Bits are compared if no tolerance is given; NaN equals NaN."""
+    """Compares bits, unless a tolerance is given; NaN equals NaN."""
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return f"{got.dtype}{got.shape}, expected {want.dtype}{want.shape}"
     bits = [np.where(x != x, f64(nan), x).tobytes() for x in (got, want)]
@@ -248,7 +248,7 @@ def differ(got, want, rtol, atol):
 
 
 def main(path):
-    """Runs every program of the table, and prints what is not as expected."""
+    """Runs every program of the table and prints the differences."""
     for job in json.load(open(path)):
         program = {}
         with open(job["program"]) as f:

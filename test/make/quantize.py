@@ -1,4 +1,4 @@
-"""Writes, for a block format, rows of floats and the bytes that the gguf package makes of them: KIND FOLDER."""
+"""Writes rows of floats, and their bytes in a block format by the gguf package: KIND FOLDER."""
 import os
 import sys
 import numpy as np
@@ -7,7 +7,7 @@ from gguf.quants import quantize
 
 
 def rows(count=600, n=64):
-    """Random at all scales; constant, zero, huge, tiny, one that stands out, ties of both signs, steps in between."""
+    """Random values at all scales; constant, zero, huge and tiny rows, one outlier, ties of both signs, small steps."""
     r = np.random.default_rng(11)
     x = r.standard_normal((count, n)) * 10.0 ** r.uniform(-6, 4, (count, 1))
     x[0], x[1], x[2], x[3] = 0, 1, -3.25, 1e-30

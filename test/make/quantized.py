@@ -1,5 +1,9 @@
-"""Models in ONNX Runtime, and how far their outputs are from each other: quantized.py JOB.json, where JOB has `model`, `others` {name: path}, `held` (an .npz) and `out` (an .npz
-that receives what each gave). Prints {name: {sqnr, accuracy, step}} as JSON. session.x64quantprecision is 1: sums of bytes do not saturate."""
+"""Runs models in ONNX Runtime and compares their outputs: quantized.py JOB.json.
+
+JOB has `model`, `others` {name: path}, `held` (an .npz) and `out` (an .npz for the outputs).
+Prints {name: {sqnr, accuracy, step}} as JSON.
+session.x64quantprecision is 1, so that integer sums do not saturate.
+"""
 import json
 import sys
 
@@ -19,7 +23,7 @@ def session(path, plain=False):
 
 
 def outputs(path, data, plain=False):
-    """plain: as the file has it, without the runtime's own optimisations."""
+    """plain: run the file as it is, without the optimizations of ONNX Runtime."""
     s = session(path, plain)
     names = [i.name for i in s.get_inputs()]
     n = len(data[names[0]])

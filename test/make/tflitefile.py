@@ -1,7 +1,8 @@
-"""Writes .tflite files with the schema that comes with ai-edge-litert, and asks its interpreter, with reference kernels, what they compute.
+"""Writes .tflite files with the schema of ai-edge-litert, and runs them in its interpreter with reference kernels.
 
-A Net is one model: tensors are added with input(), const() and op(), and are numbers from then on. Shapes of results need not be said: store() takes
-them from the interpreter. Needs the packages of test/requirements-tflite.txt.
+A Net is one model: input(), const() and op() add tensors and return their numbers.
+store() takes the shapes of results from the interpreter.
+Needs the packages of test/requirements-tflite.txt.
 """
 from dataclasses import dataclass
 
@@ -15,14 +16,14 @@ KINDS = {"f32": ("FLOAT32", np.float32), "f16": ("FLOAT16", np.float16), "f64": 
          "i64": ("INT64", np.int64), "bool": ("BOOL", np.bool_), "resource": ("RESOURCE", np.int32), "i4": ("INT4", np.int8)}
 BY_NUMPY = {np.dtype(v[1]): k for k, v in KINDS.items() if k not in ("resource", "i4")}
 
-# Fused activations and paddings as the schema counts them.
+# Codes of fused activations and paddings in the schema.
 NONE, RELU, RELU_N1, RELU6, TANH = 0, 1, 2, 3, 4
 SAME, VALID = 0, 1
 
 
 @dataclass
 class Q:
-    """Parameters of a quantised tensor; lists: one entry for each place of an axis."""
+    """Quantization parameters of a tensor; lists: one entry for each point of an axis."""
     scale: object
     zero: object = 0
     axis: int = 0
@@ -51,7 +52,7 @@ class Net:
         return g
 
     def begin(self, name):
-        """What follows belongs to a sub-graph of its own, whose number is returned."""
+        """Starts a sub-graph; returns its number."""
         self.graph = self.subgraph(name)
         return len(self.model.subgraphs) - 1
 
@@ -96,8 +97,8 @@ class Net:
     # ---- operators ----
 
     def op(self, code, ins, outs, options=None, custom=None, version=1, intermediates=None, **fields):
-        """outs: (kind, q) or (kind, q, shape) of each result, or a kind alone; returns their numbers, or the number where there is one. options: name
-        of the record without -Options; fields: its fields, as the schema spells them."""
+        """outs: (kind, q) or (kind, q, shape) of each result, or a kind; returns their numbers, or the number if there is one.
+        options: name of the record without -Options; fields: its fields as in the schema."""
         key = (code, version)
         if key not in self.codes:
             c = S.OperatorCodeT()
@@ -146,14 +147,14 @@ class Net:
         return bytes(b.Output())
 
     def settle(self, judge):
-        """Shapes of all results as the interpreter found them, for the file."""
+        """Returns shapes of all results from the interpreter, for the file."""
         for i, t in enumerate(self.main.tensors):
             if t.buffer == 0 and not t.isVariable:
                 t.shape = [int(x) for x in judge.get_tensor_details()[i]["shape"]] if i < len(judge.get_tensor_details()) else t.shape
 
 
 def judge_of(data, keep=False, kernels="ref"):
-    """Reference kernels, or, where there are none of an operator (CEIL, ROUND, ELU), the built-in ones."""
+    """Selects reference kernels, or the built-in ones for operators without a reference kernel (CEIL, ROUND, ELU)."""
     kinds = litert.OpResolverType
     for kind in (kinds.BUILTIN_REF, kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES)[kernels != "ref":]:
         try:
@@ -165,7 +166,7 @@ def judge_of(data, keep=False, kernels="ref"):
 
 
 def ask(judge, inputs):
-    """Results of one run, by the order of the model's outputs; inputs likewise."""
+    """Returns the results of one run, in the order of the model's outputs; inputs are in the order of the model's inputs."""
     for d, x in zip(judge.get_input_details(), inputs):
         judge.set_tensor(d["index"], x)
     judge.invoke()
@@ -173,7 +174,7 @@ def ask(judge, inputs):
 
 
 def store(net, runs, kernels="ref"):
-    """(bytes of the file, results of each run). runs: lists of inputs; a state goes from one to the next."""
+    """Returns (bytes of the file, results of each run). runs: lists of inputs; state carries over to the next run."""
     judge = judge_of(net.pack(), kernels=kernels)
     for d, x in zip(judge.get_input_details(), runs[0]):
         if tuple(d["shape"]) != x.shape:

@@ -74,7 +74,7 @@ def grouped(M, f):
     yield G("packed", ["q", "", "", "", "", "l", "t"], {"q": f(B, S, (nq + 2 * nk) * d), "l": many["l"]}, whole)
     yield G("past", [*next_, "c", "s"], one | past, later | turn, do_rotary=1)
     room = {"pk": f(B, nk, 10, d), "pv": f(B, nk, 10, d), "l": np.array([3, 5], np.int32)}
-    yield G("buffer", [*next_, "c", "s"], one | room, later | turn, ["y"], do_rotary=1)  # what lies behind the tokens is anyone's
+    yield G("buffer", [*next_, "c", "s"], one | room, later | turn, ["y"], do_rotary=1)  # contents after the tokens are undefined
     yield G("sink", [*next_, "", "", "", "", "h"], one | past | {"h": f(nq)}, later)
     yield G("bias", [*next_, "", "", "", "a"], one | past | {"a": f(1, nq, 1, 6)}, later)
 

@@ -1,7 +1,7 @@
 """Loops whose condition counts: how often they run, and how many rows their results have at most, follows from the condition."""
 import numpy as np
 
-# What the condition compares, as exporters write it: the counter c carried from 0 in steps, n invariant, i the number of the iteration.
+# Comparison in the condition, as exporters write it: the counter c carried from 0 in steps, n invariant, i the number of the iteration.
 # Each line: name, step, type of the counter, condition in front of the loop, condition in the body (of the next counter d).
 FORMS = [
     ("less", 1, "int64", "go = Less(c0, n)", "k2 = Less(d, n)"),
@@ -107,7 +107,7 @@ PADDED = """g (float[10,3] w, int64[8] x, int64[3] offsets) => (float[n,3] y) { 
     l2 = SequenceInsert(l, row)  k2 = Less(i2, bags) }>
   y = ConcatFromSequence <axis = 0> (l9) }"""
 
-# with include_last_offset, the last offset ends the last bag; the other indices are as above
+# with include_last_offset, the last offset ends the last bag; the other indices stay
 LAST = PADDED.replace("bags = Size(offsets)  size = Constant <value_ints = [8]>()  ends = Concat <axis = 0> (offsets, size)",
                       "count = Size(offsets)  bags = Sub(count, i1)  ends = Identity(offsets)").replace("count = Size(at)  empty = Equal(count", "left = Size(at)  empty = Equal(left")
 

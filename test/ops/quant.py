@@ -1,4 +1,4 @@
-"""com.microsoft: quantized operators. Results in integers may be one off: ONNX Runtime rounds in places of its own."""
+"""com.microsoft: quantized operators. Integer results may differ by one: ONNX Runtime rounds at other places."""
 import numpy as np
 
 ONE = {"rtol": 0, "atol": 1}

@@ -439,7 +439,7 @@ def bindings():
 
 
 class Cache:
-    """A cache of its own while it lasts."""
+    """A separate cache inside the block."""
 
     def __enter__(self):
         self.folder, self.before = tempfile.TemporaryDirectory(), dict(os.environ)
@@ -616,7 +616,7 @@ def behind(fn):
 
 
 def forks():
-    """While another thread compiles: it is not in the child, where nobody gives its locks back. State begins anew, and that is said."""
+    """A fork while another thread compiles: the child has no such thread to release its locks. State restarts, with a warning."""
     busy = ingot.compile(model("open"))
     a, b = numbers(5, 4), numbers(1, 4, seed=1)
     for work, lock, use in ((lambda: ingot.cached(model("long")), ingot._net._CACHE_LOCK, lambda: ingot.cached(model("two"), engine="vm")(numbers(2, 3), numbers(2, 3))[0].shape == (2, 3)),
@@ -642,7 +642,7 @@ def forks():
 
 
 def processes():
-    """Pickled, and used behind a fork, where the threads of the parent are not."""
+    """A session pickled, and used after a fork, in which the threads of the parent do not exist."""
     net = ingot.compile(model("two"), threads=2)
     a = numbers(2, 3)
     y = net(a, a)[0]
@@ -678,7 +678,7 @@ def steady():
 
 
 def rows():
-    """What ingot.ray and ingot.spark do with the rows of a batch."""
+    """The rows of a batch in ingot.ray and ingot.spark."""
     from ingot._rows import Rows
     x = numbers(10, 1, 8, 8)
     want = ingot.compile(DIGITS)(x)
@@ -729,7 +729,7 @@ def job():
 
 
 def frames():
-    """What Spark hands over: frames without rows have the columns of results too."""
+    """Frames of Spark: frames without rows have the columns of results too."""
     if not have("pandas"):
         return
     import pandas

@@ -1,5 +1,6 @@
-"""--optimize-for: ram never takes more memory than time, size never more code and weights; and on networks where much can be saved it
-is. The results are those of the other engines, and as near to the reference as ever.
+"""--optimize-for: ram never takes more memory than time, and size never more code and weights; on some networks they save much.
+
+The results equal those of the other engines, and are as accurate.
 """
 import os
 import re
@@ -10,12 +11,12 @@ from suite import bytes as quantized
 from suite import targets
 
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
-MODELS = {  # model; whether ram and size must save something
+MODELS = {  # model; must ram and size save something?
     "dense32": (lambda env: [targets.prepare(env, "dense32")[0]], True, True),
     "mobile21": (lambda env: [targets.prepare(env, "mobile21")[0]], False, True),
     "bytes": (lambda env: [os.path.join(quantized.folder_of(env), "windows3.onnx")], False, True),
 }
-VECTORS = {"mobile21"}  # plain loops, many times slower, save too little of its arena
+VECTORS = {"mobile21"}  # plain loops, which are many times slower, save too little arena
 
 
 def arena(header):
@@ -24,7 +25,7 @@ def arena(header):
 
 
 def loaded(path):
-    """Code and constants."""
+    """Bytes of code and constants."""
     return int(must(["size", path], "size").splitlines()[1].split()[0])
 
 

@@ -1,5 +1,9 @@
-"""Attention over a cache that grows: a token's result has the same bits in whatever chunks tokens come, with any number of threads, and
-in interp as in C; and is near what NumPy-free arithmetic in double gives. Masks, grouped heads and halves vary."""
+"""Attention over a growing cache: the result of a token has the same bits in any chunks, with any number of threads, in interp
+and in C.
+
+It also agrees with arithmetic in double.
+Masks, grouped heads and 16-bit caches vary.
+"""
 import math
 import os
 import random
@@ -10,8 +14,8 @@ from lib.core import Fail, Test, must
 
 HEADS, MOST = 2, 9
 TARGETS = ("sse2", "avx2", "avx512")
-# name: query heads that share a key head, type of the cache, window (0: none), a mask that is no limit, size of a head, tokens; from 256 on keys come
-# in segments, which threads share
+# name: query heads per key head, type of the cache, window (0: none), a mask that is not a limit, head size, tokens; from 256 keys on
+# threads share segments of keys
 CASES = {"grouped": (3, "f16", 0, False, 32, 140), "single": (1, "f32", 0, False, 32, 600), "window": (2, "bf16", 70, False, 32, 600),
          "masked": (5, "f32", 0, True, 32, 300), "odd": (3, "f16", 0, False, 37, 280), "tiny": (2, "f32", 0, True, 3, 20)}
 
@@ -19,7 +23,7 @@ CASES = {"grouped": (3, "f16", 0, False, 32, 140), "single": (1, "f32", 0, False
 def graph(group, cache, window, masked, d, tokens):
     h, g, halves = HEADS, group, cache != "f32"
     s = f"f32[{h},{g},t,past+t]"
-    kept = f" window {window}" if window else ""  # then so many places are enough, and those of one run
+    kept = f" window {window}" if window else ""  # then the window plus the tokens of one run are enough places
     lines = [f"%j: i64[past+t] = iota {{shape=[past+t], axis=0, to=i64}}", "%i: i64[t,1] = iota {shape=[t,1], axis=0, to=i64}",
              "%p: i64[] = dims {shape=[past], to=i64, rank=0}", "%at: i64[t,1] = add(%i, %p)", "%le: bool[t,past+t] = le(%j, %at)"]
     keep = "%le"
@@ -33,7 +37,7 @@ def graph(group, cache, window, masked, d, tokens):
         lines += [f"%w: i64[] = const {{{window}}}", "%lo: i64[t,1] = sub(%at, %w)", "%gt: bool[t,past+t] = gt(%j, %lo)",
                   "%both: bool[t,past+t] = and(%le, %gt)"]
         keep = "%both"
-    if masked:  # every third key counts for less
+    if masked:  # every third key has a lower score
         lines += ["%three: i64[] = const {3}", "%jm: i64[past+t] = mod(%j, %three)", "%jf: f32[past+t] = cast(%jm) {to=f32}"]
     k, v = ("%kf", "%vf") if halves else ("%k", "%v")
     lines += [f'%s0: {s} = contract(%q, {k}) {{spec="hgld,hsd->hgls"}}', "%scale: f32[] = const {0.25}", f"%s1: {s} = mul(%s0, %scale)"]
@@ -119,7 +123,7 @@ int main(void) {
   return 0;
 }
 """
-NEAR = {"f32": "1e-5", "f16": "5e-3", "bf16": "4e-2"}  # what a value is rounded by in the cache
+NEAR = {"f32": "1e-5", "f16": "5e-3", "bf16": "4e-2"}  # rounding of a value in the cache
 
 
 def chunks(env, name, target):
@@ -178,7 +182,7 @@ FIXED = """graph att
 
 
 def fixed(env, target):
-    """Lengths that are known, and long: keys are packed."""
+    """Known, large numbers of keys: keys are packed."""
     cpu.need(target)
     work = env.scratch("attention", f"fixed-{target}")
     model, found = os.path.join(work, "att.ing"), {}
@@ -198,7 +202,7 @@ def fixed(env, target):
 
 
 def onwards(env, target):
-    """A tile of rows reads keys in the order in which they lie: memory is fetched ahead only so."""
+    """A tile of rows reads keys in the order of memory: only such reads are prefetched."""
     work = env.scratch("attention", f"onwards-{target}")
     model, source = os.path.join(work, "att.ing"), os.path.join(work, "att.c")
     with open(model, "w") as f:
@@ -229,13 +233,13 @@ sym n in 1..400
   return %y "y"
 }
 """
-# type of numbers of keys: what three rows compare them with, and whether attention takes it as a limit
+# type of key positions, what each of three rows compares them with, and whether attention recognizes a limit
 LIMITS = {"i64": ((3, 2**63 - 1, -2**63), True), "i32": ((299, 2**31 - 1, -2**31), True), "f32": ((2.5, 298.5, math.inf), False),
           "u8": ((3, 200, 255), False), "u64": ((3, 2**63 + 5, 2**64 - 1), False)}
 
 
 def limits(env, kind):
-    """Limits of any size, and masks that compare numbers of keys but are no limits: fractions, and numbers that wrap around."""
+    """Limits of every form, and masks that compare key positions but are not limits: fractions, and integers that wrap around."""
     cpu.need("sse2")
     work = env.scratch("attention", f"limits-{kind}")
     model, given, keys = os.path.join(work, "att.ing"), os.path.join(work, "given.npz"), 300

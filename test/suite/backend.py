@@ -1,4 +1,4 @@
-"""The unmodified runner of onnx.backend.test over python/ingot/backend.py: nothing is wrong but what test/onnx/list.txt excuses."""
+"""The unmodified runner of onnx.backend.test on python/ingot/backend.py: only cases excused in test/onnx/list.txt may fail."""
 import os
 from lib.core import ROOT, Fail, Skip, Test, run, tail
 
@@ -18,6 +18,6 @@ def official(env, engine, pattern):
 
 
 def tests(env):
-    some = "" if env.all else "test_[a-g]"  # what operators compute is judged by `official`, on all cases
+    some = "" if env.all else "test_[a-g]"  # suite `official` checks the results of all cases
     return [Test("backend/interp", lambda: official(env, "interp", some), cost=20),
             Test("backend/c", lambda: official(env, "c", "test_(conv|matmul|resize|loop|cast_FLOAT)"), cost=30)]

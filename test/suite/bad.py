@@ -1,14 +1,15 @@
-"""Bad and hostile files (test/make/mkbad.py): the right exit code, a message that names the file and what is at fault, nothing
-written, within 2 seconds of processor time; and the same again under ASan and UBSan without a finding or a leak.
+"""Bad and hostile files (test/make/mkbad.py): the right exit code, a message with file and defect, no output, within 2 seconds
+of CPU time.
 
-A file that is wrong in an operator ingot does not support at all is refused for that (exit code 3) before the fault is seen.
+The same again under ASan and UBSan, without a finding or a leak.
+A file with a defect in an unsupported operator is refused with exit code 3, because the operator is refused first.
 """
 import json
 import os
 import shutil
 from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail
 
-CPU_LIMIT, LIMIT, ASAN_LIMIT = 2, 10, 60  # seconds of processor time; on the clock; on the clock under sanitizers
+CPU_LIMIT, LIMIT, ASAN_LIMIT = 2, 10, 60  # CPU seconds; seconds of real time; the same under sanitizers
 LEAST = 150
 
 
@@ -20,7 +21,7 @@ def generate(env):
 
 
 def supported(env):
-    """Names of the operators ingot knows."""
+    """Names of the supported operators."""
     def ask():
         found = json.loads(run([env.ingot, "ops", "--json"], 20).out)
         rows = found if isinstance(found, list) else found.get("operators", found)
@@ -29,7 +30,7 @@ def supported(env):
 
 
 def message(row, got):
-    """What is wrong with what was said, or None. A report of inspect names the nodes itself."""
+    """Returns the defect of a message, or None. A report of inspect has node names in it anyway."""
     text = got.text() + got.out.decode("utf-8", "replace")
     if row["file"] not in text and os.path.basename(row["file"]) not in text:
         return "the message does not name the file"
@@ -55,7 +56,7 @@ def once(env, row, verb, asan):
     got = run([binary, verb, row["file"], *args], ASAN_LIMIT if asan else LIMIT, env=SANITIZER if asan else None,
               memory=None if asan else 1 << 30, cpu=None if asan else CPU_LIMIT)
     what = f"{verb}{' under sanitizers' if asan else ''}"
-    for word in ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:"):  # refused memory is a warning
+    for word in ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:"):  # a failed allocation is a warning
         if word in got.text():
             first = next(x for x in got.text().splitlines() if word in x)
             raise Fail(f"{what}: {first}")
@@ -63,7 +64,7 @@ def once(env, row, verb, asan):
     if any(op not in supported(env) for op in row["ops"]):
         codes.add(3)
     if asan:
-        codes.add(5)  # the sanitizer's allocator has a limit of its own
+        codes.add(5)  # the sanitizer's allocator has its own limit
     if got.timed_out or got.rc not in codes:
         expected = " or ".join(map(str, sorted(codes)))
         raise Fail(f"{what}: {explain(got)}, expected exit {expected}: {tail(got.text(), 3)[:500]}")
@@ -71,7 +72,7 @@ def once(env, row, verb, asan):
         wrong = message(row if got.rc in row["codes"] else {**row, "text": None}, got)
         if wrong:
             raise Fail(f"{what}: {wrong}: {tail(got.text(), 3)[:500]}")
-        if got.out and not (verb == "inspect" and got.rc == 3):  # a report that lists what is unsupported
+        if got.out and not (verb == "inspect" and got.rc == 3):  # a report that lists unsupported operators
             raise Fail(f"{what}: refused, but wrote to stdout")
         if os.listdir(where):
             raise Fail(f"{what}: refused, but left {' '.join(os.listdir(where))}")

@@ -1,5 +1,9 @@
-"""--bake-prompt: a language model that begins behind a system message answers as one that was told it, to the bit, and reads fewer tokens; also with another message, after :reset,
-as a library, and where the keys and values were computed without a C compiler. States of a program may begin with other than zeros."""
+"""--bake-prompt: a model with a built-in system message gives the same bits as one that receives the message, and reads fewer
+tokens.
+
+Also with another message, after :reset, as a library, and with a KV cache computed without a C compiler.
+States of a program may start with values other than zero.
+"""
 import ctypes
 import os
 import re
@@ -13,7 +17,7 @@ PROMPT = "be brief"
 
 
 def prompt(env, text=PROMPT + "\n"):
-    """A file for each text, there whole or not at all: tests run side by side."""
+    """Writes a file atomically, because tests run concurrently."""
     path = os.path.join(env.scratch("bake", "prompt"), f"{zlib.crc32(text.encode()):08x}.txt")
     part = f"{path}.{threading.get_ident()}"
     with open(part, "w", encoding="utf-8") as f:
@@ -27,7 +31,7 @@ def tokens(got):
 
 
 def answers(env):
-    """Conversations, and one that begins anew; a message that is not the baked one."""
+    """Conversations, a restarted one, and a message other than the built-in one."""
     how = ("--temperature", "3", "--top-k", "0", "--seed", "7", "--max-tokens", "5")
     for stdin in (b"ab\ncd\n", b"\tab\n:reset\nab\nx\n"):
         told = play(env, made(env), *how, "--system", PROMPT, stdin=stdin)
@@ -40,7 +44,7 @@ def answers(env):
 
 
 def window(env):
-    """Layers with a window overwrite what is far behind: a message longer than that is not gone back into."""
+    """Layers with a window overwrite old positions: a conversation longer than the window cannot return to the built-in prompt."""
     model, long = os.path.join(os.path.dirname(made(env)), "window.gguf"), "be as brief as anybody ever was here"
     how = ("--temperature", "0", "--max-tokens", "3")
     baked = ingot_program(env, model, "--bake-prompt", prompt(env, long), "--chunk", "4")
@@ -65,7 +69,7 @@ def ingot(env, *args, rc=0, cc=None):
 
 
 def library(env):
-    """The first ids are there after a reset: the logits behind the others have the same bits."""
+    """After a reset the built-in ids are in the cache: the logits after them have the same bits."""
     work = env.scratch("bake", "library")
     ids = [int(x) for x in run([env.need_ingot(), "tokenize", made(env), "--special", "--bare", "--text", f"<s>{PROMPT}<end><u>hello<end><a>"], LIMIT).out.split()]
     logits = {}
@@ -125,7 +129,7 @@ for i in 0..2 {
 
 
 def begins(env):
-    """A program as text: what a state begins with is read, run and printed."""
+    """A program as text: initial contents of a state are read, run and printed."""
     path = os.path.join(env.scratch("bake", "begins"), "p.ing")
     with open(path, "w", encoding="utf-8") as f:
         f.write(PROG)

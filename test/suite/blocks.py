@@ -1,6 +1,10 @@
-"""Block formats (src/ir/quant/qblocks.def): what blocks mean, against the gguf package, bit for bit, on random and extreme blocks (skipped without
-that package); and products with rows of blocks, which give the same bits on every engine, for rows one by one and together, and
-with any number of threads. Blocks are random here, of which the halves that scale are small."""
+"""Block formats (src/ir/quant/qblocks.def): dequantized blocks equal those of the gguf package to the bit, on random and extreme
+blocks.
+
+Products with rows of blocks have the same bits on every engine, one row at a time or together, and with any number of threads.
+Blocks are random, with small scales.
+Skipped without the gguf package.
+"""
 import os
 import random
 import re
@@ -9,20 +13,20 @@ import zipfile
 from lib import cpu, npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run
 
-# kind: elements, bytes, where halves lie
+# kind: elements, bytes, offsets of f16 values
 KINDS = {"Q4_0": (32, 18, (0,)), "Q4_1": (32, 20, (0, 2)), "Q5_0": (32, 22, (0,)), "Q5_1": (32, 24, (0, 2)), "Q8_0": (32, 34, (0,)),
          "Q2_K": (256, 84, (80, 82)), "Q3_K": (256, 110, (108,)), "Q4_K": (256, 144, (0, 2)), "Q5_K": (256, 176, (0, 2)),
          "Q6_K": (256, 210, (208,)), "IQ4_NL": (32, 18, (0,)), "IQ4_XS": (256, 136, (0,)), "TQ1_0": (256, 54, (52,)),
          "TQ2_0": (256, 66, (64,)), "MXFP4": (32, 17, ())}
 PLAIN = {"F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I16": 2, "I32": 4, "I64": 8, "F64": 8}
-# One for each way kernels go: 4, 8, 5, 6, 3 bits; groups of 16; halves, bytes and floats as scales; something that is added
+# One per code path of the kernels: 4, 8, 5, 6, 3 bits; groups of 16; scales in f16, bytes and f32; with offsets
 WAYS = ("Q4_1", "Q8_0", "Q5_0", "Q2_K", "Q4_K", "Q6_K", "MXFP4", "Q3_K")
 ENDS = (0x00, 0xff)  # of the first rows of weights
-ROWS, LENGTH, TOKENS = 37, 512, 13  # no multiple of lanes or tiles; tokens are tiles of eight and of four, and one more
+ROWS, LENGTH, TOKENS = 37, 512, 13  # not a multiple of lanes or tiles; tokens: tiles of eight, of four, and one more
 
 
 def case(env, kind):
-    """(blocks, floats as the gguf package reads them)"""
+    """Returns (blocks, floats as the gguf package dequantizes them)."""
     out = env.scratch("blocks", kind)
     got = run([env.need_lm(), os.path.join(ROOT, "test", "make", "blocks.py"), kind, out], 60)
     if got.rc:
@@ -31,7 +35,7 @@ def case(env, kind):
 
 
 def words(data):
-    """Bits of floats; every NaN is the same."""
+    """Bits of floats; all NaN are equal."""
     return [0x7fc00000 if x & 0x7fffffff > 0x7f800000 else x for x, in struct.iter_unpack("<I", data)]
 
 
@@ -53,7 +57,7 @@ def decode(env, kind):
 
 
 def ingot(env, *args, native=None):
-    """native: the target that stands for this machine."""
+    """native: the target that replaces this machine."""
     got = run([env.need_ingot(), *args], 60, env={"INGOT_NATIVE": native} if native else None)
     if got.rc or got.timed_out:
         raise Fail(f"{' '.join(args)}: {explain(got)}")
@@ -75,7 +79,7 @@ def write(path, data):
 
 
 def apart(env, kind):
-    """What `unblock` becomes, on engines: the bits of the gguf package, or of ref for plain elements."""
+    """`dequantize` on engines gives the bits of the gguf package, or of ref for plain elements."""
     out = env.scratch("blocks", kind)
     if kind in PLAIN:
         elems, size, count = 1, PLAIN[kind], 64
@@ -94,10 +98,10 @@ def apart(env, kind):
 
 
 def put_ends(data, at, kind, end):
-    """The block at `at` with the least or the greatest of all integers, and the greatest scales."""
+    """The block at `at` gets the smallest or the largest of all integers, and the largest scales."""
     elems, size, halves = KINDS[kind]
     kept = [data[at + half:at + half + 2] for half in halves]
-    data[at:at + size] = bytes([end ^ 0x80 if kind == "Q8_0" else end]) * size  # with signs: -128, 127
+    data[at:at + size] = bytes([end ^ 0x80 if kind == "Q8_0" else end]) * size  # signed: -128, 127
     for half, value in zip(halves, kept):
         data[at + half:at + half + 2] = value
     if kind == "Q6_K":
@@ -132,7 +136,7 @@ def products(rng, kinds, rows=ROWS, length=LENGTH):
 
 
 class Products:
-    """All of them on some rows of random inputs."""
+    """All products on some rows of random inputs."""
 
     def __init__(self, env, name, kinds, length=LENGTH):
         rng, self.length = random.Random(0), length
@@ -140,7 +144,7 @@ class Products:
         self.model = write(os.path.join(self.folder, "products.ing"), products(rng, kinds, length=length))
         self.x = [rng.gauss(0, 1) for _ in range(TOKENS * length)]
         self.x[:64] = [0.0] * 32 + [3e38, -3e38] + [1e-45] * 30  # a group of zeros, one of extremes
-        self.x[length:3 * length] = [1.0] * length + [-1.0] * length  # all of them as large as they may be: 127 and -127, or 63 where sums of products have 16 bits
+        self.x[length:3 * length] = [1.0] * length + [-1.0] * length  # the largest values: 127 and -127, or 63 where products are summed in 16 bits
         self.b = [rng.gauss(0, 1) for _ in range(TOKENS * ROWS)]
 
     def run(self, *options, rows=(0, TOKENS), model=None, native=None):
@@ -158,7 +162,7 @@ def all_same(got, want, what):
 
 
 def exact(env):
-    """Engines agree with the reference, on bytes and on floats."""
+    """Engines agree with the reference, with int8 and with f32 activations."""
     p = Products(env, "exact", KINDS)
     parts = os.path.join(p.folder, "parts.ing")
     ingot(env, "opt", p.model, "--stop=dequantize", "--output", parts)
@@ -184,7 +188,8 @@ def vectors(env, march):
 
 
 def without_dot_i8x4(env):
-    """A machine that is known to lack an instruction for products of four bytes multiplies by pairs, to the same bits; where it is not known, as in a text, by dot_i8x4."""
+    """A CPU that is known to lack a 4-way int8 dot product multiplies by pairs, to the same bits; if the CPU is not known, as
+    for text, dot_i8x4 is used."""
     p, texts = Products(env, "pairs", WAYS), {}
     want = p.run("--march", "avx512", "--engine", "vm")
     all_same(p.run("--march", "native", "--engine", "vm", native="avx512"), want, "vm")
@@ -199,7 +204,7 @@ def without_dot_i8x4(env):
 
 
 def prefetched(env, march):
-    """One row of x reads the weights in the order in which they lie: memory is fetched ahead only so."""
+    """One row of x reads the weights in the order of memory: only such reads are prefetched."""
     folder = env.scratch("blocks", "prefetched-" + march)
     graph = products(random.Random(0), WAYS[:3], 64).replace("sym t in 0..16\n", "").replace("[t,", "[1,")
     made = os.path.join(folder, "m.c")
@@ -209,7 +214,7 @@ def prefetched(env, march):
     orders = [[int(at or 0) for at in re.findall(r"= \*\(const ig_i32x\d+u \*\)&w\[[^]]*?(?: \+ (\d+))?\];", k)] for k in kernels]
     if len(orders) != 3 or any(len(at) < 16 or at != sorted(at) for at in orders):
         raise Fail(f"weights are read in the orders {orders}")
-    fetched = [len(re.findall(r"IG_PREFETCH\(&w\[", k)) for k in kernels]  # and by hand
+    fetched = [len(re.findall(r"IG_PREFETCH\(&w\[", k)) for k in kernels]  # and written by hand
     if fetched != [len(at) for at in orders]:
         raise Fail(f"{fetched} of {[len(at) for at in orders]} vectors are fetched ahead")
     said = ingot(env, "opt", os.path.join(folder, "m.ing"), "--march", march, "--constants=all")
@@ -219,7 +224,7 @@ def prefetched(env, march):
 
 
 def careful(env, march):
-    """Programs that watch what C leaves undefined, and their memory, give the bits of the interpreter and have nothing to say."""
+    """Programs under sanitizers give the bits of the interpreter without a finding."""
     p = Products(env, "careful-" + march, KINDS)
     program, given, made = (os.path.join(p.folder, name) for name in ("prog", "in.npz", "out.npz"))
     if not cpu.can_run(march):
@@ -236,7 +241,7 @@ def careful(env, march):
 
 
 def parts(env):
-    """Long rows of weights are unpacked part by part, of which the last is shorter here: what is unpacked is as small as the first cache, whatever the length."""
+    """Long rows of weights are unpacked in parts, here with a shorter last part: the buffer fits in L1 for any length."""
     p = Products(env, "parts", ("Q8_0",), 19 * 32)
     options = ["--march", "avx2"]
     want = p.run(*options)
@@ -253,7 +258,7 @@ def parts(env):
 
 
 def tiles(env):
-    """Rows of x in a tile of many: half as many where two panels share what is loaded of them."""
+    """Rows of x in a tile: half as many where two panels share the loads."""
     folder = env.scratch("blocks", "tiles")
     model = write(os.path.join(folder, "m.ing"), products(random.Random(0), ("Q4_K", "Q6_K", "Q8_0"), 64))
     said = ingot(env, "opt", model, "--march", "avx2", "--explain").decode()
@@ -263,7 +268,7 @@ def tiles(env):
 
 
 def near(got, want, by):
-    """Within a part of the largest; the first row, with its infinite factors, is left out."""
+    """Compares relative to the largest element; leaves out the first row, which has infinite factors."""
     for kind in want:
         g, w = ([x for x, in struct.iter_unpack("<f", data[kind])][ROWS:] for data in (got, want))
         if max(abs(a - b) for a, b in zip(g, w)) > by * max(map(abs, w)):

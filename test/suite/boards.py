@@ -1,5 +1,7 @@
-"""docs/results/boards.md: models as bytecode and as C on a simulated Cortex-M4 give the same bits, and take about the bytes that the table says. Training there: the loss falls, in the RAM that
-was told."""
+"""docs/results/boards.md: bytecode and C on a simulated Cortex-M4 give the same bits, and take about the bytes in the table.
+
+Training on the board: the loss falls, within the reported RAM.
+"""
 import os
 import random
 import re
@@ -11,11 +13,11 @@ from lib.core import ROOT, Fail, Test, explain, must, need, run, tail, want
 sys.path.append(os.path.join(ROOT, "bench"))
 import boards  # noqa: E402
 
-NEAR = 0.05  # compilers differ from version to version
+NEAR = 0.05  # compiler versions differ
 
 
 def rows(text):
-    """By network, its numbers."""
+    """Returns the figures of each network."""
     found = re.findall(r"^\| ([^|]+) \|((?: [\d,]+ \|)+)$", text, re.M)
     return {name: [int(x.replace(",", "")) for x in re.findall(r"[\d,]+", numbers)] for name, numbers in found}
 
@@ -37,7 +39,7 @@ def table(env):
 
 
 def keywords(path):
-    """DS-CNN of MLPerf Tiny: 49 x 10 features, 12 words, weights at random."""
+    """DS-CNN of MLPerf Tiny: 49 x 10 features, 12 words, random weights."""
     r, g = random.Random(11), onnxfile.Graph()
 
     def weight(*dims):
@@ -97,14 +99,15 @@ static int run(void) {
 
 
 def training(env):
-    """50 steps of the keyword spotter: the loss falls, and the arena, the arrays and the stack that was seen are within the RAM that the command tells."""
+    """50 training steps of the keyword spotter: the loss falls, and arena, arrays and measured stack are within the RAM that the
+    command reports."""
     for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
         need(tool)
     folder = env.scratch("boards", "training")
     keywords(os.path.join(folder, "kws.onnx"))
     told = must([env.need_ingot(), "train", os.path.join(folder, "kws.onnx"), "--emit", os.path.join(folder, "step.c"), "--batch", "1", "--optimizer", "sgd", "--lr", "0.02"], "emit")
     ram = int(re.fullmatch(r"RAM (\d+) bytes\n", told)[1])
-    with open(os.path.join(folder, "string.h"), "w", encoding="utf-8") as f:  # the compiler may be there without a library
+    with open(os.path.join(folder, "string.h"), "w", encoding="utf-8") as f:  # the compiler may lack its library
         f.write("#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\nvoid *memmove(void *, const void *, size_t);\n")
     must([*boards.GCC, "-I", folder, "-O2", "-c", "-o", os.path.join(folder, "step.o"), os.path.join(folder, "step.c")], "arm-none-eabi-gcc")
     try:

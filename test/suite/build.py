@@ -1,5 +1,7 @@
-"""The build itself: both compilers without warnings, an installation somebody can use, and what the library promises about its
-object files (no writable data, no calls that print or end the program, no names but its own)."""
+"""The build: both compilers without warnings, a usable installation, and what the object files of the library promise.
+
+They have no writable data, call nothing that prints or ends the program, and export only names of the library.
+"""
 import os
 import re
 import shutil
@@ -25,7 +27,7 @@ int main(void) {
 }
 """
 
-# x + k x x x, of which a pass makes new constants and products.
+# x + k x x x, from which a pass makes new constants and products
 CUBE = """graph
 (%x: f32[4]) {
   %k: f32[] = const {0.044715}
@@ -37,7 +39,7 @@ CUBE = """graph
 }
 """
 
-# A program that unpacks an archive itself and has the library unpack another: both find their own inflate.
+# A program with its own inflate, which also makes the library inflate an archive.
 BOTH = r"""
 #include <ingot.h>
 #include <stdio.h>
@@ -69,13 +71,13 @@ def ok(got, what):
 def clang(env):
     if not shutil.which("clang"):
         raise Skip("clang is not installed")
-    env.make("asan")  # by clang, with our warnings
+    env.make("asan")  # by clang, with the warnings of this repository
     both = env.ingot, os.path.join(ROOT, "build-asan", "ingot")
     mine, theirs = (ok(run([ingot, "opt", "--stop=canon", "-"], 20, stdin=CUBE.encode()), "opt") for ingot in both)
-    if mine != theirs:  # passes build operands in an order of ours, not of the compiler's
+    if mine != theirs:  # the order of creation is fixed, not chosen by the compiler
         raise Fail(f"built by clang, ingot opt prints something else:\n{theirs}")
     models = [os.path.join(ROOT, "models", "digits.onnx"), *(c["model"] for c in pick.per_operator(env))]
-    for model in models:  # and so does the import
+    for model in models:  # as does the import
         mine, theirs = (run([ingot, "opt", "--stop=none", "--constants=all", model], 60) for ingot in both)
         if (mine.rc, mine.out) != (theirs.rc, theirs.out):
             raise Fail(f"{model}: built by clang, ingot makes another graph of it")
@@ -89,7 +91,7 @@ def library(env):
 
 
 def data(env):
-    """`size -A` names the sections of every member; constant tables are in .rodata or .data.rel.ro."""
+    """`size -A` lists the sections of every member; constant tables are in .rodata or .data.rel.ro."""
     member, wrong = "", []
     for line in ok(run(["size", "-A", library(env)], 60), "size").splitlines():
         words = line.split()
@@ -110,7 +112,7 @@ def calls(env):
 
 
 def installed(env):
-    """Folder of an installation, made once."""
+    """The folder of an installation, created once."""
     def make():
         env.need_ingot()
         where = env.scratch("install")
@@ -148,7 +150,7 @@ def install(env):
 
 
 def dist(env):
-    """An archive of the sources: twice the same bytes, and again from the files in it; nothing that was built."""
+    """The source archive: the same bytes twice, and again from its own files; no build products."""
     if not shutil.which("tar"):
         raise Skip("tar is not installed")
     name, where = f"ingot-{version()}", env.scratch("dist")
@@ -187,7 +189,7 @@ def defined(path, *how):
 
 
 def names(env):
-    """Only the names of ingot.h are visible: a program may use all others for itself, in the static library as in the shared one."""
+    """Only names of ingot.h are visible, so a program may use all others, with the static and with the shared library."""
     top, where = installed(env), env.scratch("names")
     inner = sorted(n for n in defined(os.path.join(env.build, "objects.a"), "-g") if not n.startswith("ingot_"))
     for path, how in (("libingot.a", ["-g"]), ("libingot.so", ["-D"])):

@@ -1,5 +1,7 @@
-"""Models as files of bytecode: `ingot compile MODEL -o FILE.igb` and what takes such a file. Outputs have the bits of the interpreter;
-what a file is not is said with the byte at which that shows. test/unit/bytecode.c changes every byte of a small one.
+"""Models as bytecode files: `ingot compile MODEL -o FILE.igb` and the commands that read them.
+
+Outputs have the bits of the interpreter; the refusal of a malformed file names the byte.
+test/unit/bytecode.c changes every byte of a small file.
 """
 import os
 import platform
@@ -28,7 +30,7 @@ def must(cmd, what, rc=0):
 
 
 def both(env, name, model, more, given):
-    """The same bits from the file as from the interpreter."""
+    """A file gives the bits of the interpreter."""
     folder = env.scratch("bytecode", name)
     path, outs = os.path.join(folder, name + ".igb"), [os.path.join(folder, x + ".npz") for x in ("interp", "file")]
     must([env.need_ingot(), "compile", *model, "--quiet", "-o", path], "compile")
@@ -90,7 +92,8 @@ TURNS = """graph (%n "n": i64[], %x "x": f64[], %y "y": f64[]) {
 
 
 def turns(env):
-    """A loop does in its turns only what changes: single elements are in registers, what nothing reads is not stored, counting and jumping is one."""
+    """A loop executes only what changes: single elements stay in registers, unused values are not stored, count and jump are one
+    instruction."""
     path = write(env.scratch("bytecode", "turns"), "turns.ing", TURNS)
     code = [x.split() for x in must([env.need_ingot(), "opt", path, "--dump=bytecode"], "dump").out.decode().split("\ncode\n")[1].splitlines()]
     end = next(i for i, x in enumerate(code) if x[1] == "next")
@@ -117,7 +120,7 @@ EPILOGUE = """graph (%x "x": i32[4,24], %m "m": i32[4,1], %n "n": i32[4,1]) {
 
 
 def epilogue(env):
-    """Fixed-point scaling of sums takes no general instruction, which evaluates lane by lane."""
+    """Fixed-point scaling of sums uses no general instruction, which evaluates lane by lane."""
     path = write(env.scratch("bytecode", "epilogue"), "epilogue.ing", EPILOGUE)
     for march in ("scalar", "avx2", "avx512"):
         code = must([env.need_ingot(), "opt", path, "--march", march, "--dump=bytecode"], "dump").out.decode().split("\ncode\n")[1]
@@ -139,7 +142,7 @@ DEPTHWISE = """graph (%x "x": f32[1,16,14,20]) {{
 
 
 def taps(env):
-    """The taps of a depthwise convolution, written out, are panels with loops; the bits are those of the interpreter."""
+    """The unrolled taps of a depthwise convolution become panels with loops, with the bits of the interpreter."""
     folder = env.scratch("bytecode", "taps")
     for stride, h, w in ((1, 14, 20), (2, 7, 10)):
         path = write(folder, f"stride{stride}.ing", DEPTHWISE.format(stride=stride, h=h, w=w))
@@ -190,7 +193,7 @@ def refused(env):
 
 
 def signed(data):
-    """With the checksum of an .igb file set anew: what follows is seen by the verifier, not by the checksum."""
+    """Recomputes the checksum of an .igb file, so that the verifier sees the changes."""
     data, h = bytearray(data), 0x9e3779b97f4a7c15
     for at in range(0, len(data), 8):
         word = 0 if at == 24 else int.from_bytes(data[at:at + 8], "little")
@@ -214,7 +217,7 @@ int main(int n, char **arg) {
 
 
 def forged(env):
-    """Files whose checksum is right: places of inputs and outputs, an arena beyond its buffers, loops without an end."""
+    """Files with a valid checksum: wrong positions of inputs and outputs, an arena beyond its buffers, endless loops."""
     folder = env.scratch("bytecode", "forged")
     path, bad = (os.path.join(folder, name) for name in ("d.igb", "bad.igb"))
     must([env.need_ingot(), "compile", DIGITS, "-d", "batch=1", "-o", path], "compile")
@@ -286,12 +289,12 @@ static int check(void) {
 """
 WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 M4 = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]
-# Bytes on a Cortex-M4, with all instructions: with all functions, and without those that are computed in double.
+# Bytes on a Cortex-M4, with all instructions: with all functions, and without those computed in double.
 MOST_CODE = {"all": 40 << 10, "single": 26 << 10}
 
 
 def around(env, name, more):
-    """A folder with the machine, a model and what the interpreter makes of an image."""
+    """Creates a folder with the machine, a model, and the interpreter's result for an image."""
     folder = env.scratch("bytecode", name)
     path = {x: os.path.join(folder, x) for x in ("ingot_vm.c", "ingot_vm.h", "model.h", "model.igb", "image.npy", "out.npz", "main.c", "board.c", "board.ld")}
     image = npy.Array("f32", (1, 1, 8, 8), [i % 17 / 16 for i in range(64)])
@@ -312,7 +315,7 @@ def around(env, name, more):
 
 
 def own(cc, symbols):
-    """What an object file takes from others, and shows them."""
+    """Undefined and defined symbols of an object file."""
     taken = [x for x in symbols if " U " in x and x.split()[-1] not in ("memcpy", "memset", "memmove")]
     shown = [x for x in symbols if (" T " in x and " ingot_vm_" not in x) or " B " in x or " D " in x]
     if taken or shown:
@@ -320,7 +323,7 @@ def own(cc, symbols):
 
 
 def alone(env):
-    """The machine as one file, by two compilers: the bits of the interpreter, no names but its own, no library."""
+    """The one-file machine, with two compilers: the bits of the interpreter, no foreign names, no library."""
     for name, more in (("fixed", ["-d", "batch=1"]), ("open", ["--max-shapes", "image:3x1x8x8"])):
         folder, path = around(env, "alone_" + name, more)
         with open(path["main.c"], "w") as f:
@@ -332,12 +335,12 @@ def alone(env):
                 own(cc, must(["nm", machine], "nm").out.decode().split("\n"))
             must([cc, *WARN, "-no-pie", "-fno-pie", "-o", program, path["main.c"], machine], "link")
             must([program], f"{name} by {cc}")
-        if name == "fixed":  # the machine that is made for small code
+        if name == "fixed":  # the machine built for small code
             must(["cc", *WARN, "-Os", "-no-pie", "-fno-pie", "-ffp-contract=off", "-o", program, path["main.c"], path["ingot_vm.c"]], "the machine with -Os")
             must([program], f"{name}, small")
 
 
-# Runs every file it is given on made-up inputs; prints what calls return and a sum over all bytes of the results.
+# Runs every given file on generated inputs; prints return codes and a hash of the results.
 MANY = """#include "ingot_vm.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -399,7 +402,7 @@ int main(int argc, char **argv) {
 """
 
 
-# What programs of exec do not reach: products and sums of f64, of bytes, requantization.
+# Cases that programs of exec do not cover: products and sums of f64, of int8, requantization.
 LAYERS = {
     "f64": """graph (%a "a": f64[9,17], %b "b": f64[17,24], %v "v": f64[200]) {
   %y: f64[9,24] = contract(%a, %b) {spec = "mk,kn->mn"}
@@ -427,7 +430,7 @@ LAYERS = {
 
 
 def small(env):
-    """The machine that is made for small code computes what the other does: programs of exec, one by one, and layers of every kind."""
+    """The machine built for small code computes the same: programs of exec, and layers of every kind."""
     folder = env.scratch("bytecode", "small")
     machine, source = os.path.join(folder, "ingot_vm.c"), write(folder, "many.c", MANY)
     must([env.need_ingot(), "vm", "--emit", "-o", machine], "emit")
@@ -455,7 +458,7 @@ def small(env):
 
 
 def board(env):
-    """On a simulated Cortex-M4, where it is a bound number of bytes."""
+    """On a simulated Cortex-M4, where its size has a bound."""
     need("arm-none-eabi-gcc")
     need("qemu-system-arm")
     folder, path = around(env, "board", ["-d", "batch=1"])
@@ -485,7 +488,7 @@ def board(env):
     must([program], "a model with functions in double on it")
 
 
-# A panel of halves that begin at a multiple of 2 only: x = 0 1 2 .., from the second on; y = 1 everywhere.
+# A panel of f16 values at odd multiples of 2: x = 0 1 2 .., from the second on; y = 1 everywhere.
 PANEL = """#include "back/vm/vm.h"
 int main(void) {
   static _Alignas(64) u64 file[16];
@@ -507,7 +510,7 @@ int main(void) {
 
 
 def anywhere(env):
-    """Tiles of vectors read words of bytes and halves wherever they begin."""
+    """Vector tiles load words of int8 and f16 at any address."""
     if platform.machine() != "x86_64":
         raise Skip("no vectors of x86")
     folder = env.scratch("bytecode", "anywhere")

@@ -1,7 +1,8 @@
 """Quantized networks (test/make/mkbytes.py) for each target: C, vm and ref equal to the bit, ONNX Runtime within one step.
 
-What stands between DequantizeLinear and QuantizeLinear is made of integers by the pass quant: there `ref` runs the graph behind that pass,
-and where floats are left in it, sums may have another order.
+The pass quant turns what is between DequantizeLinear and QuantizeLinear into integer arithmetic, so `ref` runs the graph after
+that pass.
+Where floats remain, sums may have another order.
 """
 import os
 
@@ -14,11 +15,11 @@ NETS = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "poi
         "matmul-odd", "matmul-row", "matmul-signed", "matmul-u8u8", "matmulinteger", "matmulinteger-signed", "qgemm", "convinteger",
         "convinteger-signed", "pairs16", "pairs12", "patches24", "patches-signed", "patches-u8u8", "patches-long", "patches-dynamic", "activations",
         "activations-signed")
-FLOATS = ("pairs16", "pairs12")  # their last product has a bias in floats
-TABLES = ("activations", "activations-signed")  # functions that targets need not agree on to the last bit
+FLOATS = ("pairs16", "pairs12")  # their last product has a bias in f32
+TABLES = ("activations", "activations-signed")  # functions whose last bit may differ between targets
 DOT4 = ("pointwise16", "pointwise27", "pointwise-signed", "pointwise-u8u8", "windows3", "windows7", "windows32", "matmul", "matmul-row",
         "matmulinteger", "qgemm", "convinteger", "pairs16")
-ROW = ("matmul-row",)  # weights are read once, as bytes
+ROW = ("matmul-row",)  # weights are read once, as int8
 PATCHES = {"patches24": "F(4x4)", "patches-signed": "F(4x4)", "patches-u8u8": "F(4x4)", "patches-long": "F(2x2)", "patches-dynamic": "F(4x4)"}
 
 
@@ -58,7 +59,7 @@ def check(env, net):
 
 
 def family(env, net):
-    """The products are taken four at a time where a machine has an instruction for that, else two: not one by one."""
+    """Products are summed four at a time where the CPU has such an instruction, else two at a time; never one by one."""
     for target, word in (("avx512", "dot_i8x4("), ("avx2", "dot_i8x4(" if net in ROW else "dot_i16x2(")):
         got = run([env.ingot, "opt", os.path.join(folder_of(env), net + ".onnx"), "--march", target, "--stop=lower"], 60)
         if got.rc or word.encode() not in got.out:
@@ -66,14 +67,14 @@ def family(env, net):
 
 
 def patches(env, net):
-    """Winograd's method on integers, in the largest patches whose sums fit."""
+    """Winograd's method on integers, with the largest patches whose sums fit."""
     got = run([env.ingot, "opt", os.path.join(folder_of(env), net + ".onnx"), "--march", "avx2", "--explain"], 60)
     if got.rc or f"Winograd {PATCHES[net]}" not in got.out.decode():
         raise Fail(f"no Winograd {PATCHES[net]}: {explain(got)}")
 
 
 def tables(env, net):
-    """What is made of one byte and takes a function is looked up."""
+    """A function of one int8 value becomes a lookup table."""
     got = run([env.ingot, "opt", os.path.join(folder_of(env), net + ".onnx"), "--march", "avx2", "--explain"], 60)
     if got.rc or "': lookup table of" not in got.out.decode():
         raise Fail(f"no table: {explain(got)}")

@@ -1,4 +1,5 @@
-"""Compiled code of engine c in ~/.cache/ingot: what a file depends on, which files are taken, several processes at once, a cache that cannot be written, `ingot cache`."""
+"""Compiled code of engine c in ~/.cache/ingot: keys, untrusted files, concurrent processes, a cache that cannot be written,
+`ingot cache`."""
 import json
 import os
 import shutil
@@ -7,12 +8,12 @@ import subprocess
 from lib.core import ROOT, Test, must, run, want
 
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
-# A C compiler that counts how often it compiles, not how often it is asked for its version.
+# A C compiler that counts compilations, but not queries of its version.
 COUNTING = "#!/bin/sh\ncase \"$*\" in *--version*) ;; *) echo >> \"$COUNT\" ;; esac\nexec cc \"$@\"\n"
 
 
 class Box:
-    """A cache of its own, and a compiler that counts."""
+    """A separate cache, and a counting compiler."""
 
     def __init__(self, env, name):
         self.env, self.folder = env, env.scratch("cache", name)
@@ -38,14 +39,14 @@ class Box:
         return sorted(os.path.join(folder, name) for name in os.listdir(folder))
 
     def fresh(self, what, before, *words, **more):
-        """Runs; what changed makes it compile once more."""
+        """Runs; a change causes one more compilation."""
         out = self.run(*words, **more)
         want(self.compiled() == before + 1, f"{what}: compiled {self.compiled() - before} times, expected once")
         return out
 
 
 def reuse(env):
-    """The second run takes the code of the first; other options, weights, flags and compilers have code of their own."""
+    """The second run uses the code of the first; other options, weights, flags and compilers have separate code."""
     b = Box(env, "reuse")
     first = b.fresh("nothing kept", 0)
     want(b.run() == first and b.compiled() == 1, "the second run compiles")
@@ -62,7 +63,7 @@ def reuse(env):
 
 
 def damaged(env):
-    """A file that is cut off, empty or not a library is made anew; one that others could write is not loaded."""
+    """A truncated or empty file, or one that is not a library, is replaced; one that others can write is not loaded."""
     b = Box(env, "damaged")
     first = b.fresh("nothing kept", 0)
     path, = b.files()
@@ -79,7 +80,7 @@ def damaged(env):
 
 
 def unwritable(env):
-    """A cache that cannot be made or written costs time and nothing else."""
+    """If the cache cannot be created or written, only time is lost."""
     b = Box(env, "unwritable")
     first = b.run(INGOT_CACHE="0")
     for home in ("/proc/nothing", "/dev/null/x"):
@@ -88,7 +89,7 @@ def unwritable(env):
 
 
 def together(env):
-    """Processes that start at once: the same results, one file, nothing left over."""
+    """Processes that start at once: the same results, one file, no temporary files."""
     b = Box(env, "together")
     words = [env.need_ingot(), "run", MODEL, "-d", "batch=1", "--engine", "c", "--quiet"]
     started = [subprocess.Popen(words, env={**os.environ, **b.set}, stdout=subprocess.PIPE) for _ in range(4)]
@@ -98,14 +99,14 @@ def together(env):
 
 
 def bounded(env):
-    """Beyond 2 GiB the least recently used code goes; nothing else does."""
+    """Above 2 GiB the least recently used code is removed, and nothing else."""
     b = Box(env, "bounded")
     b.run()
     folder = os.path.dirname(b.files()[0])
     names = ["c-" + "0" * 32, "c-" + "1" * 32, "play-" + "0" * 32]
     for i, name in enumerate(names):
         with open(os.path.join(folder, name), "w") as f:
-            f.truncate(1500 << 20)  # takes no disk
+            f.truncate(1500 << 20)  # a sparse file
         os.utime(os.path.join(folder, name), (1e9 + i, 1e9 + i))
     b.run("--march", "scalar")
     left = [os.path.basename(path) for path in b.files()]
@@ -113,7 +114,7 @@ def bounded(env):
 
 
 def listed(env):
-    """`ingot cache` lists and removes what is kept, and leaves other files alone."""
+    """`ingot cache` lists and removes cached files, and leaves other files alone."""
     b = Box(env, "listed")
     b.run()
     other = os.path.join(b.home, "ingot", "tune")

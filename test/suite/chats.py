@@ -1,4 +1,5 @@
-"""Chat templates: texts equal to the package Jinja2 (test/make/mkchats.py), what is marked, and that no message makes a special token."""
+"""Chat templates: texts equal those of the package Jinja2 (test/make/mkchats.py), message bytes are marked, and no message
+creates a special token."""
 import json
 import os
 import struct
@@ -20,7 +21,7 @@ def rows(env):
 
 
 def rendered(env, name, cases):
-    """[(text, marks) or the message] by test/unit/jinja.c"""
+    """Returns [(text, marks) or the message] of test/unit/jinja.c."""
     program = os.path.join(ROOT, "build", "unit", "jinja")
     if not os.path.exists(program):
         raise Skip("build/unit is not built")
@@ -42,7 +43,7 @@ def same(env):
 
 
 def marks(env):
-    """Bytes of messages stay marked through whatever a template does with them, and no other byte is."""
+    """Bytes of messages stay marked in every template operation, and no other byte is marked."""
     variables = {"messages": [{"role": "r", "content": " QQ-qq "}], "plain": "p"}
     cases = ["{{ messages[0].content }}", "{{ 'a' + messages[0].content|trim + 'b' }}", "{{ messages[0].content|replace('-', plain) }}", "{{ plain|replace('p', messages[0].content) }}",
              "{{ messages[0].content.split('-')|join('+') }}", "{{ messages|tojson }}", "{{ messages }}", "{{ messages[0].content[::-1]|upper }}", "{{ messages[0].content.strip() ~ 1 }}",

@@ -1,5 +1,7 @@
-"""The command line, on the built-in digit model and broken situations around it: exit codes, what goes to which stream, output
-that appears whole or not at all. Needs nothing but the binary."""
+"""The command line, with the built-in digit model: exit codes, streams, and output files that appear whole or not at all.
+
+Needs only the binary.
+"""
 import glob
 import json
 import os
@@ -27,13 +29,13 @@ class Cli:
         return os.path.join(self.dir, name)
 
     def save(self, name, data):
-        """A file in the scratch folder; returns its name, which is how commands call it."""
+        """Writes a file to the scratch folder; returns its name for commands."""
         with open(self.path(name), "wb") as f:
             f.write(data)
         return name
 
     def run(self, *args, code=0, text=None, limit=60, **how):
-        """Runs ingot in the scratch folder; checks exit code, text on stderr, and that a failure leaves stdout empty."""
+        """Runs ingot in the scratch folder; checks exit code and stderr, and that a failure prints nothing on stdout."""
         got = run([self.env.ingot, *args], limit, cwd=self.dir, **how)
         shown = "ingot " + " ".join(args)
         if got.timed_out or got.rc not in (code if isinstance(code, tuple) else (code,)):
@@ -81,7 +83,7 @@ def usage(c):
 
 
 def texts(c):
-    """What opt prints goes to --output, whatever it is; what is for language models is refused for others."""
+    """opt prints everything to --output; options for language models are refused for other models."""
     c.run("opt", MODEL, "-d", "batch=1", "--dump=fuse", "-o", "dump.ing")
     want("prog" in open(c.path("dump.ing")).read()[:200], "opt --dump -o writes no file")
     c.run("opt", MODEL, "-d", "batch=1", "--explain", "-o", "why.txt")
@@ -97,7 +99,7 @@ FAMILIES = re.findall(r'^FAMILY\(\w+, "([^"]+)", -?\d+,\s+"([^"]+)"\)', open(os.
 
 
 def families(c):
-    """Every kernel has a record: a family of the table, its reason, and estimates; whatever operator it is of, on machines with and without vectors."""
+    """Every kernel of every operator has a record with a family, a reason and estimates, with and without vectors."""
     line = re.compile(r"kernel '.*?': (.*), about [0-9.]+ us(, [0-9]+ multiply-adds)?, [0-9]+ bytes$")
     count, seen = 0, set()
     for path in sorted(glob.glob(os.path.join(ROOT, "test", "exec", "ops", "*.t")) + glob.glob(os.path.join(ROOT, "test", "golden", "lower", "*.t"))):
@@ -121,7 +123,7 @@ def families(c):
 
 
 def specs(c):
-    """What is said about dimensions must fit the model, also where the rest is not known."""
+    """Given dimensions must fit the model, also where others are not known."""
     tail_of = ("compile", MODEL, "-o", "x.c")
     for bound in ("image:4x1x8x9", "image:4x2x8x8", "image:4x1x7x8"):
         c.run(*tail_of, "--max-shapes", bound, code=2, text="fixed at")
@@ -132,7 +134,7 @@ def specs(c):
 
 
 def once(c):
-    """Every message is said once."""
+    """Every message is printed once."""
     for args, code in ((["bench", MODEL, "--seconds", "0.001"], 0), (["bench", MODEL, "--cc", "no-such-compiler", "--seconds", "0.001"], 5)):
         said = run([c.env.ingot, *args], 60, cwd=c.dir)
         rows = said.err.decode().splitlines()
@@ -140,7 +142,7 @@ def once(c):
 
 
 def lines(c):
-    """No line of a report ends with a blank."""
+    """No line of a report ends with a space."""
     tour, data = os.path.join(ROOT, "test", "docs", "tour.onnx"), os.path.join(ROOT, "test", "docs", "tour.npy")
     with open(c.path("empty.ing"), "w") as f:
         f.write('graph (%x "x": f32[0]) {\n  return %x "y"\n}\n')
@@ -153,7 +155,7 @@ def lines(c):
 
 
 def work(c):
-    """One count of multiply-adds, whoever says it: what is summed over lies in either operand."""
+    """All commands report the same number of multiply-adds, whichever operand the reduction axes are in."""
     with open(c.path("work.ing"), "w") as f:
         f.write('graph sym n in 1..8 (%a "a": f32[n,2], %b "b": f32[3,5]) {\n'
                 '  %y: f32[n,2,3] = contract(%a, %b) {spec = "nm,kj->nmk"}\n  return %y "y"\n}\n')
@@ -169,7 +171,7 @@ def work(c):
 
 
 def engines(c):
-    """The help of each verb names the engines it takes, and takes them; the manual describes every one."""
+    """The help of each verb lists the engines it accepts, and the verb accepts them; the manual describes each."""
     page = open(os.path.join(ROOT, "docs", "ingot.1"), encoding="utf-8").read()
     for verb, flags in (("run", ["--input", image(c)]), ("verify", []), ("bench", ["--seconds", "0.001"]), ("demo", [])):
         text = c.run(verb, "--help").out.decode()
@@ -198,7 +200,7 @@ def reports(c):
     for word in ("image", "Conv", "ai.onnx 17"):
         want(word in text, f"inspect does not mention {word}")
     with open(MODEL, "rb") as f, open(c.path("strange.onnx"), "wb") as g:
-        g.write(f.read().replace(b"\x22\x04Relu", b"\x22\x04Rely"))  # an operator nobody has
+        g.write(f.read().replace(b"\x22\x04Relu", b"\x22\x04Rely"))  # an operator that does not exist
     for flags in ([], ["--json"]):
         got = run([c.env.ingot, "inspect", "strange.onnx", *flags], 20, cwd=c.dir)
         said = (got.out + got.err).decode()
@@ -226,7 +228,7 @@ def running(c):
 
 
 def folders(c):
-    """Output as a folder of .pb files is what --data and verify read."""
+    """Output as a folder of .pb files is valid input of --data and verify."""
     os.makedirs(c.path("set"))
     c.run("run", MODEL, "--input", image(c), "--output", "set/")
     made = os.listdir(c.path("set"))
@@ -284,7 +286,7 @@ def wrong_arrays(c):
 
 
 def outputs(c):
-    """Where output cannot be written nothing is left, and the old file stays."""
+    """If the output cannot be written, no partial file is left and the old file stays."""
     c.run("run", MODEL, "--output", "/proc/no/such/folder/y.npz", code=(2, 5))
     c.run("run", MODEL, "--output", "/dev/full", code=(2, 5))
     with open(c.path("keep.npz"), "wb") as f:
@@ -308,7 +310,7 @@ def names(c):
 
 
 def streams(c):
-    """A reader that goes away, and a full stdout, are errors of the system, not crashes."""
+    """A closed pipe and a full stdout are system errors, not crashes."""
     got = run(["sh", "-c", '"$0" ops | head -c 1 >/dev/null; "$0" inspect "$1" >/dev/full; echo $?', c.env.ingot, MODEL], 20)
     want(got.out.strip() == b"5", f"full stdout: exit {got.out!r}")
     got = run(["sh", "-c", '"$0" run "$1" >&-; echo $?', c.env.ingot, MODEL], 20)

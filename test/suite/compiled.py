@@ -1,7 +1,8 @@
-"""The official ONNX tests through generated C: all with tcc, and a third of them (with --all: all) in batches with gcc -O2; the large ones with gcc only.
+"""The official ONNX tests as generated C: all with tcc, a third of them (with --all: all) in batches with gcc -O2; large ones
+with gcc only.
 
-A batch is one shared library with the C of many models, each with a name of its own; `ingot verify --engine c --library`
-runs them on the official data. Every case that passes on the interpreter must pass here.
+A batch is one shared library with the C of many models; `ingot verify --engine c --library` runs them on the official data.
+Every case that passes on the interpreter must pass here.
 """
 import importlib.util
 import os
@@ -21,13 +22,13 @@ def load_official():
 
 
 def excused(env, case, args):
-    """Not the fault of the C back end: what fails on the interpreter as well."""
+    """Returns cases that the interpreter fails too; these are not errors of the C back end."""
     other = run([env.ingot, "verify", case["model"], "--data", case["data"], *args, "--quiet"], LIMIT)
     return other.rc != 0
 
 
 def judge(env, case, table, official, how, around=None, limit=LIMIT):
-    """None, "refused", or what is wrong."""
+    """Returns None, "refused", or the failure."""
     args = official.tolerance(case["name"], table)
     got = run([env.ingot, "verify", case["model"], "--data", case["data"], "--engine", "c", "--quiet", *how, *args], limit,
               env=around, memory=8 << 30)
@@ -95,7 +96,7 @@ def tests(env):
     try:
         cases, _ = official.index(env)
     except (Fail, Skip):
-        return []  # suite official says so
+        return []  # suite `official` reports it
     table = official.rules()
     some = [c for c in cases if c["kind"] != "light"]
     batches, fewer = ([x[i:i + BATCH] for i in range(0, len(x), BATCH)] for x in (some, env.share(some, 3, "gcc")))

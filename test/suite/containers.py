@@ -1,5 +1,8 @@
-"""Files of weights, GGUF and safetensors: against the packages of those names, two real models field by field, split and sharded files, and
-every way in which a file can be wrong: what is cut off, turned or false ends with code 3 or 4 and says why."""
+"""Weight files, GGUF and safetensors: compared with the packages of these names; two real models field by field; split and
+sharded files.
+
+Truncated, changed and contradictory files are refused with code 3 or 4 and a reason.
+"""
 import json
 import os
 import struct
@@ -11,7 +14,7 @@ U32, STRING, ARRAY, BOOL, U8 = k.U32, k.STRING, k.ARRAY, k.BOOL, k.U8
 F32 = struct.pack("<f", 1)
 
 
-# ---- what is wrong with a GGUF file: (name, exit code, part of the message, bytes) ----
+# ---- malformed GGUF files: (name, exit code, part of the message, bytes) ----
 
 def deep(n):
     x = (U8, [1])
@@ -86,7 +89,7 @@ def bad_tensors():
     yield "name-long", 4, "at most 255", one([k.tensor("w" * 256, [1])])
 
 
-# ---- and with a safetensors file ----
+# ---- malformed safetensors files ----
 
 def entry(dtype="F32", shape=(1,), begin=0, end=4, **more):
     return k.safetensors({"w": {"dtype": dtype, "shape": list(shape), "data_offsets": [begin, end], **more}}, bytes(4))
@@ -129,10 +132,10 @@ def refused(env, name, cases, end):
             raise Fail(f"{file}: {explain(got)}, expected {code} and `{text}`: {tail(got.text(), 3)}")
 
 
-# ---- files that belong together ----
+# ---- split files ----
 
 def dump(env, path, build="build"):
-    """What an LmFile holds, as test/unit/lm_file.c tells it."""
+    """The contents of an LmFile, as test/unit/lm_file.c prints them."""
     tool = os.path.join(ROOT, build, "unit", "lm_file")
     if not os.path.exists(tool):
         raise Skip(f"{build}/unit is not built")
@@ -225,7 +228,7 @@ def packages(env):
 
 
 def weights(env):
-    """Tensors of every kind in GGUF as values of a graph; NaN is NaN."""
+    """GGUF tensors of every kind as values of a graph; all NaN are equal."""
     out = env.scratch("containers", "weights")
     env.lm_script("containers.py", "write", out)
     tool = os.path.join(ROOT, "build", "unit", "lm_file")
@@ -240,7 +243,7 @@ def weights(env):
 
 
 def model(env, *names):
-    """A file of a package in build/lm."""
+    """Runs a module of a package in build/lm."""
     top = os.path.join(os.path.dirname(os.path.dirname(env.need_lm())), "lib")
     for version in os.listdir(top):
         path = os.path.join(top, version, "site-packages", *names)

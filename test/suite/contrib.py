@@ -1,4 +1,4 @@
-"""Operators the official suite does not reach, or hardly: test/ops/*.py, judged by ONNX Runtime, on every engine."""
+"""Operators that the official suite covers little or not at all: test/ops/*.py on every engine, compared with ONNX Runtime."""
 import os
 import zipfile
 from lib.core import ENGINES, Fail, Skip, Test, explain, run, tail
@@ -33,7 +33,7 @@ def check(env, folder, case, engine):
 
 
 def archive(env, folder, name, want):
-    """The elements of a sequence are members of the archive that outputs are written to."""
+    """The elements of a sequence are members of the output archive."""
     where, to = os.path.join(folder, name), os.path.join(env.scratch("contrib"), "open.npz")
     got = run([env.need_ingot(), "run", os.path.join(where, "model.onnx"), "--data", os.path.join(where, "test_data_set_0"), "--output", to], LIMIT)
     if got.rc:

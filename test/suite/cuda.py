@@ -1,6 +1,9 @@
-"""Engine cuda without a GPU. The kernels run on the CPU: test/cuda/fake_cuda.c stands for the driver and NVRTC, test/cuda/shim.h for the
-words of CUDA; results must be the bits of interp, in three orders of warps and lanes. NVRTC, where it is found, compiles kernels for
-every chip, without spills. On a machine with a GPU, `make test-gpu` runs bench/cuda.py."""
+"""Engine cuda without a GPU: test/cuda/fake_cuda.c replaces the driver and NVRTC, test/cuda/shim.h runs the kernels on the CPU.
+
+Results must have the bits of interp, in three orders of warps and lanes.
+If NVRTC is found, it compiles kernels for every chip, without spills.
+On a machine with a GPU, `make test-gpu` runs bench/cuda.py.
+"""
 import ctypes
 import glob
 import os
@@ -16,7 +19,7 @@ ROWS = os.path.join(ROOT, "test", "cuda", "rows.ing")
 PRODUCTS = os.path.join(ROOT, "test", "cuda", "products.ing")
 CHIPS = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120")
 EVERY = 6  # of the graphs of test/exec
-# What takes other paths: scalars that kernels set, loops between kernels, state, random numbers, vectors of bytes and halves.
+# Programs with other code paths: scalars set by kernels, loops between kernels, state, random numbers, vectors of int8 and f16.
 NAMED = ("check_index", "nonzero", "if_else", "cumsum", "random", "topk")
 
 
@@ -40,7 +43,7 @@ def shim(env):
 
 
 def agree(env, model, name, orders=3, options=()):
-    """All orders give the bytes that interp gives for the same program. The shim multiplies fragments as interp does."""
+    """All orders give the bytes of interp for the same program. The shim multiplies fragments as interp does."""
     settings = shim(env)
     folder = env.scratch("cuda", name)
     want = os.path.join(folder, "interp.npz")
@@ -60,7 +63,7 @@ def agree(env, model, name, orders=3, options=()):
 
 
 def texts():
-    """Some graphs of test/exec, of fixed size and with bounded outputs, and those that are named."""
+    """Some graphs of test/exec with fixed size and bounded outputs, and the named ones."""
     graphs = [t for t in tfile.files("exec") if t.form == "graph" and not os.path.basename(t.path).startswith("loop_")]
     fixed = [t for t in graphs if "sym " not in t.body and "2000000000" not in t.body]
     return [t for t in graphs if t in fixed[::EVERY] or os.path.basename(t.path)[:-2] in NAMED]
@@ -71,7 +74,7 @@ def exec_graph(env, t):
 
 
 def many_runs(env):
-    """The second run is recorded as a graph, the third replays it; bench runs each."""
+    """The second run is recorded as a graph, the third replays it; bench runs each kind."""
     settings = shim(env)
     got = run([env.need_ingot(), "bench", DIGITS, "--engine", "cuda", "--seconds", "0.05", "--json", "--per-kernel", "-q"], 300, env=settings)
     if got.rc or '"engine":"cuda"' not in got.out.decode() or '"values"' not in got.out.decode():
@@ -82,7 +85,8 @@ def many_runs(env):
 
 
 def chat(env):
-    """A language model: answers and perplexity of the bytecode. Chunks of one size are launched, recorded and replayed at further positions."""
+    """A language model: answers and perplexity equal those of bytecode. Chunks of one size are launched, recorded, and replayed
+    at later positions."""
     from suite.play import made
     settings, model = shim(env), made(env)
     ask = [env.need_ingot(), "play", model, "--context", "64", "-q", "-p", "ab", "--precise", "--temperature", "0", "--max-tokens", "8", "--engine"]
@@ -100,14 +104,14 @@ def chat(env):
 
 
 def memory(env):
-    """Out of memory: what needs how much, and what is free."""
+    """Out of memory: the message says what needs how much, and what is free."""
     got = run([env.need_ingot(), "run", DIGITS, "--engine", "cuda", "-q"], 120, env={**shim(env), "SHIM_MEMORY": "4096"})
     if got.rc != 5 or "not enough memory on shim: the weights needs" not in got.text().replace("need ", "needs ") or "are free" not in got.text():
         raise Fail(f"{explain(got)}: {tail(got.text())}")
 
 
 def missing(env):
-    """Without the driver: exit 3, and what was looked for."""
+    """Without the driver: exit code 3, and what was looked for."""
     try:
         ctypes.CDLL("libcuda.so.1")
         raise Skip("this machine has the CUDA driver")
@@ -126,7 +130,7 @@ def missing(env):
 
 
 def nvrtc(env):
-    """The library, as ingot finds it, or from the wheel in build/nvrtc."""
+    """The library that ingot finds, or the one of the wheel in build/nvrtc."""
     wheel = glob.glob(os.path.join(env.build, "nvrtc", "nvidia", "*", "lib", "libnvrtc.so.*"))
     for name in ("libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13", *(w for w in wheel if "builtins" not in w)):
         try:
@@ -137,7 +141,7 @@ def nvrtc(env):
 
 
 def compile_for(lib, text, chip):
-    """What the compiler says."""
+    """Messages of the compiler."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     option = [b"--gpu-architecture=" + chip.encode(), b"--fmad=false", b"--std=c++17", b"-w", b"--ptxas-options=-v"]
     lib.nvrtcCreateProgram(ctypes.byref(program), text, b"kernels.cu", 0, None, None)
@@ -152,7 +156,7 @@ def compile_for(lib, text, chip):
 
 
 def product(env, precision):
-    """Products in blocks: of the bits of interp, and near those of the reference."""
+    """block_product: the bits of interp, and close to the reference."""
     name = "products_" + precision
     agree(env, PRODUCTS, name, options=("--precision", precision))
     folder = env.scratch("cuda", name)
@@ -160,7 +164,7 @@ def product(env, precision):
     if got.rc:
         raise Fail(f"ref: {explain(got)}: {tail(got.text())}")
     here, there = npy.load_npz(os.path.join(folder, "0.npz")), npy.load_npz(os.path.join(folder, "ref.npz"))
-    for name in there:  # sums of at most 360 products; f16 and tf32 have 10 bits, bf16 has 7
+    for name in there:  # sums of at most 360 products; f16 and tf32 have 10 mantissa bits, bf16 has 7
         most = max(abs(x) for x in there[name].data)
         far = max(abs(x - y) for x, y in zip(here[name].data, there[name].data))
         if not far <= {"f32": 1e-5, "bf16": 2e-2}.get(precision, 4e-3) * most:
@@ -225,7 +229,7 @@ def compiled(env, lib, name, model, precision):
 
 
 def file_of(env):
-    """--target cuda: the same bytes twice, wrong chips and options refused, nvcc compiles the file where there is one."""
+    """--target cuda: the same bytes twice, wrong chips and options refused; nvcc, if installed, compiles the file."""
     folder = env.scratch("cuda", "file")
     read = []
     for _ in range(2):

@@ -1,6 +1,9 @@
-"""Language models: tiny random ones of every architecture, as GGUF and as safetensors (test/make/mklm.py), against a reference in NumPy;
-the context ends where it says; files that are wrong are refused; and a real one, SmolLM2-135M, against what is known of it. Skipped without
-the packages of test/requirements-lm.txt (see build/setup.log)."""
+"""Language models: tiny random ones of every architecture, as GGUF and as safetensors (test/make/mklm.py), compared with NumPy.
+
+The context ends at its length, malformed files are refused.
+SmolLM2-135M is compared with known results.
+Skipped without the packages of test/requirements-lm.txt (see build/setup.log).
+"""
 import glob
 import json
 import os
@@ -9,13 +12,13 @@ from lib import npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 240
-NEAR = 1e-4  # of the logits, with keys and values in f32
-HALF = 1e-2  # with those rounded to f16
+NEAR = 1e-4  # tolerance of the logits, with keys and values in f32
+HALF = 1e-2  # with keys and values rounded to f16
 FAST = {"CC": "tcc"} if shutil.which("tcc") else None
-# SmolLM2-135M in floats: best logits behind "The capital of France is", mean -log p of the text of test/decode.py
+# SmolLM2-135M in f32: best logits after "The capital of France is", mean -log p of the text of test/decode.py
 BEST = [(7042, 17.371), (260, 14.889), (4528, 13.245), (2250, 13.010), (1315, 12.952)]
 NLL = 3.63014
-WRONG_PAIRS = 5.065  # what halves instead of neighbors give
+WRONG_PAIRS = 5.065  # results of RoPE on halves instead of neighbors
 
 
 def load(env):
@@ -38,7 +41,7 @@ def ingot(env, *args, rc=0, cc=None):
 
 
 def logits(env, folder, model, *args, cc=None):
-    """Of every token of the case, as rows."""
+    """Logits of every token of the case, as rows."""
     name = os.path.basename(model).removesuffix(".gguf")
     out = os.path.join(env.scratch("decoders", "-".join([name, os.path.basename(model), *args]).replace("--", "")), "out.npz")
     ids = npy.decode(npy.load_npz_raw(os.path.join(folder, name + ".npz"))["ids"])
@@ -73,7 +76,7 @@ def session(env, *args):
 
 
 def chunks(env, folder, march):
-    """A text gives the same bits however it is cut into runs."""
+    """A text gives the same bits in any chunks."""
     got = session(env, "chunks", folder, "vm", march)
     if got["wrong"] or not got["models"]:
         raise Fail("; ".join(got["wrong"][:4]) or "no models")
@@ -87,7 +90,7 @@ def slots(env, folder, march):
 
 
 def context(env, folder, engine):
-    """A context of 24 takes 24 tokens and no more, in runs that fit and such that do not; an id beyond the vocabulary is no token."""
+    """A context of 24 accepts exactly 24 tokens, in chunks that divide it and others; an id beyond the vocabulary is refused."""
     model, ids = os.path.join(folder, "llama.gguf"), "ids=[" + ",".join("12345678") + "]"
     how = ["--context", "24", "--engine", engine, "--quiet"]
     ingot(env, "run", model, *how, "--input", ids, "--steps", "3", cc=FAST)
@@ -112,7 +115,7 @@ def bad(env, folder, case):
 
 
 def perplexity(env, folder):
-    """The verb agrees with the logits, in one context and cut into several."""
+    """The verb perplexity agrees with the logits, for one context and for several."""
     from math import exp, log
     ids = list(npy.decode(npy.load_npz_raw(os.path.join(folder, "qwen3.npz"))["ids"]).data)
     (_, width), y = logits(env, folder, "qwen3.gguf", "--cache", "f32")
@@ -145,7 +148,7 @@ def perplexity(env, folder):
 
 
 def fixed(env, folder):
-    """-d tokens=N fixes the length of runs; other dimensions there are none."""
+    """-d tokens=N fixes the tokens per run; the model has no other dimension."""
     model = os.path.join(folder, "llama.gguf")
     text = ingot(env, "opt", model, "-d", "tokens=1", "--stop=none").out.decode()
     if '"ids": i32[1]' not in text or "most 96" not in text:
@@ -156,7 +159,7 @@ def fixed(env, folder):
 
 
 def stretched(env, folder):
-    """config.json may keep the context that its scaling stretches, or say the one that comes of it: the longer one is what the model was made for."""
+    """config.json may have the context length before or after RoPE scaling: the larger one is the trained length."""
     for name, own, most in (("llama_yarn", 24, 96), ("llama_yarn", 96, 96), ("llama_yarn", 100, 100), ("llama_linear", 96, 240), ("llama_llama3", 96, 96)):
         to = os.path.join(env.scratch("decoders", f"stretched-{name}-{own}"), "model")
         shutil.copytree(os.path.join(folder, name), to, dirs_exist_ok=True)
@@ -200,7 +203,7 @@ def smollm2(env):
 
 
 def floats(env):
-    """Weights that are halves are multiplied as floats: the likelihood is that of the reference, not only near it."""
+    """f16 weights are multiplied as f32: the likelihood is that of the reference."""
     folder = env.scratch("decoders", "floats")
     model, text = os.path.join(folder, "f16.gguf"), os.path.join(folder, "text")
     with open(os.path.join(ROOT, "bench", "text.txt")) as said, open(text, "w") as f:

@@ -1,5 +1,7 @@
-"""`ingot demo`: the built-in model gets as many held-out digits right as when it was trained, on every engine;
-the drawing is ASCII unless the locale is UTF-8, and without escapes when it does not go to a terminal."""
+"""`ingot demo`: the built-in model classifies as many held-out digits correctly as after training, on every engine.
+
+The drawing is ASCII unless the locale is UTF-8, and has no escapes unless it goes to a terminal.
+"""
 import os
 from lib.core import ENGINES, ROOT, Fail, Test, explain, run
 
@@ -10,7 +12,7 @@ SIZES = {"digits.onnx": 200 * 1024, "digits_test.bin": 200 * 1024}
 
 
 def demo(env, *args, locale="C"):
-    # A terminal's settings must not leak into the test.
+    # Terminal settings must not influence the test.
     plain = {"LC_ALL": locale, "TERM": "xterm-256color", "NO_COLOR": ""}
     return run([env.need_ingot(), "demo", *args], LIMIT, env=plain)
 
@@ -30,7 +32,7 @@ def drawing(env):
         raise Fail("characters other than ASCII in the C locale, or escapes in a pipe")
     if "\u2588" not in blocks or "\033" in blocks:
         raise Fail("no half blocks in a UTF-8 locale, or escapes in a pipe")
-    # Times differ from run to run; the pictures may not.
+    # Times differ between runs, pictures do not.
     flat = blocks.translate({0x2580: "'", 0x2584: ".", 0x2588: "#"})
     if flat.splitlines()[:-1] != plain.decode().splitlines()[:-1]:
         raise Fail("the two drawings differ by more than their characters")

@@ -1,5 +1,5 @@
-"""Dimensions that the command line gives, and those it does not: one table of symbols for all inputs, every missing one in one
-message, and a command that works."""
+"""Dimensions on the command line, given and missing: one table of symbols for all inputs, and one message that names every
+missing one and a command."""
 import json
 import shlex
 from lib import npy
@@ -11,7 +11,7 @@ CHECK = "*"
 
 
 def total(c, name, inputs):
-    """A model that adds up all of its inputs."""
+    """A model that adds all its inputs."""
     g = onnx.Graph()
     sums = [g.node("ReduceSum", [g.input(dims, name=x)], keepdims=0) for x, dims in inputs]
     g.output(g.node("Sum", sums, ["y"]), None)
@@ -19,7 +19,7 @@ def total(c, name, inputs):
 
 
 def example(c, got):
-    """The command that the message proposes, run."""
+    """Runs the command that the message proposes."""
     line = next((x for x in got.text().splitlines() if x.startswith("ingot: for example: ingot ")), None)
     want(line, f"no example in {got.text()}")
     c.run(*shlex.split(line.split(": ingot ", 1)[1]))
@@ -27,7 +27,7 @@ def example(c, got):
 
 
 def one_table(c):
-    """What is the batch of one input is the batch of all, whatever comes first and wherever it stands."""
+    """The batch of one input is the batch of all, whichever comes first."""
     inputs = [("state", [2, "batch", 4]), ("x", ["batch", "sequence"])]
     for name, order in (("a.onnx", inputs), ("b.onnx", inputs[::-1])):
         got = c.run("run", total(c, name, order), "-d", "sequence=512", text="batch dimension 0 (batch) is not known, assuming 1")
@@ -38,7 +38,7 @@ def one_table(c):
 
 
 def all_missing(c):
-    """Every missing dimension in one message, and one command that works."""
+    """Every missing dimension is in one message with one command that works."""
     model = total(c, "m.onnx", [("x", ["batch", "width"]), ("u", [1, None, "height"]), ("v", [1, "a b"])])
     for verb, flags in (("run", ["--seed", "1"]), ("compile", ["-o", "with space.c"]), ("verify", ["--engine", "interp"]),
                         ("bench", ["--engine", "interp", "--seconds", "0.001"])):
@@ -52,7 +52,7 @@ def all_missing(c):
 
 
 def made_to_fit(c):
-    """The example has numbers that the model takes: a window needs its length, a product its partner."""
+    """The proposed numbers fit the model: a window needs its length, a product equal extents."""
     g = onnx.Graph()
     g.output(g.node("Conv", [g.input(["n", 1, "t"], name="x"), g.weight(1, 1, 200)], ["y"]), None)
     c.save("conv.onnx", onnx.model(g))
@@ -66,7 +66,7 @@ def made_to_fit(c):
 
 
 def made_up_names(c):
-    """Names that inspect makes up can be given; they are never those of another dimension."""
+    """Names that inspect generates are accepted, and never equal those of another dimension."""
     model = total(c, "m.onnx", [("x", [1, None, None]), ("z", [1, "x_1"])])
     text = c.run("inspect", model).out.decode()
     want("x: f32[1,x_1_,x_2]" in text and "z: f32[1,x_1]" in text, text)
@@ -75,7 +75,7 @@ def made_up_names(c):
 
 
 def sums(c):
-    """A dimension that is called like a sum of others is their sum."""
+    """A dimension that is named like a sum of others is that sum."""
     model = total(c, "m.onnx", [("a", ["batch", "past"]), ("b", ["batch", "past + now"]),
                                 ("c", ["batch", "now"]), ("d", ["batch", "past+1"])])
     text = c.run("opt", model, "--stop=none", "-d", "past=3", "-d", "now=2").out.decode()
@@ -86,7 +86,7 @@ def sums(c):
 
 
 def no_bound(c):
-    """A size that is a quotient of an open extent has no bound: the message names what to give."""
+    """A size that is a quotient of a symbolic extent has no bound: the message names the option."""
     g = onnx.Graph()
     rows = g.node("Cast", [g.node("Shape", [g.input(["n"], name="x")])], to=1)
     size = g.node("Cast", [g.node("Mul", [g.node("Reciprocal", [rows]), g.node("Cast", [g.ints(12)], to=1)])], to=7)
@@ -97,7 +97,7 @@ def no_bound(c):
 
 
 def cache(c, name, dims, out):
-    """Caches that grow, and a mask over what is in them."""
+    """Growing caches, and a mask over their contents."""
     g = onnx.Graph()
     x, mask = g.input(dims["x"], name="x"), g.input(dims["mask"], name="mask")
     for i in range(2):
@@ -131,7 +131,7 @@ def growing(c):
 
 
 def choices(c, name, op):
-    """A result whose rank follows from a size, and a choice whose branches read it."""
+    """A result whose rank depends on a size, and an If whose branches read the size."""
     def branches(x, *ops):
         made = [onnx.Graph(f"{x}.{i}.") for i in range(2)]
         for b, (kind, *more) in zip(made, ops):
@@ -147,7 +147,8 @@ def choices(c, name, op):
 
 
 def inspected(c):
-    """inspect shows inputs and outputs of a model that cannot be built with open dimensions, and one message says what is missing."""
+    """inspect shows inputs and outputs of a model that cannot be built with symbolic dimensions, and one message with the
+    missing sizes."""
     model = choices(c, "rank.onnx", "Relu")
     got = c.run("inspect", model)
     text = got.out.decode()
@@ -162,7 +163,7 @@ def inspected(c):
 
 
 def chosen(c):
-    """The test for -1 that torch writes around every expand hides no open dimension, whatever else the list holds."""
+    """The test for -1 that torch writes before every expand keeps dimensions symbolic, whatever else the list contains."""
     g = onnx.Graph()
     x = g.input(["n", 4], name="x")
     rows = g.node("Gather", [g.node("Shape", [x]), g.ints(0)])
@@ -175,7 +176,7 @@ def chosen(c):
 
 
 def less(c):
-    """Sizes as torch.export writes them, (n + -1) / 4 + 1, stay known while n is open."""
+    """Sizes as torch.export writes them, (n + -1) / 4 + 1, stay known while n is symbolic."""
     g = onnx.Graph()
     x = g.input(["n", 3], name="x")
     n = g.node("Squeeze", [g.node("Shape", [x], start=0, end=1)])
@@ -193,7 +194,7 @@ def less(c):
 
 
 def no_fit(c):
-    """Where no usual size fits, the message says what is in the way of one."""
+    """If no usual size fits, the message gives the reason for one."""
     g = onnx.Graph()
     g.output(g.node("Reshape", [g.input([1, "n"], name="x"), g.ints(7, 11)], ["y"]), None)
     got = c.run("run", c.save("seven.onnx", onnx.model(g)), code=2, text="with -d n=128: node 0")

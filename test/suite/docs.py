@@ -1,13 +1,18 @@
-"""The documents are true: commands shown in them print what is shown, links lead somewhere, every operator row is described.
+"""The documents are true: shown commands print the shown text, links exist, every operator row is described.
 
-A block that opens with ```console holds commands, lines `$ COMMAND`, each followed by what it prints. They run in a folder that
-looks like the repository root (links to everything in it), one after the other, so that a command may use what an earlier one
-wrote. Times (`1.5 ms`) may differ; a last line `...` stands for the rest. `ingot`, `build/ingot`, `./PROGRAM`, `cc`, `arm-none-eabi-gcc`, `qemu-system-arm` and `mkdir` are run, `make run`
-as what it stands for, and `python3 FILE.py` with the package of python/ where the packages of the tests are; of any other command nothing may be shown but the command. --bless rewrites what is printed. A command that
-prints nothing names the file it writes; else a filter in it no longer finds what it was meant to show.
-Where node, cmake, a compiler or simulator of boards, or a tool that ingot names is not installed, the rest of a block is not run.
-A block that opens with ```c, ```charl, ```js or ```python, and a comment with a file name is written to that file, for the commands behind it. One that opens
-with ```c FILE is a quotation: it must be in that file, but for indentation.
+A block that opens with ```console has commands, lines `$ COMMAND`, each followed by its output.
+They run in order in a folder that looks like the repository root (with links to everything in it), so a command may use files of
+an earlier one.
+Times (`1.5 ms`) may differ; a last line `...` stands for the rest.
+RUNS lists the programs that are run; `make run` runs as `ingot demo`, and `python3 FILE.py` with the package of python/ if the
+test packages are installed.
+Any other command must be shown without output.
+A command without output must name the file it writes, because a filter that finds nothing would go unnoticed.
+If node, cmake, a board compiler or simulator, or a tool that ingot names is not installed, the rest of the block is skipped.
+A block that opens with ```c, ```charl, ```js or ```python, and a comment with a file name, is written to that file for the
+commands after it.
+A block that opens with ```c FILE is a quotation: FILE must contain it, except for indentation.
+--bless rewrites the output.
 """
 import os
 import re
@@ -26,7 +31,7 @@ KNOWN = {"make run": "ingot demo"}
 RUNS = re.compile(r"(build/)?ingot |\./\w+\b|cc |arm-none-eabi-gcc |qemu-system-arm |mkdir |node |cmake |python3 \w+\.py\b")
 OPTIONAL = ("node", "cmake", "arm-none-eabi-gcc", "qemu-system-arm")
 MISSING = b"which is not installed (Debian"
-WRITES = re.compile(r"mkdir |[^|]* (-o|--output|>)[ =]?\S+[^|]*$")  # behind a pipe nobody else's file counts
+WRITES = re.compile(r"mkdir |[^|]* (-o|--output|>)[ =]?\S+[^|]*$")  # after a pipe, only files named by the command itself count
 SHELL = 'ingot() { "$INGOT_PROGRAM" "$@"; }; '
 
 
@@ -58,7 +63,7 @@ def mirror(env, name):
 
 
 def commands(block):
-    """[(command, shown output)] of one block."""
+    """Returns [(command, shown output)] of one block."""
     out = []
     for line in block.splitlines(keepends=True):
         if line.startswith("$ "):
@@ -86,8 +91,8 @@ def printed(env, folder, command):
 
 
 def alike(old, new):
-    """Equal but for times, spaces at the end of a line (editors remove them), and what `...` stands for."""
-    new = re.sub(r"^ingot: .* \.\.\. \d+ s\n", "", new, flags=re.M)  # progress, where the machine is busy
+    """Are they equal, except for times, trailing spaces (editors remove them) and `...`?"""
+    new = re.sub(r"^ingot: .* \.\.\. \d+ s\n", "", new, flags=re.M)  # progress, if the machine is busy
     old, new = (re.sub(r" +$", "", re.sub(r" *[0-9.]+ ms\b", " T ms", x), flags=re.M) for x in (old, new))
     return old == new or old.endswith("...\n") and new.startswith(old[:-4])
 
@@ -130,7 +135,7 @@ def shown(env, name):
 
 
 def table(env):
-    """What the table of README.md says to type works, with files of these names; language models have suites of their own."""
+    """The commands in the table of README.md work with files of these names; other suites test language models."""
     folder = env.scratch("docs", "table")
     shutil.rmtree(folder)
     os.makedirs(folder)
@@ -152,7 +157,7 @@ def table(env):
 
 
 def heading(line):
-    """The anchor of a heading, as the usual viewers make it."""
+    """The anchor of a heading, as common viewers make it."""
     return re.sub(r"[^\w\- ]", "", line.lower()).strip().replace(" ", "-")
 
 
@@ -172,10 +177,10 @@ def links(name):
 
 
 def paths(name):
-    """Files of the repository that a document mentions in `code` exist."""
+    """Files that a document mentions in `code` exist."""
     found = re.findall(r"`((?:src|test|docs|tools|bench|models)/[\w./-]+)`", read(name))
     missing = sorted({x for x in found if not os.path.exists(os.path.join(ROOT, x))
-                      and not re.search(r"\b(NAME|FOLDER|PASS)\b", x)})  # those stand for a name of yours
+                      and not re.search(r"\b(NAME|FOLDER|PASS)\b", x)})  # placeholders for the user's names
     if missing:
         raise Fail("mentions files that are not there: " + " ".join(missing))
 
@@ -189,7 +194,7 @@ def quotes(name):
 
 
 def manual(env):
-    """The man page knows every verb and option of --help."""
+    """The man page has every verb and option of --help."""
     env.need_ingot()
     page = read("docs/ingot.1").replace("\\-", "-")
     verbs = re.findall(r"^  (\w+) ", run([env.ingot, "--help"], 20).out.decode(), re.M)
@@ -202,21 +207,21 @@ def manual(env):
 
 
 def tables():
-    """The tables of docs/operators.md and of types in docs/ir.md are those of the .def files."""
+    """The tables of docs/operators.md and of types in docs/ir.md equal the .def files."""
     got = run(["python3", os.path.join(ROOT, "tools", "opdoc.py"), "--check"], 20)
     if got.rc:
         raise Fail(got.text().strip())
 
 
 def grammar():
-    """The grammars in docs/ir.md have all words of those above the printers."""
+    """The grammars in docs/ir.md have all words of the grammars above the printers."""
     def words(text):
         return set(re.findall(r'"([^"\s]+)"', text))
     blocks = re.findall(r"^```\n((?:graph|prog) .*?)^```$", read("docs/ir.md"), re.M | re.S)
     source = [re.search(r"/\*.*?\*/", read(f"src/ir/{n}/{n}_text.c"), re.S)[0] for n in ("graph", "prog")]
     if len(blocks) != 2:
         raise Fail("docs/ir.md has no grammar of graphs and of programs")
-    lacks = sorted(words("".join(source)) - words("".join(blocks)) - {"#"})  # comments are described in words
+    lacks = sorted(words("".join(source)) - words("".join(blocks)) - {"#"})  # words describe comments
     if lacks:
         raise Fail("the grammars in docs/ir.md lack " + " ".join(lacks))
 
@@ -230,7 +235,7 @@ def suites():
 
 
 def silence():
-    """What finds_nothing takes for a command that shows nothing."""
+    """Commands for which finds_nothing reports no output."""
     for command, text, bad in (("ingot opt a.ing | sed -n '/x/,$p'", "", True), ("ingot opt a.ing --output b.ing", "", False),
                                ("ingot opt a.ing -o b.ing | grep x", "\n", True), ("ingot ops", " \n", True), ("ingot ops", "Conv\n", False),
                                ("./net", "", True), ("./net > out", "", False), ("cc a.c -o a", "", False), ("make -j", "", False), ("make run", "", True)):
@@ -239,7 +244,7 @@ def silence():
 
 
 def interface(env):
-    """docs/api.md has every function and macro of generated headers, numbers aside."""
+    """docs/api.md has every function and macro of generated headers; numbers in names may differ."""
     env.need_ingot()
     page, folder, found = read("docs/api.md"), env.scratch("docs", "interface"), set()
     with open(os.path.join(folder, "s.ing"), "w") as f:

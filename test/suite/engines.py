@@ -1,8 +1,7 @@
-"""All engines give the same bits: on random graphs of every operator, and on the inputs of the official suite. They refuse
-the same inputs.
+"""All engines give the same bits and refuse the same inputs: random graphs of every operator, and the official suite.
 
 Passes that may change the last bits are left out: engines that read programs run what `ingot opt --precise` prints without them.
-NaN equals NaN: which of several a sum keeps is up to the processor.
+NaN equals NaN, because the CPU chooses the payload.
 """
 import os
 import shutil
@@ -10,7 +9,7 @@ from lib import npy, pick, randop
 from lib.core import ENGINES, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 60
-SEEDS, COUNT = 3, 12  # graphs of each operator, results of a graph
+SEEDS, COUNT = 3, 12  # graphs per operator, results per graph
 
 
 def is_nan(a, i):
@@ -46,8 +45,8 @@ def program(env, model, args, folder):
 
 
 def execute(env, model, args, folder, engine, many, flat):
-    """The outputs by name: Arrays from an archive, or, where an archive cannot hold them, bytes of .pb files."""
-    if engine != "ref" and flat:  # a program does not know what is a sequence or a string for the model
+    """Outputs by name: arrays from an archive, or bytes of .pb files if an archive cannot hold them."""
+    if engine != "ref" and flat:  # a program does not know which tensors are sequences or strings of the model
         model = program(env, model, args, folder)
     out = os.path.join(folder, engine + ("" if many else ".npz"))
     if many:
@@ -95,7 +94,7 @@ def random_graph(env, op, seed):
     compare(env, model, args, folder, False)
 
 
-# Nodes whose symbolic extents do not fit: type and shape of each operand as they turn out, the node.
+# Nodes whose symbolic extents do not match: type and shape of each operand at run time, and the node.
 MISFITS = {
     "map": (["f32 2", "f32 3"], "f32[n]", "add(%x, %y)", "n", "m"),
     "map_late": (["f32 1", "f32 3"], "f32[n]", "add(%x, %y)", "n", "m"),
@@ -158,7 +157,7 @@ NANS = """graph (%x: f32[4]) {
 
 
 def nans(env):
-    """Their signs are the compiler's choice, at every level another: the self-test takes them for equal."""
+    """The compiler chooses the signs of NaN, differently at each level: the self-test accepts both."""
     folder = env.scratch("engines", "nans")
     model, made = os.path.join(folder, "nans.ing"), os.path.join(folder, "nans")
     with open(model, "w") as f:

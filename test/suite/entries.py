@@ -1,5 +1,8 @@
-"""Several models in one C file: each entry gives the bits of its model alone, also in turns, with its own state in one arena; equal weights are stored
-once and equal kernels written once; one self-test for all. The models are an encoder and a decoder that share an embedding and a projection."""
+"""Several models in one C file: each entry gives the bits of its model alone, also in turns, with its own state in one arena.
+
+Equal weights are stored once, equal kernels are written once, and there is one self-test.
+The models are an encoder and a decoder that share an embedding and a projection.
+"""
 import ctypes
 import os
 import re
@@ -73,7 +76,7 @@ def alone(c, model, arrays, *options):
 
 
 def pair(c, march, *options):
-    """In turns: what the encoder leaves in the arena does not touch the state of the decoder."""
+    """In turns: data that the encoder leaves in the arena do not change the state of the decoder."""
     if march != "multi":
         cpu.need(march)
     models(c)
@@ -93,7 +96,7 @@ def pair(c, march, *options):
 
 
 def judge(c, p, ids):
-    """The same chain by ONNX Runtime."""
+    """The same sequence of runs in ONNX Runtime."""
     ort = ["--engine", "onnxruntime", "--python", c.env.python]
     memory = alone(c, "encoder.onnx", {"ids": npy.Array("i64", (LENGTH,), ids)}, *ort)["memory"]
     h = [0.0] * WIDTH
@@ -116,7 +119,7 @@ def threads(c):
 
 
 def shares(c):
-    """The tables are there once; a kernel that both call is one function; places of the states do not overlap."""
+    """Shared tables exist once; a kernel that both call is one function; states do not overlap."""
     models(c)
     must([c.env.ingot, "compile", c.path("encoder.onnx"), c.path("decoder.onnx"), "--quiet", "-o", c.path("both.c")], "compile")
     head = open(c.path("both.h"), encoding="utf-8").read()

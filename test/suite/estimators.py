@@ -1,5 +1,9 @@
-"""Trained estimators (test/make/mkestimators.py): labels equal and scores within 1e-5 of ONNX Runtime and of the library that trained them, on
-every engine, lowered for vectors, and as compiled C. Skipped without the packages of test/requirements-ml.txt (see build/setup.log)."""
+"""Trained estimators (test/make/mkestimators.py): equal labels, and scores within 1e-5 of ONNX Runtime and of the training
+library.
+
+They run on every engine, on vectors, and as compiled C.
+Skipped without the packages of test/requirements-ml.txt (see build/setup.log).
+"""
 import os
 import shutil
 from lib.core import Fail, Skip, Test, explain, run, tail
@@ -30,7 +34,7 @@ def count(table):
 
 
 def peer(env, folder):
-    """ONNX Runtime beside `verify`: maps of ZipMap, which it orders by its keys, and strings are compared too."""
+    """verify with ONNX Runtime: the maps of ZipMap, which it sorts by keys, and strings are compared too."""
     for name in ("zipmap", "zipmap_names"):
         got = run([env.need_ingot(), "verify", os.path.join(folder, name, "model.onnx"), "--python", env.python], LIMIT)
         rows = [line for line in got.out.decode().splitlines() if line.startswith("onnxruntime") and "probability" in line]

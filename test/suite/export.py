@@ -1,5 +1,7 @@
-"""`ingot opt MODEL -o OUT.onnx`: the rewritten graph as ONNX gives the same results in ONNX Runtime as the model; core operators
-without an ONNX form are refused by name."""
+"""`ingot opt MODEL -o OUT.onnx`: the optimized graph as ONNX gives the results of the model in ONNX Runtime.
+
+Core operators without an ONNX form are refused by name.
+"""
 import os
 from lib import npy
 from lib.core import Skip, Test, must, want
@@ -7,7 +9,7 @@ from suite.cli import MODEL, Cli
 
 CHECK = "export/refused"
 STEP = 9  # every ninth official case
-# ONNX Runtime lacks these for the types of the case, or computes something else than the standard says.
+# ONNX Runtime lacks these for the types of the case, or deviates from the standard.
 OTHER = ("test_resize_downsample_scales_cubic_align_corners", "test_resize_downsample_scales_linear_align_corners",
          "test_convinteger_with_padding", "test_bitshift_left_uint16", "test_bitshift_right_uint16")
 
@@ -29,7 +31,7 @@ def official(env, first):
 
 
 def compare(c, model, dims, export_dims=()):
-    """Generated inputs through the model on vm and through its export in ONNX Runtime."""
+    """Runs generated inputs through the model on vm and through its export in ONNX Runtime."""
     c.run("run", model, *dims, "--seed", "3", "-o", "want.npz")
     c.run("run", "out.onnx", *export_dims, "--seed", "3", "-e", "onnxruntime", "--python", c.env.need_python(), "-o", "have.npz")
     have, expected = (npy.load_npz(c.path(n)) for n in ("have.npz", "want.npz"))
@@ -49,7 +51,7 @@ def symbolic(c):
 
 
 def again(c):
-    """A file may be replaced; its names stay; reading it gives the same program."""
+    """A file may be replaced; names stay; reading it gives the same program."""
     for _ in range(2):
         c.run("opt", MODEL, "-d", "batch=1", "-o", "out.onnx")
     text = c.run("inspect", "out.onnx").out.decode()
@@ -67,7 +69,7 @@ def real(c, name, *dims):
     compare(c, model, dims)
 
 
-# Outputs that have no node of their own name: extents, an operand that a pad passes on.
+# Outputs without a node of their name: extents, an operand that a pad returns.
 VALUES = {"dims": """graph sym n in 1..8 sym m in 1..8 (%x "x": f32[n,m]) {
   %a: i64[1] = dims {to=i64, rank=1, shape=[n]}
   %b: i64[2] = dims {to=i64, rank=1, shape=[n,m]}
@@ -106,7 +108,7 @@ VALUES = {"dims": """graph sym n in 1..8 sym m in 1..8 (%x "x": f32[n,m]) {
 
 
 def values(c, text):
-    """A valid model for onnx.checker, and the numbers of ref in ONNX Runtime."""
+    """onnx.checker accepts the model, and ONNX Runtime gives the numbers of ref."""
     python = c.env.need_python()
     c.save("a.ing", text.encode())
     npy.save_npz(c.path("x.npz"), {"x": npy.Array("f32", (2, 3), [-1e5, -32768.0, 60000.0, 65504.0, 32767.0, -3.0])})

@@ -1,6 +1,10 @@
-"""What the unit program oom finds in a special build: every piece of memory asked for by itself and failing (INGOT_HOSTILE,
-under ASan and UBSan; heavy/sanitize.py has the threads under ThreadSanitizer). Small networks, and the texts of every pass,
-through that hostile build, where arrays move whenever they grow. And the library keeps no state: no object file of it has writable static data."""
+"""The unit program oom in a special build (INGOT_HOSTILE, under ASan and UBSan): every allocation is separate, fails in turn,
+and arrays move when they grow.
+
+heavy/sanitize.py runs threads under ThreadSanitizer.
+Small networks and the text of every pass run through that build.
+No object file of the library has writable static data.
+"""
 import os
 import re
 import shlex
@@ -10,7 +14,7 @@ from lib import tfile
 from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
-STRIDE = 149  # allocations between two that fail; `build-asan/hostile/oom 1` takes them all
+STRIDE = 149  # allocations between two that fail; `build-asan/hostile/oom 1` fails each
 PLACE = {"hostile": ("build-asan", "hostile"), "tsan": ("build-tsan", "unit")}
 
 
@@ -23,7 +27,7 @@ def program(env, build, name, *args):
 
 
 def network():
-    """Blocks of channels that a product reads as plain rows, a branch, and an open batch."""
+    """Channel blocks that a product reads as rows, a branch, and a symbolic batch."""
     g, then, other = onnx.Graph(), onnx.Graph("t"), onnx.Graph("e")
     x = g.input(["n", 16, 8, 8], name="x")
     a = g.node("Relu", [g.node("Conv", [x, g.weight(16, 16, 3, 3)], pads=[1, 1, 1, 1])])
@@ -52,7 +56,7 @@ def moving(env):
 
 
 def passes(env):
-    """Every pass on the last of the texts that show it: nothing is kept of what moved."""
+    """Every pass on the last of the texts that show it: no pointer into a moved array is used."""
     env.make("hostile")
     for t in {os.path.dirname(t.path): t for t in tfile.files("golden")}.values():
         got = run([os.path.join(ROOT, *PLACE["hostile"], "ingot"), "opt", *shlex.split(t.one("run")), t.write(env)], LIMIT, merge=True, env=SANITIZER)

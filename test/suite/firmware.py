@@ -1,6 +1,5 @@
-"""What firmware asks of a C file: no arithmetic in double on a machine that has single precision only, figures of memory that hold, and
-a word where there is no self-test.
-"""
+"""Needs of firmware: no double arithmetic on a CPU with single precision only, true memory figures, and a reason
+for a missing self-test."""
 import os
 import re
 
@@ -10,7 +9,7 @@ from lib.core import ROOT, Fail, Test, explain, need, run, tail
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
 M4 = ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=c99", "-Wall", "-Wextra", "-Wdouble-promotion", "-Werror"]
 
-# A cell of an LSTM; a block of a transformer, with the norm, Gelu and the softmax spelled out; averages, casts and tests.
+# An LSTM cell; a transformer block with spelled-out norm, Gelu and softmax; averages, casts and comparisons.
 GRAPHS = {
     "lstm": """graph (%1: f32[1,8], %2: f32[1,32], %3: f32[1,8]) {
   %4: f32[8,32] = iota {shape=[8,32], axis=0, to=f32}
@@ -87,7 +86,7 @@ def emit(env, name, args, work):
 
 
 def single(env):
-    """No function of double in what a linker would look for, unless --precise asks for it; the estimate of code is near."""
+    """Without --precise, no function of double is called; the estimated code size is close."""
     need(M4[0])
     work = env.scratch("firmware", "single")
     models = {"digits": DIGITS}
@@ -112,7 +111,7 @@ def single(env):
 
 
 def figures(env):
-    """RAM is all that has to be there; inspect says the same as the header."""
+    """RAM is everything that must be in RAM; inspect agrees with the header."""
     work = env.scratch("firmware", "figures")
     header, _ = emit(env, "digits", DIGITS, work)
     arena, stack, ram = (cfile.macro(header, f"DIGITS_{x}_BYTES") for x in ("ARENA", "STACK", "RAM"))
@@ -124,7 +123,7 @@ def figures(env):
 
 
 def absent(env):
-    """A self-test that is not there is a macro and one line with its reason; not where it was not wanted."""
+    """An omitted self-test leaves a macro and a line with the reason, unless the user omitted it."""
     work = env.scratch("firmware", "absent")
     path = os.path.join(work, "large.ing")
     with open(path, "w") as f:
@@ -139,7 +138,7 @@ def absent(env):
 
 
 def budget(env):
-    """--ram takes what the header says a program needs, and not a byte less."""
+    """--ram accepts exactly the bytes that the header states."""
     work = env.scratch("firmware", "budget")
     header, _ = emit(env, "net", DIGITS, work)
     bytes_ = cfile.macro(header, "NET_RAM_BYTES")

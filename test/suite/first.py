@@ -1,5 +1,7 @@
-"""What people type the first time: values that contradict each other, names of files without '@', sizes with other units, a model
-on standard input. Each is taken, or refused with a message that says what to type."""
+"""First attempts of users: contradictory values, file names without '@', sizes with units, a model on standard input.
+
+Each is accepted, or refused with a message that says what to type.
+"""
 import shutil
 from lib import cpu, npy
 from lib import onnxfile as onnx
@@ -14,7 +16,7 @@ def sum_of_two(c, name, dims):
 
 
 def contradictions(c):
-    """One input has one value, one dimension one extent, under whatever name it is given."""
+    """An input has one value and a dimension one extent, under any of its names."""
     model = sum_of_two(c, "two.onnx", ["b", "n"])
     n = ["-d", "n=2"]
     for flags, text in ((["--freeze", "x=1", "--freeze", "x=2"], "input 'x' is frozen twice"),
@@ -23,11 +25,11 @@ def contradictions(c):
                         (["--freeze", "x=1", "--input", "x=rand"], "input 'x' is frozen and cannot be random"),
                         (["--input", "x=1", "--input", "x=2"], "input 'x' is given twice"),
                         (["-d", "b=1", "-d", "b=2"], "'b=2': the extent of this dimension was given before as 1"),
-                        (["-d", "b=1", "-d", "x:0=2"], "dimension 'b' is given as 1 and as 2"),
+                        (["-d", "b=1", "-d", "x:0=2"], "dimension 'b' was given as 1 and as 2"),
                         (["--shapes", "x:1x2", "--shapes", "x:2x2"], "was given before as 1"),
-                        (["--shapes", "x:1x2", "--shapes", "z:2x2"], "dimension 'b' is given as 1 and as 2"),
-                        (["--max-shapes", "x:4x2,z:5x2"], "dimension 'b' is given as 4 and as 5"),
-                        (["--max-shapes", "x:4x2", "-d", "b=5"], "dimension 'b' is given as 5, its bound is 4"),
+                        (["--shapes", "x:1x2", "--shapes", "z:2x2"], "dimension 'b' was given as 1 and as 2"),
+                        (["--max-shapes", "x:4x2,z:5x2"], "dimension 'b' was given as 4 and as 5"),
+                        (["--max-shapes", "x:4x2", "-d", "b=5"], "dimension 'b' was given as 5, expected at most its bound 4"),
                         (["--max-shapes", "x:4x2", "-d", "x:0=5"], "'x:4x2': the extent of this dimension was given before as 5")):
         c.run("run", model, *n, *flags, code=2, text=text)
         if "rand" not in flags[-1]:
@@ -42,7 +44,7 @@ def contradictions(c):
 
 
 def bounds(c):
-    """--max-shapes for one input bounds every dimension of that name, and no array goes beyond."""
+    """--max-shapes for one input bounds every dimension of that name, and larger arrays are refused."""
     model = sum_of_two(c, "two.onnx", ["b", "n"])
     for rows in (2, 4, 5):
         npy.save(c.path(f"{rows}.npy"), npy.Array("f32", (rows, 3), [1.0] * (3 * rows)))
@@ -69,7 +71,7 @@ def letters(c):
 
 
 def spellings(c):
-    """Units of --ram, several dimensions with commas."""
+    """Units of --ram, several dimensions separated by commas."""
     for size in ("64K", "64k", "64KB", "64kB", "64KiB", "65536"):
         c.run("compile", MODEL, "-d", "batch=1", "--ram", size, "-o", "x.c")
     for size in ("64Kb", "64X", "64 K", "0.5M", "64KBB", "64B"):
@@ -83,7 +85,7 @@ def spellings(c):
 
 
 def files(c):
-    """What is the name of a file, where no file is read; a folder that is none."""
+    """A file name where no file is read; a path that is not a folder."""
     model = sum_of_two(c, "two.onnx", [2, 3])
     npy.save(c.path("a.npy"), npy.Array("f32", (2, 3), [1.0] * 6))
     c.save("data.raw", b"")
@@ -99,7 +101,7 @@ def files(c):
 
 
 def arrays(c):
-    """Arrays that do not fit: both shapes, the cast, the names there are."""
+    """Arrays of a wrong shape or type: the message has both shapes, the cast, the existing names."""
     model = sum_of_two(c, "two.onnx", [2, 3])
     one = [1.0] * 6
     npy.save(c.path("flat.npy"), npy.Array("f32", (6,), one))
@@ -118,7 +120,7 @@ def arrays(c):
 
 
 def standard_input(c):
-    """bench and verify open the model once for every engine, and read it once."""
+    """bench and verify read and open the model once for all engines."""
     with open(c.path(sum_of_two(c, "two.onnx", [2, 3])), "rb") as f:
         data = f.read()
     for verb in (["run"], ["bench", "--seconds", "0.001"], ["verify"], ["verify", "--per-node"], ["inspect"]):
@@ -129,7 +131,7 @@ def standard_input(c):
 
 
 def tables(c):
-    """Names stand in full, and no figure is out of the range of its type."""
+    """Names are complete, and no number overflows its type."""
     name = "encoder/layer.11/attention/output/dense/Add_1_output_0/\u00e9"
     g = onnx.Graph()
     g.output(g.node("Add", [g.input([4], onnx.DOUBLE, "x")] * 2, [name]), None, onnx.DOUBLE)
@@ -153,7 +155,7 @@ int main(void) {
 
 
 def in_c(c):
-    """The pattern of the README for a model that needs no arena; a part that there is not."""
+    """The pattern of the README for a model without an arena; a missing part."""
     if not shutil.which("cc"):
         raise Skip("no C compiler")
     g = onnx.Graph()
@@ -171,7 +173,7 @@ def in_c(c):
 
 
 def machines(c):
-    """Code for one machine, compiler or model for another: both are named, and what to give instead."""
+    """Code for another machine, compiler or model: the message names both, and what to use instead."""
     if not shutil.which("cc"):
         raise Skip("no C compiler")
     here, other, cross = ("sse2", "neon", "aarch64-linux-gnu-gcc") if cpu.can_run("sse2") else ("neon", "sse2", "x86_64-linux-gnu-gcc")
@@ -186,7 +188,7 @@ def machines(c):
 
 
 def idle(c):
-    """--threads on an engine that runs on one: one warning, and the result is there."""
+    """--threads on an engine with one thread: one warning, and the result."""
     for args in (["run"], ["run", "--engine", "interp"], ["bench", "--engine", "vm", "--seconds", "0.01"]):
         got = c.run(*args, MODEL, "-d", "batch=1", "--threads", "2", text="ignores it; --engine c uses it")
         want(got.out and got.text().count("--threads") == 1, f"{args}: {got.text()}")
@@ -195,7 +197,7 @@ def idle(c):
 
 
 def places(c):
-    """Words that no option takes are answered with the option that would; ONNX Runtime runs with a Python of one's own."""
+    """Words that no option accepts: the message names the right option. ONNX Runtime runs in the Python given by the user."""
     for word, text in (("batch=2", "use -d for dimensions"), ("in.npz", "--inputs"), ("x.npy", "--input NAME=@FILE.npy"), ("more", "unexpected argument after ")):
         c.run("run", MODEL, word, code=2, text=text)
     c.run("ops", "a=b", code=2, text="unexpected argument: 'ops' takes none")

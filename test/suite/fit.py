@@ -1,5 +1,8 @@
-"""`ingot train`: weights equal to the same formulas written by hand, on every engine; scores; files in which only weights differ, which ONNX Runtime runs; killed trainings that go on
-bit for bit; what is refused."""
+"""`ingot train`: weights equal the same formulas written by hand, on every engine; metrics; written files; interrupted trainings
+that continue to the bit; refusals.
+
+Only the weights of a written file differ from the original, and ONNX Runtime runs it.
+"""
 import json
 import math
 import os
@@ -36,7 +39,7 @@ def examples(path, x, label, kind, label_shape):
 
 
 def weights_of(old, new, net):
-    """Weights of the new file; everything else must be as in the old one."""
+    """Returns the weights of the new file; everything else must equal the old one."""
     with open(old, "rb") as f:
         was = bytearray(f.read())
     with open(new, "rb") as f:
@@ -65,7 +68,8 @@ def near(found, net):
 
 
 def formulas(env, optimizer, loss="cross_entropy", engine="vm", more=(), update=None):
-    """All examples in one batch, so that their order does not matter: after 5 epochs weights are those of 5 steps by hand, and would not be without the optimizer."""
+    """All examples in one batch, so their order does not matter: after 5 epochs, the weights are those of 5 steps by hand, and
+    differ from those without the optimizer."""
     folder = env.scratch("fit", f"{optimizer}-{loss}-{engine}-{len(more)}")
     old, new = os.path.join(folder, "net.onnx"), os.path.join(folder, "new.onnx")
     net = Net(loss)
@@ -84,7 +88,8 @@ def formulas(env, optimizer, loss="cross_entropy", engine="vm", more=(), update=
 
 
 def leftover(env, engine):
-    """A batch that is not full counts as what it is: of 7 equal examples the second step, with 3, does what the first did with 4. Scores are means over examples."""
+    """A partial batch has its true size: of 7 equal examples, the second step, with 3, equals the first, with 4. Metrics are
+    means over examples."""
     folder = env.scratch("fit", "left-" + engine)
     old, new = os.path.join(folder, "net.onnx"), os.path.join(folder, "new.onnx")
     net = Net("cross_entropy")
@@ -99,7 +104,7 @@ def leftover(env, engine):
 
 
 def schedules(env):
-    """Rates of the last step of each epoch."""
+    """Learning rates of the last step of each epoch."""
     folder = env.scratch("fit", "schedules")
     net = Net("cross_entropy")
     model(net, os.path.join(folder, "net.onnx"))
@@ -113,10 +118,11 @@ def schedules(env):
 
 
 def scores(env):
-    """What is told of the last epoch on other examples is true of the file that was written, also in ONNX Runtime: loss, accuracy, precision, recall, F1."""
+    """The validation figures of the last epoch hold for the written file, also in ONNX Runtime: loss, accuracy, precision,
+    recall, F1."""
     folder = env.scratch("fit", "scores")
     arrays = npy.load_npz(IMAGES)
-    worse = npy.Array("u8", arrays["label"].shape, [(k + i % 2) % 10 for i, k in enumerate(arrays["label"].data)])  # else all would be right
+    worse = npy.Array("u8", arrays["label"].shape, [(k + i % 2) % 10 for i, k in enumerate(arrays["label"].data)])  # else all examples would be classified correctly
     npy.save_npz(os.path.join(folder, "x.npz"), {"image": arrays["image"], "label": worse})
     told = json.loads(train(env, [DIGITS, "--data", "x.npz", "--validate", IMAGES, "-o", "new.onnx", "--batch", "32", "--epochs", "2", "--lr", "0.02", "--optimizer", "momentum",
                                   "--seed", "5", "--engine", "vm", "--json"], folder).out)
@@ -140,7 +146,8 @@ def scores(env):
 
 
 def classifier(path, mode=None):
-    """The network of models/digits.onnx, with weights at random. mode: exported for training, by an attribute and an input (17), or by further outputs (9)."""
+    """The network of models/digits.onnx with random weights. mode: exported for training, by an attribute and an input (17), or
+    by further outputs (9)."""
     r, g = random.Random(6), onnxfile.Graph()
 
     def weight(*dims):
@@ -165,7 +172,7 @@ def classifier(path, mode=None):
 
 
 def digits(env):
-    """From random weights to 98.5 % of the images that it was not trained on, in less than 20 s of a processor; without a rate it learns nothing, so that the figure is the optimizer's."""
+    """From random weights to 98.5 % of held-out images in less than 20 s of CPU time; with learning rate 0 it learns nothing."""
     folder = env.scratch("fit", "digits")
     classifier(os.path.join(folder, "net.onnx"))
     images = [os.path.join(ROOT, "models", f"digits_{part}.npz") for part in ("train", "held")]
@@ -178,7 +185,7 @@ def digits(env):
     losses = [row["train"]["loss"] for row in told["epochs"]]
     want(losses[-1] < 0.1 * losses[0], f"losses of {losses}")
     spent = after.children_user - before.children_user
-    want(spent < 20 * JOBS, f"{spent:.0f} s of processors")  # other tests run meanwhile
+    want(spent < 20 * JOBS, f"{spent:.0f} s of processors")  # other tests run at the same time
     told = json.loads(train(env, [*words, "--epochs", "1", "--lr", "1e-30"], folder).out)
     want(told["epochs"][0]["validate"]["accuracy"] < 50, f"without a rate: {told}")
 
@@ -192,7 +199,8 @@ print(100 * sum(int(y[0].argmax() == k) for y, k in zip(rows, held["label"])) / 
 
 
 def modes(env, mode):
-    """A model that was exported for training is written for inference: what validation says is true of it in ONNX Runtime, one example at a time. Its own running mean, a result, stays one."""
+    """A model exported for training is written for inference: the validation figures hold in ONNX Runtime, one example at a
+    time. A running mean that is an output stays one."""
     folder = env.scratch("fit", f"mode-{mode}")
     net, new = os.path.join(folder, "net.onnx"), os.path.join(folder, "new.onnx")
     classifier(net, mode)
@@ -208,7 +216,8 @@ def modes(env, mode):
 
 
 def inner_modes(env):
-    """Dropout inside functions and sub-graphs: trained where its mode is a constant false in any scope that it sees, or an argument of the call; refused where it is not."""
+    """Dropout inside functions and sub-graphs: supported if its mode is a constant false in an outer scope, or an argument of
+    the call; else refused."""
     folder = env.scratch("fit", "inner")
     npy.save_npz(os.path.join(folder, "x.npz"), {"x": npy.Array("f32", (4, 4), [0.5, 1, 2, 3] * 4), "label": npy.Array("i64", (4,), [0, 1, 2, 3])})
 
@@ -231,7 +240,7 @@ def inner_modes(env):
                 y = g.node("If", [g.const([], [True], onnxfile.BOOL)], then_branch=inner, else_branch=other)
             else:
                 inner.node("Dropout", ["a", ratio, mode], ["b"])
-                nodes = [part[2:] if part[1] < 128 else part[3:] for part in inner.parts]  # without tag and length
+                nodes = [part[2:] if part[1] < 128 else part[3:] for part in inner.parts]  # without field tag and length
                 functions = [onnxfile.function("f", "drop", ["a", "on"], ["b"], nodes)]
                 y = g.node("drop", [x, g.const([], [on], onnxfile.BOOL)] if place == "argument" else [x], domain="f")
             g.output(g.node("Add", [y, g.weight(4)], ["y"]), ["n", 4])
@@ -242,7 +251,7 @@ def inner_modes(env):
 
 
 def quantized(env):
-    """int8 models in both forms are refused, whatever else could be trained: scales are not weights."""
+    """int8 models of both forms are refused, even if other weights are trainable: scales are not weights."""
     folder = env.scratch("fit", "quantized")
     for name in ("qdq", "qlinear"):
         g = onnxfile.Graph()
@@ -266,7 +275,8 @@ WORDS = [DIGITS, "--data", IMAGES, "--validate", IMAGES, "--batch", "16", "--epo
 
 
 def patience(env):
-    """Labels to validate with are wrong, so that their loss rises from some epoch: training ends N epochs later, with the weights of the epoch before, those of a training that ends there."""
+    """Wrong validation labels make the loss rise: training ends N epochs later, with the weights of the best epoch, equal to
+    those of a training that ends there."""
     folder = env.scratch("fit", "patience")
     arrays = npy.load_npz(IMAGES)
     noisy = npy.Array("u8", arrays["label"].shape, [(k + (i % 3 == 0)) % 10 for i, k in enumerate(arrays["label"].data)])
@@ -283,7 +293,7 @@ def patience(env):
 
 
 def killed(env, name="killed", more=()):
-    """Trainings that are killed at any point, some also while they go on, end with the bits of one that was not; the table too."""
+    """Trainings killed at random points end with the bits of an uninterrupted one, and the same table."""
     folder = env.scratch("fit", name)
     words = [*WORDS, *more]
     whole = train(env, [*words, "-o", "whole.onnx"], folder)
@@ -315,7 +325,7 @@ def killed(env, name="killed", more=()):
 
 
 def interrupted(env):
-    """Ctrl-C says what is kept; the same command says first that it resumes. Without a checkpoint nothing is kept."""
+    """Ctrl-C prints what is saved; the same command prints that it resumes. Without a checkpoint nothing is saved."""
     folder = env.scratch("fit", "interrupted")
     for name in os.listdir(folder):
         os.remove(os.path.join(folder, name))
@@ -323,7 +333,7 @@ def interrupted(env):
     for every, said in (("1000", "before the first checkpoint: nothing is kept"), ("0", "x.onnx.checkpoint keeps the training"), ("0", "keeps the training")):
         resumes = os.path.exists(os.path.join(folder, "x.onnx.checkpoint"))
         p = subprocess.Popen([*cmd, every], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
-                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a run in the background ignores it
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a background process ignores SIGINT
         p.stdout.readline()
         p.stdout.readline()
         p.send_signal(signal.SIGINT)
@@ -333,10 +343,11 @@ def interrupted(env):
 
 
 def resumed(env):
-    """A process that goes on in the middle of an epoch with a batch that is not full counts the classes of that, too: each checkpoint of a training in shares leads to its table."""
+    """A training that resumes inside an epoch with a partial batch counts its classes too: every checkpoint leads to the same
+    table."""
     folder = env.scratch("fit", "resumed")
     arrays = npy.load_npz(IMAGES)
-    wrong = npy.Array("u8", arrays["label"].shape, [(k + i % 2) % 10 for i, k in enumerate(arrays["label"].data)])  # else all would be right
+    wrong = npy.Array("u8", arrays["label"].shape, [(k + i % 2) % 10 for i, k in enumerate(arrays["label"].data)])  # else all examples would be classified correctly
     npy.save_npz(os.path.join(folder, "data.npz"), {"image": arrays["image"], "label": wrong})
     words = [DIGITS, "--data", "data.npz", "--batch", "96", "--accumulate", "2", "--epochs", "1", "--lr", "0.5", "--optimizer", "sgd", "--engine", "vm"]
     whole = train(env, [*words, "-o", "whole.onnx"], folder)
@@ -345,7 +356,7 @@ def resumed(env):
         if os.path.exists(path):
             os.remove(path)
     p = subprocess.Popen([env.ingot, "train", *words, "-o", "x.onnx", "--checkpoint-every", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
-    while p.poll() is None:  # the only one inside of the epoch stands behind its 96 examples
+    while p.poll() is None:  # the only checkpoint inside the epoch, after 96 examples
         if os.path.exists(out):
             os.link(out, kept)
             break
@@ -360,7 +371,7 @@ def resumed(env):
 
 
 def other(env):
-    """A checkpoint of another training is refused, and says what differs."""
+    """The checkpoint of another training is refused, with the difference."""
     folder = env.scratch("fit", "other")
     p = subprocess.Popen([env.need_ingot(), "train", *WORDS, "--epochs", "500", "-o", "x.onnx", "--checkpoint-every", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
     limit = time.monotonic() + 60
@@ -415,8 +426,8 @@ MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 
 
 def ranks(env):
-    """2 and 4 processes, and one that computes in as many shares: the same bits, with batches and shares that are not full. More shares than processes are the same, too. A process that is killed
-    ends the others, and the same command goes on."""
+    """2 and 4 MPI processes, and one process with as many accumulation steps: the same bits, also with partial batches. A killed
+    process ends the others, and the same command resumes."""
     folder = env.scratch("fit", "ranks")
     words = [DIGITS, "--data", IMAGES, "--batch", "24", "--epochs", "2", "--lr", "0.01", "--optimizer", "adam", "--seed", "3", "--engine", "vm"]
     for shares, counts in ((2, (2,)), (4, (2, 4))):
@@ -487,7 +498,8 @@ int main(void) {
 
 
 def emitted(env):
-    """The training as C: the self-test is right, the loss falls, runs use what was learnt, which can be saved and loaded; the header tells the RAM that the command tells. Weights are there once."""
+    """Training as C: the self-test passes, the loss falls, runs use the learned weights, which can be saved and loaded; the
+    header and the command report the same RAM. Weights are stored once."""
     folder = env.scratch("fit", "emitted")
     told = must([env.need_ingot(), "train", DIGITS, "--emit", os.path.join(folder, "step.c"), "--batch", "4", "--optimizer", "adam", "--lr", "0.01"], "emit")
     with open(os.path.join(folder, "step.h")) as f:

@@ -1,5 +1,5 @@
-"""Files that are not ONNX, whatever they are called: the answer says what they are and what helps. Exit code 3 for what is
-something else, 4 for what is broken."""
+"""Files that are not ONNX, whatever their names: the message says what they are and what helps. Exit code 3 for other formats, 4
+for malformed files."""
 import gzip
 import io
 import os
@@ -80,7 +80,7 @@ def broken(c):
     c.run("inspect", c.save("net.tflite", struct.pack("<I", 28) + b"TFL3" + bytes(64)), code=4, text="not a well-formed FlatBuffer")
     c.run("inspect", c.save("notes.txt", b"a few words about a network, nothing else"), code=4, text="but text")
     c.run("run", c.save("few.txt", b"hello world\n"), code=4, text="but text")
-    for _, _, data in foreign():  # a mark alone
+    for _, _, data in foreign():  # only a byte order mark
         c.run("inspect", c.save("short", data[:6]), code=(3, 4))
 
 
@@ -97,7 +97,7 @@ def folders(c):
 
 
 def marks(c):
-    """A UTF-8 byte order mark in front of a text changes nothing: programs, modules, tables, text forms, JSON."""
+    """A UTF-8 byte order mark is ignored: programs, modules, tables, text forms, JSON."""
     def put(name, text):
         with open(c.path(name), "wb") as f:
             f.write(b"\xef\xbb\xbf" + text.encode())

@@ -14,7 +14,7 @@ KINDS = (("f", onnx.FLOAT), ("h", onnx.FLOAT16), ("i", onnx.INT32), ("l", onnx.I
 
 
 def echo(c, dims):
-    """A model that gives back its inputs, one of each type."""
+    """A model that returns its inputs, one of each type."""
     g = onnx.Graph()
     for name, kind in KINDS:
         g.output(g.node("Identity", [g.input(dims, kind, name)], [name + "y"]), None, kind)
@@ -22,7 +22,7 @@ def echo(c, dims):
 
 
 def values(c):
-    """Lists have the shape of their nesting, single values fill the input."""
+    """The nesting of a list is its shape; a single value fills the input."""
     model = echo(c, ["n", "m"])
     words = {"f": "[[1.5, -2e3, nan], [inf, 0x10, .5]]", "h": "1.5", "i": "[[-2147483648,2147483647,1e3],[0x1f,+1,-0]]", "l": "-9223372036854775808",
              "u": "ones", "b": "[[true,false,1],[0,true,true]]"}
@@ -46,7 +46,7 @@ def values(c):
 
 
 def products(c):
-    """A product of constants is one itself, though it takes millions of steps, unless it is larger than they are."""
+    """A product of constants is folded although it takes millions of steps, unless the result is larger than its operands."""
     for rows, inner, folded in ((300, 300, True), (1200, 16, False)):
         with open(c.path("p.ing"), "w") as f:
             f.write(f'graph (%a "a": f32[{rows},{inner}], %b "b": f32[{inner},{rows}], %x "x": f32[{rows},{rows}]) {{\n'
@@ -85,7 +85,7 @@ def strings(c):
 
 
 def rates(c):
-    """A branch for each rate, with weights of its own."""
+    """A branch for each sampling rate, with separate weights."""
     branches = []
     for rate, width in ((16, 3000), (8, 500)):
         b = onnx.Graph(f"b{rate}.")
@@ -120,7 +120,7 @@ def undecided(c):
 
 
 def frozen(c):
-    """The input is no parameter any more, the branch that is not taken and its weights are gone; results are the same."""
+    """The input is not a parameter any more, the other branch and its weights are gone; results are the same."""
     model, _ = rates(c)
 
     def weights(*flags):
@@ -147,7 +147,7 @@ def frozen(c):
 
 
 def needs(c):
-    """inspect of a model whose shape depends on an input names --freeze and does not call an operator unsupported."""
+    """inspect of a model whose shape depends on an input proposes --freeze, and does not call an operator unsupported."""
     g = onnx.Graph()
     g.output(g.node("Expand", [g.input([1, 4], onnx.FLOAT, "x"), g.input([2], onnx.INT64, "s")], ["y"]), None, onnx.FLOAT)
     model = c.save("expand.onnx", onnx.model(g))
@@ -160,7 +160,7 @@ def needs(c):
 def misleads(c):
     """The hint for an If names an option that every verb has."""
     g, odd, even = onnx.Graph(), onnx.Graph("o."), onnx.Graph("e.")
-    odd.output(odd.node("Reshape", ["x", odd.ints(3)]), None)  # cannot be: x has four elements
+    odd.output(odd.node("Reshape", ["x", odd.ints(3)]), None)  # impossible: x has four elements
     even.output(even.node("Identity", ["x"]), None)
     g.input([4], name="x")
     g.output(g.node("If", [g.node("Cast", [g.input([], onnx.INT64, "sr")], to=9)], ["y"], then_branch=odd, else_branch=even), None)
@@ -200,7 +200,7 @@ def silero(c):
     flags = ["-d", "input:1=512", "-d", "state:1=1"]
     c.run("inspect", model, *flags, "--freeze", "sr=16000")
     c.run("run", model, *flags, "--freeze", "sr=16000", "--input", "state=zeros")
-    c.run("run", model, "-d", "input:1=512", "-d", "state:1=512", "--freeze", "sr=16000", code=4, text="the initial state, must be")
+    c.run("run", model, "-d", "input:1=512", "-d", "state:1=512", "--freeze", "sr=16000", code=4, text="expected an initial state")
 
 
 CASES = (undecided, values, products, wrong_values, strings, frozen, needs, misleads, library, silero)

@@ -1,4 +1,4 @@
-"""Every fuzz target under ASan+UBSan: former findings, then a fixed number of runs; `make fuzz` is the campaign."""
+"""Every fuzz target under ASan and UBSan: earlier findings, then a fixed number of runs; `make fuzz` runs for longer."""
 import glob
 import importlib.util
 import os

@@ -1,6 +1,8 @@
-"""A file for vectors needs no flags: gcc and clang for x86-64 compile it as it is, without a warning, and it runs as with flags. What
-it does where there are no such vectors: another compiler says so once unless INGOT_PORTABLE is defined, and compiles loops that are
-not slower than those of `scalar`, with the bits of --march NAME-loops; a CPU that lacks them gets a status that NAME_why explains.
+"""A file for vectors needs no flags: gcc and clang for x86-64 compile it without a warning, and it runs as with flags.
+
+A compiler without these vectors warns once, unless INGOT_PORTABLE is defined.
+It compiles loops that are not slower than those of `scalar`, with the bits of --march NAME-loops.
+On a CPU without these vectors, the run returns a status that NAME_why explains.
 """
 import os
 import shutil
@@ -40,7 +42,7 @@ def emit(env, work, model, *options):
 
 
 def built(work, cc, *flags, quiet=True):
-    """A program; what the compiler said."""
+    """Builds a program; returns messages of the compiler."""
     objects = []
     for name in ("net", "main"):
         objects.append(os.path.join(work, name + ".o"))
@@ -65,7 +67,7 @@ def result(work, want, *around, status=0):
 
 
 def flagless(env, target):
-    """gcc and clang without flags: no word, the vectors, their bits; also with threads."""
+    """gcc and clang without flags: no message, vectors, and their bits; also with threads."""
     work = env.scratch("gate", target)
     for options, more in (([], []), (["--threads", "2", "--threads-grain", "1", "--weights", "text"], ["-pthread"])):
         emit(env, work, multi.DIGITS, "--march", target, *options)
@@ -114,7 +116,7 @@ def arm(env):
 
 
 def older(env):
-    """Compilers that refuse gfni as the name of a feature build programs and libraries."""
+    """Compilers without the feature name gfni build programs and libraries."""
     env.need_ingot()
     need("gcc")
     work = env.scratch("gate", "older")
@@ -127,7 +129,8 @@ def older(env):
 
 
 def libraries(env):
-    """A library for a newer CPU returns a status, also from its self-test and its threads; features that only the flags add count."""
+    """A library for a newer CPU returns a status, also from its self-test and its threads; features that only flags enable
+    count."""
     need("qemu-x86_64")
     env.need_ingot()
     work = env.scratch("gate", "libraries")
@@ -147,7 +150,8 @@ def libraries(env):
 
 
 def others(env):
-    """Where there are no such vectors: said once, silent if meant, loops that pass the self-test and have the bits of their target."""
+    """Compilers without the vectors: one warning, or none if INGOT_PORTABLE is defined; the loops pass the self-test and have
+    the bits of their target."""
     work = env.scratch("gate", "others")
     for target in ("avx2", "neon"):
         emit(env, work, multi.DIGITS, "--march", target)
@@ -158,7 +162,7 @@ def others(env):
         for cc, *flags in (("tcc", "-DINGOT_PORTABLE"), ("gcc", *STRICT, "-DINGOT_PORTABLE"), ("clang", *STRICT, "-DINGOT_PORTABLE", "-mavx2", "-mfma")):
             built(work, cc, *flags)
             result(work, target + "-loops")
-    for cc in ("gcc", "clang"):  # for neon: a note, which is no error of a strict compiler
+    for cc in ("gcc", "clang"):  # for neon: a note, which a strict compiler does not treat as an error
         if "no vectors for neon" not in built(work, cc, *STRICT, quiet=False):
             raise Fail(f"{cc} for x86-64 does not say that it has no vectors for neon")
     net = os.path.join(work, "net")
@@ -174,7 +178,7 @@ def others(env):
 
 
 def no_cliff(env):
-    """Loops that stand in for vectors are not slower than those of a file without them."""
+    """Loops that replace vectors are not slower than those of a file without vectors."""
     work = env.scratch("gate", "cliff")
     model = [targets.prepare(env, "mobile21")[0]]
     took = {}
@@ -187,7 +191,7 @@ def no_cliff(env):
 
 
 def messages(env):
-    """What every file says of its target, and a flag that is still worth a word."""
+    """The target that every file states, and flags that would still make it faster."""
     env.need_ingot()
     model = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
     for march, name, body in (("scalar", "scalar", 'return "scalar"'), ("avx512", "avx512", 'return "avx512-loops"'),

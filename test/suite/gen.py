@@ -1,6 +1,7 @@
-"""Random graphs over the whole operator table: ref, interp with each pass left out in turn, and C agree; cases found before.
+"""Random graphs over the whole operator table: ref, interp with each pass skipped in turn, and C agree; also graphs found
+earlier.
 
-`make gen N=20000` and `make gen-onnx N=2000` are the campaigns; failures are reduced and printed in the form of the files of test/gen/found.
+`make gen N=20000` and `make gen-onnx N=2000` run for longer; they reduce failures and print them in the form of test/gen/found.
 """
 import os
 import shutil
@@ -9,7 +10,7 @@ from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
 PIECES, COUNT = 3, 100  # graphs of all kinds
-LINEAR = "CONTRACT,WINDOW,MAP,VIEW,pad"  # what models spend their time on; gcc -O2 may vectorize it
+LINEAR = "CONTRACT,WINDOW,MAP,VIEW,pad"  # the operators in which models spend most time; gcc -O2 may vectorize them
 
 
 def program(env):
@@ -28,7 +29,7 @@ def check(env, *args):
 
 
 def models(env):
-    """Random ONNX models beside ONNX Runtime."""
+    """Random ONNX models compared with ONNX Runtime."""
     if not os.path.exists(os.path.join(env.build, "libingot.so")):
         raise Skip("build/libingot.so is not built")
     got = run([env.need_python(), os.path.join(ROOT, "test", "make", "genonnx.py"), "--count", "200", "--save", env.scratch("genonnx")], LIMIT,

@@ -1,6 +1,6 @@
-"""Derivatives against central differences in double: every operator, and whole networks.
+"""Gradients compared with central differences in double: every operator, and whole networks.
 
-build/unit/grad (test/unit/grad.c) takes graphs in text form and prints the largest relative error of each; 1e-5 is allowed.
+build/unit/grad (test/unit/grad.c) reads graphs as text and prints the largest relative error of each; 1e-5 is allowed.
 """
 import os
 import re
@@ -45,7 +45,7 @@ def operators(recompute):
 
 
 def network(env, name, *options):
-    """Weights and inputs of a network, in double: the text of its graph with every f32 replaced."""
+    """Weights and inputs of a network in double: the text of its graph with every f32 replaced."""
     folder = os.path.join(env.build, "grad")
     env.generated(folder, ["make/mkgrad.py", "requirements.txt"], lambda: env.script("mkgrad.py", folder))
     got = run([env.need_ingot(), "opt", os.path.join(folder, name + ".onnx"), "--stop=none", "--constants=all"], LIMIT)
@@ -61,7 +61,7 @@ def network(env, name, *options):
 
 
 def listed(env):
-    """A value between another and y changes nothing in what that one gets."""
+    """Gradients with respect to a value do not change if another value lies between it and y."""
     env.need_ingot()
     path = os.path.join(env.scratch("grad", "listed"), "net.ing")
     with open(path, "w", encoding="utf-8") as f:

@@ -1,9 +1,9 @@
-"""Time and memory grow with the model, not with its square: each family of test/lib/families.py with n nodes and with 4n.
+"""Time and memory grow linearly with the model: each family of test/lib/families.py with n nodes and with 4n.
 
-Measured are seconds of processor time and the peak of memory of `ingot compile` and of other verbs and options, less what a tiny
-model takes. Four times as many nodes may cost five times as much. What other programs do to caches disturbs the time, never for the
-better: each size counts with the least of several runs. Where the smaller model fits into a cache that the larger one does not fit
-into, the next step, from 4n to 16n nodes, decides.
+The test measures CPU seconds and peak memory of `ingot compile` and of other verbs and options, minus those of a tiny model.
+Four times as many nodes may cost five times as much.
+Other programs only slow a run down, so each size counts with its minimum of several runs.
+If only the smaller model fits into a cache, the next step, from 4n to 16n nodes, decides.
 """
 import os
 import sys
@@ -13,8 +13,8 @@ from lib.core import ROOT, Fail, Test, run, tail
 
 LIMIT = 120
 MOST = 5.0
-TRIES = 8  # of those that exceed it: other programs take the caches
-SECONDS, BYTES = 0.002, 8 << 20  # what counts as nothing: memory comes in blocks that double
+TRIES = 8  # runs of a size that exceeds the limit
+SECONDS, BYTES = 0.002, 8 << 20  # differences that are ignored: memory grows in blocks that double
 MEASURE = os.path.join(ROOT, "test", "lib", "measure.py")
 BOTH = ("scalar", "avx2")
 VECTORS = ("avx2",)
@@ -31,7 +31,7 @@ CASES = {
            "elementwise": ("scalar",), "diamonds": ("scalar",), "transposes": ("scalar",), "cum_sum": ("scalar",)},
     5000: {"shapes": ("scalar",), "dead": ("scalar",), "constants": ("scalar",), "equal": ("scalar",)},
 }
-# the same of other verbs and options: name: command, family: nodes
+# the same for other verbs and options: name: command, family: nodes
 OTHERS = {
     "multi": ("compile --march multi", {"gemm": 1000, "softmax": 200, "joined_convs": 200}),
     "weights": ("compile --march avx2 --weights file -o FILE", {"gemm": 2000, "joined_convs": 400}),
@@ -46,13 +46,13 @@ OTHERS = {
     "verify": ("verify --engine interp", {"gemm": 1000, "ifs": 1000}),
 }
 
-# programs of test/lib/programs.py: command: families, and how many there are in the smaller one
+# programs of test/lib/programs.py: command: families, and their size in the smaller program
 PROGRAMS = {"check": (programs.FAMILIES, 2000), "build -o FILE": (("functions", "assignments", "choices", "loops", "structs", "circle"), 1000), "run": (("derivative", "arms"), 2000),
             "opt --stop=none -o FILE": (tuple(programs.TEXTS), 2000)}
 
 
 class Sizes:
-    """What the model with n nodes takes, the least of all runs so far."""
+    """Time and memory of the model with n nodes, the minima of all runs so far."""
 
     def __init__(self, env, family, command):
         self.env, self.family, self.command = env, family, command.split()
@@ -77,7 +77,7 @@ class Sizes:
 
 
 def ratios(sizes, n, tries):
-    """How many times the time and the memory of n nodes 4n nodes take, and a line that says so."""
+    """Ratios of time and memory of 4n nodes to n nodes, and a line with them."""
     for _ in range(tries):
         t0, m0 = sizes.measure(8)
         t1, m1 = sizes.measure(n)
@@ -93,7 +93,7 @@ def grows(env, family, n, command):
     env.need_ingot()
     sizes = Sizes(env, family, command)
     time, memory, said = ratios(sizes, n, TRIES)
-    if time > MOST or memory > MOST:  # a cache that has become too small costs once, a square costs again
+    if time > MOST or memory > MOST:  # a cache that becomes too small costs once, quadratic growth costs again
         time, memory, again = ratios(sizes, 4 * n, TRIES)
         said += "; " + again
     if time > MOST or memory > MOST:

@@ -1,6 +1,9 @@
-"""Engine jit, in batches: LLVM takes longer to load than a small model to compile, so one process (test/unit/agree.c) runs many models
-on interp and on jit and compares bits. `make gen` compares the two on random graphs. Where there is no LLVM, or the build is without, the
-tests say so."""
+"""Engine jit: one process (test/unit/agree.c) runs many models on interp and on jit and compares bits, because LLVM takes longer
+to load than a small model to compile.
+
+`make gen` compares the two engines on random graphs.
+Without LLVM, or in a build without it, the tests are skipped.
+"""
 import ctypes
 import glob
 import os
@@ -12,11 +15,11 @@ from lib import cpu, npy, onnxfile, tfile
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 from suite import bake, official, play
 
-PIECES, EVERY = 4, 5  # of the official cases every fifth, and each time others lowered for vectors
+PIECES, EVERY = 4, 5  # every fifth official case, lowered for alternating targets
 
 
 def need(env):
-    """The version of LLVM that ingot finds."""
+    """The LLVM version that ingot finds."""
     got = run([env.need_ingot(), "--version"], 60).out.decode()
     found = re.search(r"\(LLVM (\d+)\)", got)
     if not found:
@@ -58,7 +61,7 @@ def cases(env, piece):
 
 
 def headers(env):
-    """functions.def says what LLVM's headers say, and types.h has their numbers."""
+    """functions.def agrees with LLVM's headers, and types.h with their numbers."""
     config = next((c for v in ("", *(f"-{n}" for n in range(19, 13, -1))) if (c := shutil.which("llvm-config" + v))), None)
     if not config:
         raise Skip("llvm-config is not installed")
@@ -87,7 +90,7 @@ def headers(env):
 
 
 def absent(env):
-    """ingot works where there is no such library, and says what is missing; so does a build without."""
+    """Without the library, or in a build without LLVM, ingot works and says what is missing."""
     need(env)
     model = os.path.join(ROOT, "models", "digits.onnx")
     command = [env.ingot, "run", model, "-d", "batch=1", "--quiet", "--engine"]
@@ -100,7 +103,7 @@ def absent(env):
 
 
 def kept(env):
-    """Code that was kept is used, one file for each program; what is cut off or changed is made again."""
+    """Cached code is used, one file per program; a truncated or changed file is replaced."""
     need(env)
     folder, model = env.scratch("jit", "kept"), os.path.join(ROOT, "models", "digits.onnx")
     shutil.rmtree(folder)
@@ -144,7 +147,8 @@ def kept(env):
 
 
 def statuses(env):
-    """Two programs that differ only in which of their checks have the same text do not share code: its numbers would name another check."""
+    """Two programs that differ only in which checks share a message do not share code, because the code contains numbers of
+    checks."""
     need(env)
     folder = env.scratch("jit", "statuses")
     sums = {"one": [("Sum", ["x", "y", "y", "w"], ["z"])], "two": [("Add", ["x", "y"], ["s"]), ("Add", ["s", "y"], ["t"]), ("Add", ["t", "w"], ["z"])]}
@@ -177,7 +181,7 @@ int main(void) {
 
 
 def objects(env):
-    """Object code by LLVM, linked into a program: the header and the bits of the C, and no name but those of the header."""
+    """Object code by LLVM, linked into a program: the header and the bits of the C, and only names of the header."""
     need(env)
     folder, model = env.scratch("jit", "objects"), os.path.join(ROOT, "models", "digits.onnx")
     with open(os.path.join(folder, "main.c"), "w") as f:
@@ -211,7 +215,7 @@ def objects(env):
         raise Fail(f"calls: {names}")
 
 
-# Operations that machines lack: 12 vectors of four lanes and one scalar of each.
+# Operations that CPUs lack: 12 vectors of four lanes and one scalar of each.
 LACKED = [("f32", f"{op}({{a}})", "f32") for op in ("round", "floor", "ceil", "trunc")] + [
     ("f32", "cast.i8.sat({a})", "i8"), ("f32", "cast.u8.sat({a})", "u8"), ("f32", "cast.i16.sat({a})", "i16"),
     ("f32", "cast.u8.sat(round({a}) + {k}(3.0))", "u8"), ("f32", "cast.i8.sat(round({a}) + {k}(-7.0))", "i8"),
@@ -221,11 +225,11 @@ LACKED = [("f32", f"{op}({{a}})", "f32") for op in ("round", "floor", "ceil", "t
     ("f32", "bitcast.u16(max(cast.bf16({a}), cast.bf16({b}) * cast.bf16({a})))", "u16"),
     ("i32", "cast.f32(bitcast.f16(cast.u16(and({a}, {k}(48127:i32)))))", "f32"), ("i32", "cast.f32(bitcast.bf16(cast.u16({a})))", "f32")]
 SPECIAL = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, -0.75, 127.5, -128.5, 255.4, 8388607.5, -8388609.0, 3e9, -3e9, 1e30, float("inf"),
-           float("-inf"), float("nan"), 1e-40, -1e-40, 5.9e-8, -8.9e-8, 3.1e-5, 6.1e-5, 65519.9, 65520.0, -1e5]  # the last of f16, and beyond
+           float("-inf"), float("nan"), 1e-40, -1e-40, 5.9e-8, -8.9e-8, 3.1e-5, 6.1e-5, 65519.9, 65520.0, -1e5]  # the largest f16, and larger numbers
 
 
 def lacking(env):
-    """Object code and C for machines that lack operations: the bits of the interpreter, which knows each operation by itself."""
+    """Object code and C on CPUs that lack operations: the bits of the interpreter, which computes each operation directly."""
     need(env)
     cpu.need("sse2")
     folder = env.scratch("jit", "lacking")
@@ -272,7 +276,7 @@ REFUSED = [(2, "--backend", ["--backend", "gcc"]), (2, "--triple", ["--triple", 
 
 
 def refused(env):
-    """What LLVM cannot make is refused by name."""
+    """Models that LLVM cannot compile are refused by name."""
     need(env)
     for code, word, args in REFUSED:
         got = run([env.ingot, "build", os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1", "--quiet", "-o",
@@ -282,8 +286,8 @@ def refused(env):
 
 
 def plain(env):
-    """Objects have NAME_run, not the rest of what the C of a language model or of several models declares, and states that begin with zeros;
-    bytecode is no model."""
+    """Objects have NAME_run, but not the other functions in the C of a language model or of several models; states start with
+    zeros; bytecode is refused."""
     need(env)
     folder, digits = env.scratch("jit", "plain"), os.path.join(ROOT, "models", "digits.onnx")
 
@@ -304,7 +308,7 @@ def plain(env):
 
 
 def talks(env):
-    """A language model has functions that only C has."""
+    """Only the C of a language model has functions for text."""
     need(env)
     got = run([env.ingot, "build", play.made(env), "--context", "64", "--backend", "llvm", "--quiet", "-o", os.path.join(env.scratch("jit", "talks"), "no.o")], 60)
     if got.rc != 3 or "language model" not in got.text():

@@ -1,6 +1,6 @@
 """JSON texts read by src/io/json.c and by Python's json: the same values, or both refuse.
 
-The texts are generated: values at the edges of their ranges, keys twice, escapes, spaces, and each of them broken at a random byte.
+The texts are generated: extreme values, duplicate keys, escapes, spaces, and each text with a random byte changed.
 """
 import json
 import os
@@ -68,20 +68,20 @@ def form(v):
 
 
 def exact(f):
-    """As printf's %a has it."""
+    """The text of printf's %a."""
     mantissa, _, exponent = f.hex().partition("p")
     mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
     return f"{mantissa}p{exponent}"
 
 
 def members(pairs):
-    """Of an object; fails on lone surrogates also in those that a later one replaces."""
+    """Checks an object; fails on lone surrogates, also in those that a later duplicate replaces."""
     form([[k, v] for k, v in pairs])
     return dict(pairs)
 
 
 def expected(raw):
-    """None: refused; Python takes lone surrogates, which cannot be UTF-8."""
+    """None: refused; Python accepts lone surrogates, which UTF-8 cannot represent."""
     try:
         return form(json.loads(raw.decode(), object_pairs_hook=members))
     except (ValueError, UnicodeError):

@@ -1,6 +1,9 @@
-"""Programs of the language, test/lang/*.ch. One file is one test: what it prints stands in comments at its end, behind `// expect`; behind
-`// error` parts of what stderr says, in order, and then it must fail with exit 4. Programs with tensors run on every engine; all of them are formatted:
-that changes nothing the second time, and the result prints the same."""
+"""Programs of the language, test/lang/*.ch. One file is one test: comments after `// expect` at its end have the output.
+
+After `// error` they have parts of stderr, in order, and the program must exit with code 4.
+Programs with tensors run on every engine.
+Formatting a program again changes nothing, and the formatted program prints the same.
+"""
 import os
 import re
 import shutil
@@ -57,14 +60,14 @@ def program(env, path):
 
 
 def native(env, p, *flags):
-    """Built, it prints the same and fails the same."""
+    """The built program has the same output and the same errors."""
     name = os.path.basename(p.path)[:-3]
     exe = os.path.join(env.scratch("lang", "native", name), name)
     got = run([env.ingot, "build", p.path, "-o", exe, *(flags or ("--cc", shutil.which("tcc") or "cc", "-O", "0"))], LIMIT, cwd=ROOT)
     if got.rc and not flags and "memory full (vstack)" in got.text():  # expressions that are too long for tcc
         return native(env, p, "-O", "0")
     if got.rc == p.code and p.code and (not p.want or all(part in got.text() for part in p.errors)):
-        return None  # found before it runs
+        return None  # found before the program runs
     if got.rc:
         raise Fail(f"build: {explain(got)}: {tail(got.text())}")
     compare(p, run([exe], LIMIT, cwd=ROOT), "native")
@@ -78,7 +81,7 @@ def bless(env, p):
         text += "\n// expect\n" + "".join(f"// {line}".rstrip() + "\n" for line in got.out.decode().splitlines())
     if got.rc:
         lines = [re.sub(r"^ingot: \S*?([^/]*\.ch:)", r"\1", line).strip() for line in got.err.decode().splitlines()]
-        lines = [part for line in lines for part in re.split(rf" {re.escape(ROOT)}/(?:test/lang/)?(?:\.\./)*", line)]  # a path may be any
+        lines = [part for line in lines for part in re.split(rf" {re.escape(ROOT)}/(?:test/lang/)?(?:\.\./)*", line)]  # a path may have any characters
         text += "\n// error\n" + "".join(f"// {line}\n" for line in lines if line)
     with open(p.path, "w", encoding="utf-8") as f:
         f.write(text)
@@ -102,7 +105,7 @@ def layout(env, p):
 
 
 def checks(env):
-    """check finds what run would, and runs nothing."""
+    """`check` finds the errors of `run` without running the program."""
     for name, rc in (("hello", 0), ("add_kinds", 4)):
         got = run([env.need_ingot(), "check", os.path.join(TOP, name + ".ch")], LIMIT)
         if got.rc != rc or got.out:
@@ -170,14 +173,14 @@ type, graph or time of an expression: :type E, :graph E, :time E; exit or Ctrl-D
 
 
 def interrupted(env):
-    """Ctrl-C ends an evaluation, not the session, and the variables are still there; an empty line ends an entry that is not complete."""
+    """Ctrl-C ends an evaluation, but not the session, and variables stay; an empty line ends an incomplete entry."""
     import pty
     import select
     import signal
     import time
     pid, fd = pty.fork()
     if not pid:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests that run in the background of a shell inherit that it is ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests in the background of a shell inherit that SIGINT is ignored
         os.execv(env.need_ingot(), ["ingot", "repl"])
     said = b""
 
@@ -221,7 +224,8 @@ PRINTED = ("store_n v1, v2, t", "index_i t", "add_i t", "for_next t", "record t"
 
 
 def printed(env):
-    """The register code of a program: typed instructions, variables of the file and of functions; a program with an error has none."""
+    """The register code of a program: typed instructions, variables of the file and of functions; a program with an error has
+    none."""
     path = os.path.join(env.scratch("lang", "printed"), "code.ch")
     with open(path, "w", encoding="utf-8") as f:
         f.write(CODE)
@@ -236,7 +240,7 @@ def printed(env):
 
 
 def registers(env):
-    """Variables of nested calls are bounded in total, not only the depth."""
+    """The variables of nested calls have a total limit, besides the depth limit."""
     path = os.path.join(env.scratch("lang", "registers"), "many.ch")
     with open(path, "w", encoding="utf-8") as f:
         f.write("fn deep(n: int64) -> int64 {\n    if n == 0 { return 0 }\n" + "".join(f"    let v{i} = n\n" for i in range(3000))
@@ -247,7 +251,7 @@ def registers(env):
 
 
 def repl(env):
-    """Line by line: variables stay, errors end no session."""
+    """Line by line: variables stay, and errors do not end the session."""
     got = run([env.need_ingot(), "repl"], LIMIT, stdin=REPL.encode())
     if got.rc or got.err:
         raise Fail(f"{explain(got)}: {tail(got.text())}")
@@ -271,7 +275,7 @@ LOOKS = "fn f(x: tensor<float32, [2]>) -> tensor { if tensor_sum(x) > 0.0 { x } 
 
 
 def shipped(env):
-    """A function of a program is a model: the others are not, and one that looks at its argument is refused."""
+    """Functions that can be models are models; one that reads the data of its argument is refused."""
     folder = env.scratch("lang", "ship")
     paths = [os.path.join(folder, n) for n in ("ship.ch", "looks.ch")]
     for path, text in zip(paths, (SHIP, LOOKS)):
@@ -293,7 +297,7 @@ def shipped(env):
 
 
 def listed(env):
-    """docs/language.md has every built-in function, with its arguments, and a program of test/lang calls it."""
+    """docs/language.md has every built-in function with its arguments, and a program of test/lang calls it."""
     with open(os.path.join(ROOT, "src", "lang", "syntax", "builtins.def"), encoding="utf-8") as f:
         rows = re.findall(r'^BI\((\w+), "(.*?):.*?", "(.*?)", \w+, \w+\)$', f.read(), re.M)
     with open(os.path.join(ROOT, "docs", "language.md"), encoding="utf-8") as f:
@@ -310,7 +314,7 @@ def listed(env):
 
 
 def options(env):
-    """Options of models are refused, engines that do not exist are."""
+    """Options of models and unknown engines are refused."""
     for args in (["--input", "x=1"], ["-d", "batch=1"], ["--threads", "2"], ["--engine", "steam"]):
         got = run([env.need_ingot(), "run", os.path.join(TOP, "hello.ch"), *args], LIMIT)
         if got.rc != 2 or got.out:
@@ -318,7 +322,7 @@ def options(env):
 
 
 def compiled(env):
-    """Tensors of a program as C, compiled while it runs."""
+    """Tensor operations of a program are compiled as C while it runs."""
     for name in ("train_sgd", "matrices"):
         p = Program(os.path.join(TOP, name + ".ch"))
         execute(env, p, p.path, "c")
@@ -340,7 +344,7 @@ TRAINS = "model Net { layers { dense(2, 2) dropout(0.5) } }\nlet m = Net()\nfn f
 
 
 def weights(env):
-    """Parameters of a model in a file that numpy reads; a model that is being trained is not compiled."""
+    """The parameters of a model as a file that numpy reads; during training, a model is not compiled."""
     folder = env.scratch("lang", "weights")
     for name, text in (("saves.ch", SAVES), ("trains.ch", TRAINS), ("eval.ch", TRAINS + "m.eval()\n")):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
@@ -372,7 +376,8 @@ TOUCH = (('m.save("w.npz")', "w.npz"), ('m.load("old.npz")', "old.npz"), ('print
 
 
 def untouched(env):
-    """Programs open files in run, repl and build alone, unless --files says otherwise; modules are source code, and always read."""
+    """Programs may open files only with run, repl and build, unless --files is given; modules are source code and are always
+    read."""
     folder = env.scratch("lang", "untouched")
     for name in os.listdir(folder):
         os.remove(os.path.join(folder, name))
@@ -391,20 +396,21 @@ def untouched(env):
         for args in (["inspect"], ["compile", "-o", "t.c"], ["opt"], ["verify"], ["bench"], ["export", "--project", "cmake", "-o", "project"], ["run", "--no-files"],
                      ["build", "--function", "f", "--no-files", "-o", "t.o"]):
             verb(args[0], "t.ch", *args[1:], rc=2, said=refused)
-        if path not in ("w.npz", "old.npz"):  # a native program opens these when it runs
+        if path not in ("w.npz", "old.npz"):  # a native program opens these at run time
             verb("build", "t.ch", "--no-files", "-o", "native.c", rc=2, said=refused)
     verb("repl", "--no-files", rc=0, said="cannot open 'x.csv'", typed=b'load_data("x.csv")\n')
     if sorted(os.listdir(folder)) != ["net.ing", "part.ch", "t.ch"]:
         raise Fail(f"a refused program left {os.listdir(folder)}")
     write("t.ch", TOUCHES + "print(part.two())\n")
     verb("inspect", "t.ch", rc=0)
-    write("t.ch", TOUCHES + 'm.save("w.npz")\nm.load("w.npz")\nm.save("w.npz")\nprint(net(one))\n')  # a training that goes on
+    write("t.ch", TOUCHES + 'm.save("w.npz")\nm.load("w.npz")\nm.save("w.npz")\nprint(net(one))\n')  # a training that continues
     verb("inspect", "t.ch", "--files", rc=0)
     verb("run", "t.ch", rc=0, said="AutogradTensor([")
 
 
 def spared(env):
-    """save replaces neither the program, nor its modules, nor what it has read, by whatever name; a native program not itself."""
+    """save replaces neither the program, nor its modules, nor files it has read, under any name; a native program does not
+    replace itself."""
     folder = env.scratch("lang", "spared")
     if not os.path.lexists(os.path.join(folder, "link.npy")):
         os.symlink("x.npy", os.path.join(folder, "link.npy"))
@@ -430,7 +436,8 @@ def spared(env):
 
 
 def derivative(env):
-    """The second derivative of a loop of 250 turns, one fused kernel with a thousand results: 0.3 s. Comparing every result with every operand took 8 s."""
+    """The second derivative of a loop with 250 iterations, one fused kernel with a thousand results, takes 0.3 s; comparing
+    every result with every operand took 8 s."""
     path = os.path.join(env.scratch("lang", "derivative"), "twice.ch")
     with open(path, "w", encoding="utf-8") as f:
         f.write("fn f(x: float) -> float {\n    let y = x\n    for i in 0..250 { y = y * x + y * y * 0.1 + 0.01 - y * 0.2 }\n    y\n}\nprint(grad(grad(f))(0.1))\n")
@@ -449,7 +456,7 @@ OPEN_WAYS = (("print(tensor_zeros([i]))", "4:7: an integer"), ("print(w[0..i])",
 
 
 def open_shapes(env):
-    """Shapes that data decide are refused with their place, all else that data decide is not; the program itself runs."""
+    """Shapes that depend on data are refused with their position, other data dependences are not; the program itself runs."""
     path = os.path.join(env.scratch("lang", "open"), "open.ch")
     for text, said in OPEN_WAYS:
         with open(path, "w", encoding="utf-8") as f:
@@ -463,7 +470,7 @@ def open_shapes(env):
 
 
 def others(env):
-    """A program that was compiled with one file and runs with another: data of the same shape are computed with, of another they are refused."""
+    """A program compiled with one file and run with another: data of the same shape are used, other shapes refused."""
     folder = env.scratch("lang", "others")
     with open(os.path.join(folder, "sum.ch"), "w", encoding="utf-8") as f:
         f.write('let x = load_data("x.csv")\nprint(sum(x * 2.0 + 1.0, axis: 0))\n')
@@ -543,7 +550,8 @@ int main(void) {
 
 
 def open_sizes(env):
-    """Functions with names for sizes: numbers by -d, symbols with bounds by --max-shapes, and the C of both computes the same; sizes that decide are refused."""
+    """Functions with symbolic sizes: numbers by -d, symbols with bounds by --max-shapes, and the C of both computes the same;
+    data-dependent sizes are refused."""
     folder = env.scratch("lang", "sizes")
     with open(os.path.join(folder, "sizes.ch"), "w", encoding="utf-8") as f:
         f.write(SIZES)
@@ -570,7 +578,7 @@ def open_sizes(env):
     compile("score", "--max-shapes", "x:4x1x8x8", "-o", "x.c")
     compile("blend", "-d", "batch=2", rc=2, said="the size 'seq' of the function 'blend' is not known; give it with -d seq=N, or a bound with --max-shapes seq=N")
     compile("score", "-d", "bach=2", rc=2, said="the function 'score' has no size 'bach'")
-    compile("score", "-d", "x:1=2", rc=2, said="dimension 1 of 'x' is 1, and 2 is given")
+    compile("score", "-d", "x:1=2", rc=2, said="dimension 1 of 'x' is 1, but 2 was given")
     compile("looks", "-d", "batch=3")
     compile("looks", "--max-shapes", "batch=3", rc=4, said="sizes.ch:25:76: what is computed depends on a symbolic size: the function cannot become a graph")
     compile("mix", "--max-shapes", "batch=3,seq=3", rc=4, said="which elements there are depends on a symbolic size")
@@ -579,7 +587,7 @@ def open_sizes(env):
 
 
 def sanitized(env):
-    """A native program frees what it holds, whatever jumps there are in it, and does nothing that C does not define."""
+    """A native program frees all memory, whatever jumps it has, and has no undefined behavior."""
     for name in ("flow", "native_ways"):
         native(env, Program(os.path.join(TOP, name + ".ch")), "--sanitize", "address,undefined", "-O", "0")
     got = run([env.ingot, "build", os.path.join(TOP, "hello.ch"), "-o", os.path.join(env.scratch("lang", "refused"), "x"), "--threads", "2"], LIMIT)
@@ -588,8 +596,9 @@ def sanitized(env):
 
 
 def optimized(env):
-    """As users build it: calls are inlined, and the stack size is still known.
-    The C compiler drops the tensor functions of the runtime, which these programs do not use: with all of them a program has 330 KB."""
+    """The build that users get: calls are inlined, and the stack size is known.
+        The C compiler drops unused tensor functions of the runtime: with all of them a program has 330 KB.
+    """
     for name in ("life", "deep_recursion", "scalar_closures"):
         exe = native(env, Program(os.path.join(TOP, name + ".ch")), "-O", "2")
         if os.path.getsize(exe) > 250_000:

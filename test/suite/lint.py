@@ -1,7 +1,7 @@
-"""Static checks: formatting, clang-tidy, include layering, file sizes, words that do not belong.
+"""Static checks: formatting, clang-tidy, include layering, file sizes, banned words.
 
-clang-tidy is dear, so a file that passed is not looked at again until it, a header or the settings change. cppcheck, and clang's analyzer
-at greater depth, are in test/heavy/lint.py.
+clang-tidy is slow, so a file that passed is checked again only after it, a header or the settings change.
+test/heavy/lint.py has cppcheck, and clang's analyzer with a higher limit.
 """
 import hashlib
 import os
@@ -14,7 +14,7 @@ from lib.core import ROOT, Fail, Test, need, run, tail
 
 CHECK = "lint/layering* lint/types lint/prose* lint/format"
 
-NODES = 10000  # where the analyzer gives up on a function: early, which is thirteen times faster than by default, with the same findings here
+NODES = 10000  # the analyzer's limit per function: low, which is thirteen times faster than the default, with the same findings here
 
 
 def sources(*kinds, tops=("src", "test")):
@@ -36,7 +36,7 @@ def layering():
         raise Fail("\n  ".join([f"{len(wrong)} places"] + wrong[:20]))
 
 
-# What the rule must see: files of a small tree, and the place it complains about; none: all is well.
+# Violations that the rule must find: files of a small tree and the place of the message; none: no violation.
 PLANTED = [
     ({"ir/prog/prog.h": "", "pass/p.c": '#include "ir/prog/prog.h"\n'}, None),
     ({"back/b.h": "", "pass/p.c": '#include "back/b.h"\n'}, "src/pass/p.c:1: pass must not see src/back/b.h"),
@@ -72,7 +72,7 @@ def plant(top, tree):
 
 
 def planted(env):
-    """The rule finds what it is for, and nothing else."""
+    """The rule finds these violations and nothing else."""
     top = env.scratch("layering")
     for tree, want in PLANTED:
         shutil.rmtree(top)
@@ -82,7 +82,7 @@ def planted(env):
             raise Fail(f"{list(tree)}: found {got}, expected {want}")
 
 
-# Files of a small tree, and the line of the call that is found; 0: none is.
+# Files of a small tree, and the line of the call that must be found; 0: none.
 CREATING = [
     ({"front/a.c": "static Val f(Graph *g) {\n  return mk_add(g, mk_neg(g, x), y);\n}\n"}, 0),
     ({"front/a.c": "static Val f(Graph *g) {\n  return mk_add(g, mk_neg(g, x),\n                mk_abs(g, y));\n}\n"}, 2),
@@ -92,7 +92,7 @@ CREATING = [
 
 
 def creating(env):
-    """Which of two nodes is created first is not left to the compiler."""
+    """The order of creation of two nodes does not depend on the compiler."""
     top = env.scratch("creation")
     for tree, line in CREATING:
         shutil.rmtree(top)
@@ -134,7 +134,7 @@ def tidy(env, path, key):
 
 
 def defined(text):
-    """Names that a C text makes types of."""
+    """The type names that a C text defines."""
     text = re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', "", text, flags=re.S)
     for found in re.finditer(r"^\s*typedef\b", text, re.M):
         end, depth = found.end(), 0
@@ -162,10 +162,10 @@ def types():
         raise Fail("\n  ".join([f"{len(twice)} exported types share their name"] + twice))
 
 
-# What test/prose.py must see: comment (True), message (False) or text, and what it says; none: all is well.
+# Violations that test/prose.py must find: comment (True), message (False) or text, and the report; none: no violation.
 PROSE = [
     ("/* Where it goes. */", True, "opens with Where"), ("/* The place it goes to. */", True, None), ('"For the labels"', False, "opens with For"),
-    ("one thread waits behind another", None, "banned word"), ("the same as above", None, "banned word"), ("/* there\n * is no room */", True, '"is no"'),
+    ("one thread waits behind another", None, "banned word"), ("the same as above", None, "banned word"), ("a file of its own", None, "banned word"), ("/* there\n * is no room */", True, '"is no"'),
     ("it is no larger", None, None), ("if (s->flags & SF_hold)", None, "renamed"), ("/* The flag SF_pin holds it. */", True, None),
 ]
 

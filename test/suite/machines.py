@@ -1,6 +1,6 @@
-"""Machines with less than the one the tests run on: an emulator with the model of an older CPU runs ingot and the programs it makes. What
-is found out about the CPU, by ingot and by files with several bodies, and what INGOT_NATIVE makes of a machine that has more, are the same.
+"""Older CPUs: an emulator of an older CPU runs ingot and the programs it builds.
 
+CPU detection by ingot and by files with several variants gives the same results as INGOT_NATIVE on a newer CPU.
 `INGOT_NATIVE=avx2 EMULATOR="qemu-x86_64 -cpu Haswell" test/run PATTERN` runs any other test so.
 """
 import os
@@ -11,7 +11,7 @@ from suite import bytes as quantized
 from suite import targets
 
 DIGITS = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
-CPUS = {"avx2": "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid", "sse2": "core2duo"}  # less what the emulator warns of
+CPUS = {"avx2": "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid", "sse2": "core2duo"}  # without the warnings of the emulator
 
 
 def emulator(target):
@@ -30,7 +30,7 @@ def models(env):
 
 
 def found(env, target):
-    """ingot itself on the older CPU: native is its target."""
+    """ingot on the older CPU: native is its target."""
     before, work = emulator(target), env.scratch("machines", target)
     for name, model in models(env).items():
         want = outputs([env.need_ingot(), "run", *model, "--march", target], os.path.join(work, "want.npz"), name)
@@ -44,7 +44,8 @@ def found(env, target):
 
 
 def programs(env, target):
-    """Programs made on this machine: a file with several bodies chooses by the CPU; what INGOT_NATIVE names is all that is used."""
+    """Programs built on this machine: a file with several variants selects one by the CPU, and INGOT_NATIVE limits the
+    selection."""
     before, work = emulator(target), env.scratch("machines", "programs-" + target)
 
     def build(name, model, march, made, around):
@@ -52,7 +53,7 @@ def programs(env, target):
         return made
     for name, model in models(env).items():
         want = outputs([env.need_ingot(), "run", *model, "--march", target], os.path.join(work, "want.npz"), name)
-        if name == "attention":  # the dearest
+        if name == "attention":  # the slowest
             made = build(name, model, "native", os.path.join(work, name), {"INGOT_NATIVE": target})
         else:
             made = env.once("program of many bodies, " + name, lambda: build(name, model, "multi", os.path.join(env.scratch("machines"), name), {}))

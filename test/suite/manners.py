@@ -1,5 +1,5 @@
-"""Habits that are the same at every verb: --quiet, --verbose and --json, colors on a terminal only and not where NO_COLOR is set, proposals
-for misspelt words, no progress where nobody reads it."""
+"""Behavior that is the same for every verb: --quiet, --verbose, --json, colors only on a terminal without NO_COLOR, suggestions
+for misspelled words, progress only on a terminal."""
 import json
 import re
 
@@ -19,7 +19,7 @@ def verbs(c):
 
 
 def everywhere(c):
-    """Every verb takes --quiet, --verbose and --help, and says so."""
+    """Every verb accepts --quiet, --verbose and --help, and lists them."""
     for verb in verbs(c):
         text = c.run(verb, "--help").out.decode()
         for option in ("--quiet", "--verbose", "--help", "--help-all"):
@@ -28,7 +28,7 @@ def everywhere(c):
 
 
 def groups(c):
-    """--help has the options of the usage line, --help-all every option once, under headings; a line has at most 100 columns."""
+    """--help has the options of the usage line, --help-all every option once, under headings; lines have at most 100 columns."""
     for verb in verbs(c):
         short, full = (c.run(verb, how).out.decode() for how in ("--help", "--help-all"))
         for line in (short + full).splitlines():
@@ -46,13 +46,13 @@ def groups(c):
 
 
 def quiet(c):
-    """The built-in model has an open dimension: the warning goes, results stay."""
+    """The built-in model has a symbolic dimension: --quiet removes the warning, results stay."""
     loud, silent = c.run("run", MODEL, "--seed", "1"), c.run("run", MODEL, "--seed", "1", "--quiet")
     want("warning" in loud.text() and silent.text() == "" and loud.out == silent.out, f"{loud.text()} / {silent.text()}")
 
 
 def verbose(c):
-    """What was waited for, with its time; standard output is the same."""
+    """--verbose prints the steps with their times; standard output stays the same."""
     plain, said = c.run("compile", MODEL, "-d", "batch=1"), c.run("compile", MODEL, "-d", "batch=1", "--verbose")
     for step in ("import", "graph passes", "lower", "kernel passes", "emit", "compile"):
         want(plain.out == said.out and re.search(rf"^ingot: {step}: \d+\.\d\d s$", said.text(), re.M), f"{step}: {said.text()}")
@@ -64,7 +64,7 @@ ELSEWHERE = {"train": None, "tokenize": None, "perplexity": None, "doctor": None
 
 
 def data(c):
-    """--json is one JSON text wherever it is taken."""
+    """--json prints one JSON text for every verb that accepts it."""
     npy.save_npz(c.path("x.npz"), {"image": npy.Array("f32", (4, 1, 8, 8), [(i * 7 % 17) / 16 for i in range(256)])})
     calls = {"compile": [MODEL, "-d", "batch=1", "-o", "net.c"], "run": [MODEL, "-d", "batch=1"], "verify": [MODEL, "-d", "batch=1", "--engine", "interp"],
              "quantize": [MODEL, "--data", "x.npz", "-o", "q.onnx"], "build": [MODEL, "-d", "batch=1", "-o", "net.o"], "export": [MODEL, "-d", "batch=1", "--project", "cmake", "-o", "net"], "inspect": [MODEL], "ops": [], "cache": [], "passes": [], "bench": [MODEL, "--engine", "vm", "--seconds", "0.01"],
@@ -90,7 +90,7 @@ def strings(x):
 
 
 def texts(c):
-    """Whatever a model calls things, --json is JSON in UTF-8: characters are themselves, bytes that are none are shown."""
+    """--json is valid UTF-8 JSON for any names in a model: characters as they are, invalid bytes escaped."""
     for raw, shown in (("é 名前 🙂 \u2028<&>\"\\\x7f\x01".encode(), None), (b"\xff\xc3\xa9\xe2\x80 \xf0\x9f", "\\xffé\\xe2\\x80 \\xf0\\x9f")):
         name, g = shown or raw.decode(), onnxfile.Graph()
         g.parts.append(chunk(1, chunk(1, "x") + chunk(2, raw) + chunk(3, b"n" + raw) + chunk(4, "Relu")))
@@ -105,7 +105,7 @@ def texts(c):
 
 
 def colors(c):
-    """Warnings and verdicts on a terminal; not with NO_COLOR, not in a dumb terminal, never elsewhere."""
+    """Colors of warnings and verdicts on a terminal; none with NO_COLOR, on a dumb terminal, or elsewhere."""
     warning, table = [c.env.ingot, "run", MODEL, "--seed", "1"], [c.env.ingot, "verify", MODEL, "-d", "batch=1", "--engine", "interp", "--quiet"]
     for args, stream, mark in ((warning, "stderr", b"\x1b[33mwarning: \x1b[0m"), (table, "stdout", b"\x1b[32mok\x1b[0m")):
         want(mark in on_terminal(args, c.dir, stream, TERM="xterm", NO_COLOR=""), f"{args}: no color")
@@ -123,7 +123,7 @@ def passes(c):
 
 
 def chosen(c):
-    """Without --march the target and its alternatives are said to people: on a terminal or with --verbose, never in a log."""
+    """Without --march, the target and its alternatives are printed on a terminal or with --verbose, but not to a log."""
     portable, here = "target scalar, portable C", "this CPU; --march multi"
     for args, line in ((["compile", MODEL, "-d", "batch=1", "-o", "net.c"], portable), (["inspect", MODEL, "-d", "batch=1"], portable),
                        (["export", MODEL, "-d", "batch=1", "--project", "make", "-o", "x"], portable), (["build", MODEL, "-d", "batch=1", "-o", "net.o"], here)):

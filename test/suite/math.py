@@ -1,5 +1,8 @@
-"""The functions of src/ir/math/mathlib*.h as generated files hold them: each alone compiles without a warning and leaves no
-undefined symbol, and all of them give the same bits with every compiler, level and instruction set at hand."""
+"""The functions of src/ir/math/mathlib*.h as generated files contain them: each compiles alone without a warning or an undefined
+symbol.
+
+All give the same bits with every installed compiler, optimization level and instruction set.
+"""
 import os
 import shutil
 from lib import cfile, cpu
@@ -8,9 +11,9 @@ from lib.core import ROOT, Fail, Skip, Test, run, tail
 ONE = ("exp exp_p1 exp_nonpos log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh gelu_x2 erf floor ceil trunc rint sqrt").split()
 TWO = "pow fmod mod".split()
 THREE = ["fma"]
-QUICK = ("exp_p1q exp_p1u exp_nonposq exp_nonposu expq logq sinq cosq tanhq gelu_x2q erfq expu tanhu gelu_x2u erfu "  # of programs that say `math fast`, `fused`
-         "exps tanhs gelu_x2s erfs sins coss").split()  # or `single`
-LOOPS = "exps tanhs gelu_x2s erfs".split()  # loops over these become vectors: as fast as those in double, or faster
+QUICK = ("exp_p1q exp_p1u exp_nonposq exp_nonposu expq logq sinq cosq tanhq gelu_x2q erfq expu tanhu gelu_x2u erfu "  # of programs with `math fast`, `fused`
+         "exps tanhs gelu_x2s erfs sins coss").split()  # of programs with `math single`
+LOOPS = "exps tanhs gelu_x2s erfs".split()  # loops over these become vectors: at least as fast as those in double
 WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]
 BUILDS = {
     "gcc-O0": ["gcc", *WARN, "-O0"],
@@ -22,13 +25,13 @@ BUILDS = {
     "clang-O3": ["clang", *WARN, "-O3"],
     "clang-fma": ["clang", *WARN, "-O2", "-mavx2", "-mfma"],
     "clang-fma-O0": ["clang", *WARN, "-O0", "-mavx2", "-mfma"],
-    "soft": ["gcc", *WARN, "-O2", "-U__SSE2_MATH__"],  # the ways taken where no instruction is known
+    "soft": ["gcc", *WARN, "-O2", "-U__SSE2_MATH__"],  # the code paths without a known instruction
     "ubsan": ["clang", *WARN, "-O1", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all"],
     "tcc": ["tcc", "-std=c99", "-Wall", "-Werror"],
     "aarch64": ["aarch64-linux-gnu-gcc", *WARN, "-O2", "-static"],
     "ppc64": ["powerpc64-linux-gnu-gcc", *WARN, "-O2", "-static"],
 }
-EMULATOR = {"aarch64": ["qemu-aarch64"], "ppc64": ["qemu-ppc64"]}  # the second one has its bytes the other way round
+EMULATOR = {"aarch64": ["qemu-aarch64"], "ppc64": ["qemu-ppc64"]}  # the second one is big-endian
 
 ALONE = ["gcc-O0", "gcc-O3", "gcc-fma-O0", "clang-O0", "clang-fma", "soft", "tcc"]
 
@@ -48,7 +51,7 @@ def is_single(name):
 
 
 def signature(name, count):
-    """A function f_name that calls im_name, in its own type."""
+    """A function f_name that calls im_name, in its type."""
     kind = "float" if is_single(name) else "double"
     names = "xyz"[:count]
     params, args = ", ".join(f"{kind} {v}" for v in names), ", ".join(names)
@@ -65,7 +68,7 @@ def functions():
 
 
 def alone(env, build):
-    """Each function in a file of its own."""
+    """Each function in a separate file."""
     command = BUILDS[build]
     if not shutil.which(command[0]):
         raise Skip(f"{command[0]} is not installed")
@@ -134,7 +137,7 @@ def driver():
 
 
 def bits(env, build):
-    """One hash for each function over arguments of all sizes, the same for every build; NaN counts as one value."""
+    """One hash per function over arguments of all sizes, the same for every build; all NaN are equal."""
     command, emulator = BUILDS[build], EMULATOR.get(build, [])
     for tool in [command[0], *emulator]:
         if not shutil.which(tool):
@@ -161,7 +164,7 @@ def bits(env, build):
 
 
 def vectors(env):
-    """gcc makes vectors of loops over the functions of `math single`."""
+    """gcc vectorizes loops over the functions of `math single`."""
     if not shutil.which("gcc") or run(["gcc", "-dumpmachine"], 20).out.decode().split("-")[0] not in ("x86_64", "aarch64"):
         raise Skip("gcc is not installed, or for another machine")
     path = os.path.join(env.scratch("math", "vectors"), "loops.c")

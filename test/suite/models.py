@@ -1,8 +1,9 @@
-"""Real models (test/models.txt) against ONNX Runtime, on ref and vm, on random and realistic input.
+"""Real models (test/models.txt) compared with ONNX Runtime, on ref and vm, on random and realistic input.
 
-test/make/mkmodels.py has written inputs and expected outputs. Streaming models run step by step, their state fed back, for 100
-steps. Rule: the largest error is at most 1e-4 x max(1, largest output), and elements above that floor agree to 1e-3 of their
-size; where the model classifies, the arg-max is the same.
+test/make/mkmodels.py wrote inputs and expected outputs.
+Streaming models run 100 steps; each step starts from the state of the previous one.
+The largest error may be 1e-4 x max(1, largest output), and elements above that floor must agree to 1e-3 of their size.
+If the model classifies, the arg-max must be equal.
 """
 import json
 import math
@@ -77,15 +78,15 @@ def check(env, case, engine):
 
 
 def load(env):
-    """Cases, and the names of the models that could not be had."""
+    """Cases, and the names of missing models."""
     models = os.path.join(env.build, "models")
     with open(os.path.join(ROOT, "test", "models.txt")) as f:
         rows = [line.split() for line in f if line.strip() and not line.startswith("#")]
-    wanted = [row[2] for row in rows if "heavy" not in row]  # those have a test of their own
+    wanted = [row[2] for row in rows if "heavy" not in row]  # these have separate tests
     missing = [n for n in wanted if not os.path.exists(os.path.join(models, n))]
     if not env.python:
         return [], wanted
-    out = os.path.join(models, f"cases-{len(missing)}")  # made again when a missing model has come
+    out = os.path.join(models, f"cases-{len(missing)}")  # created again when a missing model is there
     env.generated(out, ["make/mkmodels.py", "models.txt", "requirements.txt"], lambda: env.script("mkmodels.py", models, out))
     with open(os.path.join(out, "cases.json")) as f:
         return json.load(f), missing
@@ -103,4 +104,4 @@ def tests(env):
         raise Skip(f"{name} could not be had (see build/setup.log)")
     return [Test(f"models/{name}", lambda n=name: absent(n)) for name in missing] + [
         Test(f"models/{c['name']}-{e}", lambda c=c, e=e: check(env, c, e), cost=c["cost"])
-        for c in cases for e in ENGINES if e != "interp"]  # which would take minutes
+        for c in cases for e in ENGINES if e != "interp"]  # it would take minutes

@@ -1,6 +1,7 @@
-"""One file with several bodies (--march=multi): no warnings without flags, the promises of any other file, and each body, taken by
--DNAME_BODY, gives the bytes of `--march` that target alone; whatever the weights, the threads and the state. Where there are no
-GNU vectors the first body is compiled as loops.
+"""One file with several variants (--march=multi): no warnings without flags, and the promises of any other file.
+
+Each variant, selected by -DNAME_BODY, gives the bytes of `--march` for its target alone, for any weights, threads and state.
+A compiler without GNU vectors compiles the first variant as loops.
 """
 import os
 import re
@@ -23,7 +24,7 @@ def quantized_net(env):
     return [os.path.join(quantized.folder_of(env), "windows3.onnx")]
 
 
-MODELS = {  # model, options, compiler, bodies
+MODELS = {  # model, options, compiler, variants
     "mobile": (lambda env: net(env, "mobile21"), ["--weights", "text"], "clang", ("sse2", "avx2", "avx512")),
     "attention": (lambda env: net(env, "attention"), ["--weights", "file", "--threads", "2", "--threads-grain", "1"], "gcc", ("avx2",)),
     "openmp": (lambda env: DIGITS, ["--threads", "2", "--threads-grain", "1", "--threads-api", "openmp"], "gcc", ("avx512",)),
@@ -33,13 +34,13 @@ MODELS = {  # model, options, compiler, bodies
 
 
 def bodies(env, name):
-    """Each body against `run --march` of its target."""
+    """Each variant compared with `run --march` for its target."""
     find, options, cc, some = MODELS[name]
     compare(env, name, find(env), options, cc, [b for b in some if cpu.can_run(b)])
 
 
 def instruction(env, body):
-    """Where the CPU has the instruction for sums of products of bytes: quantized networks of all families."""
+    """On CPUs with int8 dot products: quantized networks of all families."""
     cpu.need(body)
     for net in ("pointwise27", "pointwise-signed", "windows32", "matmul-row", "qgemm", "convinteger"):
         compare(env, f"{body}-{net}", [os.path.join(quantized.folder_of(env), net + ".onnx")], [], "gcc", [body])
@@ -50,7 +51,7 @@ def compare(env, name, model, options, cc, some):
     need(cc)
     work = env.scratch("multi", name)
     text = " ".join(o for o in options if o != "--debug")
-    plain = re.sub(r"--(weights|threads\S*) \S+ ?", "", text).split()  # how the C is made; interp runs on one thread
+    plain = re.sub(r"--(weights|threads\S*) \S+ ?", "", text).split()  # how to write the C; interp runs on one thread
     for body in some:
         made, out, alone = (os.path.join(work, body + x) for x in ("", ".npz", "-alone.npz"))
         must([env.ingot, "build", *model, *options, "--march", "multi", "--quiet", "--no-selftest", "--name", "net", "--cc", f"{cc} -DNET_BODY={body}", "-o",
@@ -63,7 +64,7 @@ def compare(env, name, model, options, cc, some):
 
 
 def chosen(env):
-    """Without -D: the body of this CPU; engines agree, the library says what it is."""
+    """Without -D: the variant for this CPU; engines agree, and the library reports its target."""
     env.need_ingot()
     work = env.scratch("multi", "chosen")
     best = [b for b in ("sse2", "avx2", "avx512") if cpu.can_run(b)][-1]
@@ -100,7 +101,7 @@ CELL = """graph cell (%1 "x": f32[2,40], %2 "h": f32[2,40]) {
 
 
 def kept(env):
-    """State lies at the same places in all bodies: steps of each are those of its target alone."""
+    """State has the same offsets in all variants: the steps of each equal those of its target alone."""
     env.need_ingot()
     work = env.scratch("multi", "state")
     model = os.path.join(work, "cell.ing")
@@ -121,7 +122,7 @@ def kept(env):
 
 
 def keeps_promises(env):
-    """Compilers that get no flags, or know no vectors: no warnings, no data, no heap; the stack within its bound; the self-test."""
+    """Compilers without flags or vectors: no warnings, no static data, no heap, bounded stack, a passing self-test."""
     folder = env.scratch("multi", "promises")
     models = []
     for i, args in enumerate((DIGITS, quantized_net(env), [*net(env, "mobile21"), "--weights", "text"])):
@@ -134,7 +135,7 @@ def keeps_promises(env):
     weights = re.findall(r"^static const (\w+) w\d+(\[.*?;)$", text, re.M | re.S)
     if len(weights) < 4 or len(weights) != len(set(weights)) or text.count("---- variant ") != 3:
         raise Fail("weights are not written once, or bodies are missing")
-    for name in ("ig_m", "IG", "Im_m", "imk_x", "__AVX2_m"):  # as the runtime's own, which bodies rename
+    for name in ("ig_m", "IG", "Im_m", "imk_x", "__AVX2_m"):  # names of the runtime, which variants rename
         got = run([env.ingot, "compile", *DIGITS, "--march", "multi", "--name", name], 60)
         if got.rc != 2 or "are reserved" not in got.text():
             raise Fail(f"--name {name}: {explain(got)}: {tail(got.text(), 4)}")

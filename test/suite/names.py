@@ -1,5 +1,8 @@
-"""Names in the C: kernels are called by what they compute, loops as the program calls them, parameters by what they are; kernels that differ in
-such names only are one function, and no name of a program is a word of C, a macro, or another thing of the file."""
+"""Names in generated C: kernels are named after what they compute, loops and parameters as in the model.
+
+Kernels that differ only in such names are one function.
+No name of a program is a C keyword, a macro, or another name of the file.
+"""
 import os
 import re
 
@@ -51,7 +54,7 @@ STRANGE = ["input ids", "INPUT.IDS", "input_ids", "\u5165\u529b", "\u00e9t\u00e9
 
 
 def params(env):
-    """The prototype has the model's names as words that are unique, in C, C++ and Rust, whatever the names are; sizes and arrays are described."""
+    """The prototype has the model's names as unique words in C, C++ and Rust; sizes and arrays are described."""
     env.need_ingot()
     need("gcc"), need("g++")
     work = env.scratch("names", "params")

@@ -1,4 +1,4 @@
-"""Misspelt words, and arrays of the wrong kind: the answer shows what there is, and what was probably meant."""
+"""Misspelled words and arrays of the wrong kind: the message lists what exists and the most similar name."""
 import os
 from lib import npy
 from lib import onnxfile as onnx
@@ -35,7 +35,7 @@ def words(c):
 
 
 def concepts(c):
-    """Words of other tools: the answer is what ingot has instead."""
+    """Options of other tools: the message names the option of ingot."""
     for args, text in ((["run", MODEL, "--batch", "4"], "did you mean -d batch=4?"), (["compile", MODEL, "--batch-size=8"], "did you mean -d batch=8?"),
                        (["run", MODEL, "--device", "cuda"], "use --engine cuda"), (["bench", MODEL, "--gpu"], "use --engine cuda"), (["play", MODEL, "-ngl", "99"], "use --engine cuda"),
                        (["build", MODEL, "--provider", "cuda"], "use --target cuda"), (["serve", MODEL, "-ngl", "99"], "'ingot run --engine cuda'"), (["play", MODEL, "-fa"], "attention is always fused"),
@@ -51,7 +51,7 @@ def concepts(c):
 
 
 def aliases(c):
-    """Spellings of other tools and of earlier versions; the help lists none of them."""
+    """Spellings of other tools and of earlier versions are accepted; the help does not list them."""
     once = c.run("run", MODEL, "--seed", "7", "--shapes", "image:2x1x8x8").out
     for args in (["-s", "7", "--input-shapes", "image:2x1x8x8"], ["-s7", "--overwrite_input_shape=image:2x1x8x8"], ["--seed=7", "--input-shape", "image:2x1x8x8", "-t", "1"]):
         want(c.run("run", MODEL, *args).out == once, f"{args}")
@@ -73,7 +73,7 @@ def aliases(c):
 
 
 def texts(c):
-    """The same for a graph in text form, and for a model without inputs."""
+    """The same for a graph as text, and for a model without inputs."""
     c.save("t.ing", b'graph (%x "first": f32[2,2], %s "second": i64[]) {\n  %c: f32[] = cast(%s) {to=f32}\n  %y: f32[2,2] = add(%x, %c)\n  return %y "y"\n}\n')
     c.run("run", "t.ing", "--input", "frist=1", code=2, text="inputs are first: f32[2,2], second: i64[]; did you mean 'first'?")
     g = onnx.Graph()
@@ -96,7 +96,7 @@ def arrays(c):
 
 
 def nodes(c):
-    """What is wrong with a node is said with the names and shapes of the file."""
+    """An error in a node has the names and shapes of the file."""
     for op, shapes, attrs, text in (("MatMul", ([2, 3], [4, 5]), {}, "node 0 'n_z' (MatMul): extents 3 and 4 of axis k differ"),
                                     ("Conv", ([1, 3, 8, 8], [4, 2, 3, 3]), {}, "x has 3 channels, w expects 2"),
                                     ("Softmax", ([1, 3],), {"axis": 5}, "axis 5 out of range for rank 2")):

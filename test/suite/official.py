@@ -1,9 +1,10 @@
-"""The official ONNX test suite (onnx 1.22.0): 1,914 models with inputs and expected outputs, on both engines, and once more
-lowered for vectors.
+"""The official ONNX test suite (onnx 1.22.0): 1,914 models with inputs and expected outputs, on both engines, and lowered for
+vectors.
 
-A case passes when `ingot verify` accepts it on every engine. It is refused when ingot ends with exit code 3 and names
-an operator of the model: that counts as skipped, with the reason. Anything else is a failure. After all cases the
-number of passes is held against test/onnx/floor.txt and docs/results/coverage.md against the run.
+A case passes if `ingot verify` accepts it on every engine.
+If ingot exits with code 3 and names an operator of the model, the case is skipped with that reason.
+Anything else is a failure.
+At the end, the number of passes is compared with test/onnx/floor.txt, and docs/results/coverage.md with the run.
 """
 import fnmatch
 import json
@@ -15,7 +16,7 @@ from lib.core import ENGINES, ROOT, Fail, Skip, Test, explain, run, tail
 
 FILES = 1914
 LIMIT, LIGHT_LIMIT = 30, 400  # seconds per engine
-# Rough seconds on both engines, so that the dear ones start first.
+# Approximate seconds on both engines, so that slow cases start first.
 COST = {"light_vgg19": 900, "light_resnet50": 400, "light_densenet121": 380, "light_inception_v2": 300,
         "light_inception_v1": 290, "light_zfnet512": 280, "light_bvlc_alexnet": 200, "light_squeezenet": 120,
         "light_shufflenet": 100}
@@ -78,9 +79,9 @@ def check(env, case, table, results):
     random = args[1] == "1e38"
     refused = None
     ways = [(engine, engine, []) for engine in ENGINES if engine != "interp" or case["kind"] != "light"]
-    if case["kind"] != "light":  # the same program for vectors of 8 or of 16
+    if case["kind"] != "light":  # the same program for vectors of 8 or of 16 lanes
         ways.append(("interp", "vectors", ["--march", "avx512" if len(case["name"]) % 2 else "avx2"]))
-    if case["kind"] != "light" and env.coverage_doc and shutil.which("tcc"):  # else compiled.py runs it
+    if case["kind"] != "light" and env.coverage_doc and shutil.which("tcc"):  # compiled.py runs the others
         ways.append(("c", "c", []))
     for engine, way, target in ways:
         got = run([env.ingot, "verify", case["model"], "--data", case["data"], "--engine", engine, *target, *args,
@@ -106,7 +107,7 @@ def check(env, case, table, results):
 
 
 def spoiled(env, case):
-    """The judge itself: data that is wrong in one value, in type or in shape must not verify."""
+    """verify must fail on data with a wrong value, type or shape."""
     env.need_ingot()
     for engine in ENGINES:
         got = run([env.ingot, "verify", case["model"], "--data", case["data"], "--engine", engine, "--json"], LIMIT)

@@ -1,4 +1,4 @@
-"""Single operators with random attributes (test/make/genparam.py), the same ones every time, against ONNX Runtime."""
+"""Single operators with random attributes (test/make/genparam.py), with a fixed seed, compared with ONNX Runtime."""
 import os
 from lib.core import ROOT, Fail, Test, explain, run, tail
 

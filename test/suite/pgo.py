@@ -1,5 +1,9 @@
-"""PGO builds (ingot build --preset, --lto, --pgo, --bolt, --fast-math) and ingot doctor: every step computes the same bits, the table is there, profiles are
-kept, what makes no sense is refused; broken tool chains give one clear error, exit 5, and no file."""
+"""PGO builds (ingot build --preset, --lto, --pgo, --bolt, --fast-math) and ingot doctor: every step computes the same bits and
+has a row in the report.
+
+Profiles are cached, contradictory options refused.
+A broken tool chain gives one clear error, exit code 5, and no file.
+"""
 import json
 import os
 import shlex
@@ -11,7 +15,7 @@ from suite.play import made
 
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
 
-# A compiler that says it is clang and has no llvm-profdata.
+# A compiler that claims to be clang and lacks llvm-profdata.
 CLANG = """#!/bin/sh
 case "$*" in
 *-print-prog-name*) echo llvm-profdata; exit;;
@@ -20,7 +24,7 @@ case "$*" in
 esac
 exec {cc} "$@"
 """
-# One that fails where objects are made.
+# A compiler that fails to write objects.
 FAILING = """#!/bin/sh
 case "$*" in *" -c "*) echo "{cc}: internal error: none today"; exit 4;; esac
 exec {cc} "$@"
@@ -93,7 +97,7 @@ def presets(env):
     said = w.build("--preset", "dev", "--verbose", "-o", "p")
     if "preset dev: -O1" not in said or " -O1 " not in said or " -g " not in said or os.path.exists(w.path("p.baseline")):
         raise Fail(said)
-    w.build("--preset", "size", "--name", "n", "-o", "small")  # beside what a build without it makes
+    w.build("--preset", "size", "--name", "n", "-o", "small")  # next to the output of a build without it
     w.build("-O2", "--name", "n", "-o", "plain")
     code = [int(run(["size", w.path(x)], 20).out.split()[6]) for x in ("small", "small.baseline", "plain")]
     if code[1] != code[2] or code[0] >= code[1]:
@@ -101,14 +105,14 @@ def presets(env):
 
 
 def steps(env, cc):
-    """All steps of one compiler: the same bits, a table, a profile that is found again."""
+    """All steps with one compiler: the same bits, a report, a cached profile that is reused."""
     need(cc)
     w = Work(env, "steps-" + cc)
     text = w.build("--cc", cc, "--preset", "max", "--pgo", "-o", "p", has="profile: made")
     rows = [line.split() for line in text.splitlines() if line.startswith("run ")]
     if [r[1] for r in rows] != ["baseline", "-O3", "lto", "pgo"] or not all(float(r[2]) > 0 and int(r[4]) > 1000 for r in rows) or "again: hyperfine" not in text:
         raise Fail(text)
-    if "without a profile" not in text:  # why and target at least are not called by a run that succeeds
+    if "without a profile" not in text:  # a successful run calls neither why nor target
         raise Fail(text)
     if bits(w, w.path("p")) != bits(w, w.path("p.baseline")):
         raise Fail("the PGO build gives other bits")
@@ -130,7 +134,7 @@ def libraries(env):
     names = run(["nm", "-D", "--defined-only", w.path("net.so")], 20).out.decode()
     if " net_run" not in names:
         raise Fail(names)
-    w.build("--march", "sse2,avx2", "--pgo", "-o", "net.o", has="_sse2")  # bodies for other CPUs have no profile, and are there
+    w.build("--march", "sse2,avx2", "--pgo", "-o", "net.o", has="_sse2")  # variants for other CPUs have no profile, and are built
     if not os.path.exists(w.path("net.baseline.o")):
         raise Fail("no baseline")
 
@@ -143,7 +147,7 @@ def workloads(env):
         with zipfile.ZipFile(w.path(f"many/{i}.npz"), "w") as z:
             z.writestr("image.npy", npy.encode(npy.Array("f32", (1, 1, 8, 8), [0.25 * i] * 64)))
     w.build("--pgo=many", "--verbose", "-o", "p", has="--inputs many/1.npz")
-    with zipfile.ZipFile(w.path("three.npz"), "w") as z:  # examples along the first axis, as quantize takes them
+    with zipfile.ZipFile(w.path("three.npz"), "w") as z:  # examples along the first axis, as quantize reads them
         z.writestr("image.npy", npy.encode(npy.Array("f32", (3, 1, 8, 8), [0.25] * 192)))
     said = w.build("--pgo=three.npz", "--verbose", "-o", "p", has="example-2.npz")
     if "example-3.npz" in said or any("example" in line for line in said.splitlines() if "again: hyperfine" in line):
@@ -167,7 +171,7 @@ def workloads(env):
 
 
 def prompts(env):
-    """A program that talks: prompts of a list, each once; the same answers as the baseline."""
+    """A chat program: prompts from a list, each once; the same answers as the baseline."""
     w, model = Work(env, "prompts"), (made(env),)
     with open(w.path("list.json"), "w") as f:
         json.dump({"one": ["ab", "it's"], "two": [["cd"]]}, f)
@@ -223,7 +227,7 @@ def bolt(env):
 
 
 def foreign(env):
-    """What is kept under a name is the profile of another build."""
+    """The cached profile of another build is not used."""
     w = Work(env, "foreign")
     w.build("--pgo", "-o", "a")
     kept = sorted(os.listdir(os.path.join(w.cache, "ingot")))
@@ -237,7 +241,7 @@ def foreign(env):
     with open(head, "w") as f:
         f.write("planted")
     os.chmod(head, 0o666)
-    w.build("--pgo", "-o", "a")  # made anew
+    w.build("--pgo", "-o", "a")  # created again
     with open(head) as f:
         if f.read().split()[:4] != text.split()[:4] or os.stat(head).st_mode & 0o777 != 0o600:
             raise Fail("a profile that others can write to is used")
@@ -247,7 +251,7 @@ def foreign(env):
 
 
 def fast_math(env, cc):
-    """Sums in any order, and exp as good as before: its rounding to a whole number is kept from the compiler."""
+    """--fast-math keeps exp accurate: its rounding to an integer is hidden from the compiler."""
     need(cc)
     w = Work(env, "fast_math-" + cc)
     w.build("--cc", cc, "--march", "scalar", "--fast-math", "-o", "p", has="fast-math: output probability differs")
@@ -263,7 +267,7 @@ def features(env):
         if 'NAME_TARGET "sse2"'.replace("NAME", "P") not in f.read():
             raise Fail("code for x86-64-v3 without avx2 is not that for sse2")
     for march, target in (("+avx2,+fma,+f16c", "avx2"), ("+avx2,+fma,+bmi2,+popcnt,+lzcnt", "avx2"), ("skylake", "avx2"), ("x86-64-v3", "avx2"), ("znver4", "avx512")):
-        w.build("--march", march, "-o", "p.o")  # znver4 also where the compiler is older than that
+        w.build("--march", march, "-o", "p.o")  # znver4 also for compilers that do not know it
         with open(w.path("p.h")) as f:
             if f'P_TARGET "{target}"' not in f.read():
                 raise Fail(f"{march} is not {target}")

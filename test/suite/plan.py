@@ -1,7 +1,8 @@
-"""The memory plan: every program of test/exec, planned, on the engine that watches whose data lie in the arena.
+"""The memory plan: every program of test/exec, planned, on engine watch, which checks whose data are in the arena.
 
-What is a graph goes through all passes. What is a program is planned first; its text with the plan is read back and run,
-and must give what it gives without. `ingot inspect` tells the figures, and the arena is near the lower bound.
+A graph goes through all passes.
+A program is planned first; the text with its plan is parsed and run, and must give the same results as without.
+`ingot inspect` prints the figures, and the arena is close to the lower bound.
 """
 import copy
 import json
@@ -56,7 +57,7 @@ def figures(env):
 
 
 def spoiled(env):
-    """The engine notices a read of foreign data that no check of the text can see."""
+    """The engine notices a read of another buffer's data that no check of the text can see."""
     env.need_ingot()
     folder = env.scratch("plan")
     path = os.path.join(folder, "spoiled.ing")

@@ -1,6 +1,10 @@
-"""`ingot play` and programs of `ingot build` around language models: a tiny one with a tokenizer of bytes and a template (test/make/mkplay.py), and
-SmolLM2. The answer alone is on stdout; seeds and greedy answers repeat, in any chunks and with any number of threads; what is said is no special token; stop texts, the end
-of the context, refusals, conversations with :save and :load. Skipped without the packages of test/requirements-lm.txt."""
+"""`ingot play` and chat programs of `ingot build`: tiny models (test/make/mkplay.py) and SmolLM2.
+
+Only the answer is on stdout.
+A seed repeats an answer, in any chunks and with any number of threads; user text never becomes a special token.
+Also: stop texts, the end of the context, refusals, conversations with :save and :load.
+Skipped without the packages of test/requirements-lm.txt.
+"""
 from datetime import datetime
 import glob
 import json
@@ -12,7 +16,7 @@ import subprocess
 from lib.core import MINDFUL, ROOT, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 300
-# llm.md's greedy answers whose leads are wide
+# greedy answers of llm.md in which every best token leads clearly
 RAW = ("1, 2, 3, 4, 5, 6, 7,", " 8, 9, 10, 11, 1")
 PARIS = ("What is the capital of France?", "The capital of France is Paris.")
 CHAT = ("Name the days of the week.", "The days of the week are: Monday, Tuesday, Wednesday, Thursday, Friday")
@@ -39,7 +43,7 @@ def answer(env, *args, **more):
 
 
 def repeats(env):
-    """The same tokens again, with other threads, as a program, and another answer with another seed."""
+    """The same tokens again, with other threads, as a program; another answer with another seed."""
     args = ("-p", "abc", "--max-tokens", "12", "--temperature", "5", "--top-k", "0", "--top-p", "1")
     first = answer(env, *args, "--seed", "3")
     if len(first) < 8 or answer(env, *args, "--seed", "3") != first:
@@ -61,7 +65,7 @@ def repeats(env):
 
 
 def talks(env):
-    """A conversation: answers on stdout, commands, :save and :load give the state back."""
+    """A conversation: answers on stdout, commands; :save and :load restore the state."""
     where = os.path.join(env.scratch("play", "talk"), "kept")
     args = ("--temperature", "0", "--max-tokens", "4")
     lines = f"ab\n:save {where}\ncd\n:stats\n:quit\n"
@@ -70,7 +74,7 @@ def talks(env):
     answers = one.out.decode().split("\n")
     if len(answers) != 3 or not answers[1] or two.out.decode().split("\n")[0] != answers[1]:
         raise Fail(f"{answers} and then {two.out!r}")
-    for end in (":quit", "quit", "exit", "/exit", "/bye"):  # plain words are no messages
+    for end in (":quit", "quit", "exit", "/exit", "/bye"):  # lines without a command are messages
         got = play(env, made(env), *args, stdin=f"help\n/help\n:help\n{end}\nab\n".encode())
         if got.out or got.err.decode().count(":save FILE") != 3:
             raise Fail(f"help and {end}: {got.out!r} {got.err!r}")
@@ -82,7 +86,7 @@ def talks(env):
 
 
 def interpreted(env):
-    """Without a C compiler: it is said, the answers are the same, nothing is kept; what was compiled before needs none."""
+    """Without a C compiler: a warning, the same answers, nothing cached; cached code needs no compiler."""
     lines = b"ab\ncd\n:reset\nab\n"
     args = ("--temperature", "3", "--seed", "5", "--max-tokens", "4")
     one, two = play(env, made(env), *args, stdin=lines), play(env, made(env), *args, stdin=lines, cc="/no/compiler")
@@ -102,7 +106,7 @@ def interpreted(env):
 
 
 def dates(env):
-    """A template is told today's date, or the one that is given; C text and what is baked in have one day always, or the one that is given."""
+    """A template receives today's date, or the given one; C code and a built-in prompt always have a fixed or the given one."""
     folder = os.path.dirname(made(env))
 
     def said(name, *words):
@@ -111,7 +115,7 @@ def dates(env):
     leap, today = said("leap.gguf"), []
     if said("today.gguf", "--date", "2024-02-29") != leap or said("today.gguf", "--date", "2025-03-01") == leap:
         raise Fail("a given date")
-    for _ in range(2):  # midnight may pass once
+    for _ in range(2):  # the date may change once at midnight
         day = datetime.now().strftime("%Y-%m-%d")
         today.append(said("today.gguf") == said("today.gguf", "--date", day))
     if not any(today):
@@ -142,7 +146,8 @@ def dates(env):
 
 
 def refused(env):
-    """Before anything is compiled: templates that are missing, or have no such message; a question that a pipe asks ends with its status; what is kept can be removed."""
+    """Before compiling: missing templates and unsupported roles are refused; a failed run that reads a pipe has a status; the
+    cache can be removed."""
     folder = os.path.dirname(made(env))
     for name, words, rc, why in (("plain.gguf", [], 3, "--raw continues a text"), ("user.gguf", ["--system", "x"], 3, "--system: chat template: no"),
                                  ("deaf.gguf", ["--system", "xyz"], 3, "drops system messages"), ("tiny.gguf", ["--think", "no"], 2, "show, hide or off"),
@@ -171,7 +176,8 @@ def refused(env):
 
 
 def templates(env):
-    """The template is rendered over the whole conversation: a template that rewrites turns keeps them, one that drops them says so; reasoning is shown, hidden or left out; files and pipes are prompts."""
+    """The template renders the whole conversation: rewritten turns stay, a dropped message gives a warning; reasoning is shown,
+    hidden or dropped; files and pipes are prompts."""
     folder = os.path.dirname(made(env))
 
     def talk(name, lines, *words):
@@ -184,7 +190,7 @@ def templates(env):
         positions[name] = [int(n) for n in re.findall(r"(\d+) of 64 positions", err)]
         if ("leaves out earlier messages" in err) != (name == "forgets.gguf"):
             raise Fail(f"{name}: {err}")
-    # <u> ab <end> <a>, an answer of 3; <end> <u> c d <end> <a>, an answer; <think> has 7 bytes, and is no part of the first turn later
+    # <u> ab <end> <a>, an answer of 3; <end> <u> c d <end> <a>, an answer; <think> has 7 bytes and is removed from the first turn later
     if positions["tiny.gguf"] != [7, 16] or positions["reason.gguf"][1] < 7 + 9 or positions["forgets.gguf"][1] >= positions["tiny.gguf"][1]:
         raise Fail(f"{positions}")
     shown, hidden, off = (talk("reason.gguf", b"ab\n", "--think", how)[0] for how in ("show", "hide", "off"))
@@ -255,7 +261,8 @@ def settings(env):
 
 
 def room(env):
-    """A context that the model was not trained for, or that memory does not hold, is refused before anything is compiled; the file, too, may say nothing. One that its rotation was stretched to is not."""
+    """A context that exceeds the trained length or the memory is refused before compiling; a context within RoPE scaling is
+    accepted."""
     folder = env.scratch("play", "room")
     silent = os.path.join(folder, "silent.gguf")
     with open(made(env), "rb") as f, open(silent, "wb") as to:
@@ -270,9 +277,9 @@ def room(env):
 
 
 def signals(env):
-    """What plays minds signals, though the process that became it had a thread for them; it ends when nobody reads what it says."""
+    """play handles signals although its process had another handler thread before; it ends when its stdout closes."""
     words = [env.need_ingot(), "play", "-m", made(env), "--march", "scalar", "--context", "64"]
-    answer(env, "-p", "a", "--max-tokens", "1")  # is kept now
+    answer(env, "-p", "a", "--max-tokens", "1")  # now it is cached
     cache = {**os.environ, "XDG_CACHE_HOME": os.path.join(env.build, "play", "cache")}
     for sig in (signal.SIGTERM, signal.SIGHUP):
         p = subprocess.Popen([*MINDFUL, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=cache)
@@ -290,7 +297,7 @@ def signals(env):
 
 
 def padded(env):
-    """Embeddings with more rows than tokens, and with fewer; C needs no tokenizer file next to safetensors."""
+    """Embeddings with more and with fewer rows than tokens; C needs no tokenizer file next to safetensors."""
     folder = os.path.dirname(made(env))
     if not play(env, os.path.join(folder, "padded.gguf"), "-p", "ab", "--raw", "--max-tokens", "3", "--temperature", "0").out:
         raise Fail("no answer of a model with padding behind its tokens")
@@ -302,7 +309,7 @@ def padded(env):
 
 
 def beside(env):
-    """Weights of another build that lie where the compiler runs are not taken for these."""
+    """A weights file of another build in the compiler's folder is not used."""
     work = env.scratch("play", "beside")
     for name in ("lm.bin", "talk.bin", "vocab.bin"):
         with open(os.path.join(work, name), "wb") as f:
@@ -316,7 +323,7 @@ def beside(env):
 
 
 def is_text(env):
-    """What people say does not become the token that ends an answer: the same number of tokens as other text of that length."""
+    """User text does not become the end-of-answer token: it has as many tokens as other text of that length."""
     said = [play(env, made(env), "-p", text, "--max-tokens", "1", "--temperature", "0").err.decode() for text in ("a<end>b", "a<enc>b")]
     counts = [re.search(r"(\d+) tokens in", s).group(1) for s in said]
     if counts[0] != counts[1]:
@@ -324,7 +331,7 @@ def is_text(env):
 
 
 def measured(env):
-    """Figures are there, and of the context that is asked for: the program of another one, kept from before, is not taken for it."""
+    """Figures are printed for the requested context; the cached program of another context is not used."""
     for context in (64, 40):
         got = run([env.need_ingot(), "bench", made(env), "--json", "--march", "scalar", "--context", str(context)], LIMIT,
                   env={"XDG_CACHE_HOME": os.path.join(env.build, "play", "cache")})
@@ -332,7 +339,7 @@ def measured(env):
         for key in ("prefill_tokens_per_s", "decode_tokens_per_s", "gb_per_s"):
             if context == 64 and not keys[key] > 0:
                 raise Fail(f"{key} is {keys[key]}")
-        share = keys.get("percent_of_bandwidth")  # null: the weights of a model this small stay in a cache
+        share = keys.get("percent_of_bandwidth")  # null: the weights of a small model stay in a cache
         if share is not None and not 0 < share <= 100:
             raise Fail(f"{share} % of the read bandwidth")
     got = run([env.ingot, "bench", made(env), "--engine", "c", "--per-kernel", "--json", "--march", "scalar", "-d", "tokens=1", "--seconds", "0.05"], LIMIT)
@@ -343,7 +350,7 @@ def measured(env):
 
 
 def questions(env):
-    """bench/prompts.json has its classes, and a prompt without a word gets an answer as well."""
+    """bench/prompts.json has its classes; a prompt without a word gets an answer too."""
     with open(os.path.join(ROOT, "bench", "prompts.json"), encoding="utf-8") as f:
         lists = json.load(f)
     counts = {kind: len(prompts) for kind, prompts in lists.items()}
@@ -358,7 +365,7 @@ def questions(env):
 
 
 def trust(env):
-    """Only programs that no other user can have written are taken from the cache: owner, mode, links, and the same of the folder."""
+    """Only cached programs that no other user can have written are used: owner, mode, links, and those of the folder."""
     work = env.scratch("play", "trust")
     shutil.rmtree(work)
     os.makedirs(work)
@@ -411,7 +418,8 @@ def trust(env):
 
 
 def copied(env):
-    """A copy of a model under another name is not compiled again; a model with other content is. A cache that cannot be made costs only time."""
+    """A copy of a model under another name is not compiled again; a model with other contents is. If the cache cannot be
+    created, only time is lost."""
     work = env.scratch("play", "copied")
     shutil.rmtree(work)
     os.makedirs(work)
@@ -462,7 +470,7 @@ def copied(env):
 
 
 def full(env):
-    """A program that cannot be written for lack of room is not kept: the model runs as bytecode, with a warning, and no file is left."""
+    """If a program cannot be cached because the disk is full, the model runs as bytecode, with a warning, and no file remains."""
     cache = env.scratch("play", "full")
     words = [env.need_ingot(), "play", "-m", made(env), "--march", "scalar", "--context", "64", "-p", "ab", "--temperature", "0", "--max-tokens", "4"]
     got = run(["sh", "-c", 'trap "" XFSZ; ulimit -f 8; exec "$0" "$@"', *words], LIMIT, env={"XDG_CACHE_HOME": cache})

@@ -1,6 +1,11 @@
-"""The C of a language model as a library that plays: the tiny one of test/make/mkplay.py, twice in one program, with weights inside and chunks as large as the context, and with weights beside
-and chunks of 5. Prefill in any chunks and one token at a time give the same bits; what does not fit the context is refused and changes nothing; rewinding; text, ids and the choice
-of tokens give the answers of `ingot play`. Nothing takes from the heap or leaves its memory; sanitizers see none of it either."""
+"""The C of a language model as a library: the tiny one of test/make/mkplay.py, twice in one program.
+
+One has its weights inside and chunks as large as the context, the other has weights in a file and chunks of 5.
+Prefill in any chunks and one token at a time give the same bits.
+Ids beyond the context are refused and change nothing; rewinding works.
+Text, ids and sampled tokens give the answers of `ingot play`.
+Nothing uses the heap or leaves its memory; sanitizers find nothing.
+"""
 import os
 import subprocess
 from lib import cfile
@@ -192,7 +197,7 @@ def plays(env):
 
 
 def objects(env):
-    """What is built has the names of the model alone, needs memory moves alone, and nothing to write to."""
+    """The built file has only names of the model, needs only memory moves, and has no writable data."""
     here = env.scratch("playlib", "objects")
     path = os.path.join(here, "libtalk.a")
     got = run([env.need_ingot(), "build", made(env), "-o", path, "--march", "scalar", "--context", "64"], LIMIT)
@@ -230,7 +235,7 @@ int main(void) {
 
 
 def window(env):
-    """Layers that see 16 tokens keep 16 and those of one run: what they overwrote cannot be gone back to, all else can."""
+    """Layers with a window of 16 keep 16 tokens and those of one run: overwritten positions cannot be restored, all others can."""
     here = env.scratch("playlib", "window")
     path, driver, program = (os.path.join(here, name) for name in ("ring.c", "main.c", "prog"))
     with open(driver, "w") as f:
@@ -243,7 +248,7 @@ def window(env):
             raise Fail(explain(got) + tail(got.text()))
         with open(path[:-1] + "h") as f:
             sizes.append(cfile.macro(f.read(), "RING_ARENA_BYTES"))
-    if sizes[0] - sizes[1] < 2 * 2 * 2 * 16 * 2 * (64 - 16 - 5):  # layers, keys and values, heads, size, bytes, places
+    if sizes[0] - sizes[1] < 2 * 2 * 2 * 16 * 2 * (64 - 16 - 5):  # layers, keys and values, heads, head size, bytes, positions
         raise Fail(f"arenas of {sizes} bytes")
     cfile.cc([need("gcc"), *FLAGS, "-Wno-overlength-strings", "-o", program, driver, path, "-lm"], "gcc")
     got = run([program], LIMIT)
@@ -252,7 +257,7 @@ def window(env):
 
 
 def chunk(env):
-    """How many tokens one run takes, unless something else is asked for: as many as there is room for, and no more than pays."""
+    """The default number of tokens per run: as many as fit in the context, and no more than pays."""
     path = os.path.join(env.scratch("playlib", "chunk"), "m.c")
     for context, want in (("512", 128), ("64", 64)):
         got = run([env.need_ingot(), "compile", made(env), "-o", path, "--march", "scalar", "--context", context, "--quiet"], LIMIT)

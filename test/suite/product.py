@@ -1,4 +1,4 @@
-"""`ingot build`: what it makes links, runs and agrees with the interpreter; refusals are clear. Needs a C compiler."""
+"""`ingot build`: its products link, run and agree with the interpreter; refusals are clear. Needs a C compiler."""
 import io
 import json
 import os
@@ -25,7 +25,7 @@ int main(void) {
 """
 
 
-# Two models by turns in one arena, and each in an arena of its own: the same bits.
+# Two models by turns in one arena, and each in a separate arena: the same bits.
 SHARED = """#include "one.h"
 #include "two.h"
 #include <stdio.h>
@@ -89,7 +89,7 @@ def libraries(w):
 
 
 def shared(w):
-    """Several models in one program: no names clash, and one arena of the larger size serves both."""
+    """Several models in one program: no names clash, and one arena of the larger size suffices."""
     w.build("one.o", "-O1", "--name", "one")
     w.run(w.env.ingot, "build", os.path.join(ROOT, "test", "docs", "tour.onnx"), "-d", "batch=1", "-o", "two.o", "--name", "two")
     with open(w.path("main.c"), "w") as f:
@@ -115,7 +115,7 @@ def program(w):
 
 
 def archives(w):
-    """Inputs from archives, stored and deflated; damaged ones are refused."""
+    """Inputs from archives, stored and deflated; damaged archives are refused."""
     w.build("net", "-O1", "--sanitize", "address,undefined")
     raw = npy.encode(npy.Array("f32", (1, 1, 8, 8), [(i % 17) / 16 for i in range(64)]))
     seen = set()
@@ -128,7 +128,7 @@ def archives(w):
     want(seen == {str(npy.load_npz(w.path("b.npz")))}, "the program and `ingot run` differ on given input")
     with open(w.path("in.npz"), "rb") as f:
         whole = f.read()
-    for n in range(0, len(whole), 37):  # cut short, and one byte changed
+    for n in range(0, len(whole), 37):  # truncated, and with one byte changed
         for bad in (whole[:n], whole[:n] + bytes([whole[n] ^ 0x55]) + whole[n + 1:]):
             with open(w.path("bad.npz"), "wb") as f:
                 f.write(bad)
@@ -197,7 +197,7 @@ def one_reader(w):
 
 
 def extents(w):
-    """Shapes with a common size: arrays that do not agree are refused, whichever comes first; messages name what was expected."""
+    """Shapes with a common size: arrays that disagree are refused, whichever comes first, with the expected shape."""
     with open(w.path("net.ing"), "w") as f:
         f.write('graph sym n in 1..9 (%1 "a": f32[n], %2 "b": f32[n], %3 "c": f32[]) {\n  %4: f32[n] = add(%1, %2)\n'
                 '  %5: f32[n] = mul(%4, %3)\n  return %5 "y"\n}\n')
@@ -215,7 +215,7 @@ def extents(w):
 
 
 def reasons(w):
-    """A demand on sizes that fails at run time: every engine names the node and the reason, and so does what was built."""
+    """A run-time check of sizes that fails: every engine and the built program name the node and the reason."""
     n, dim = 40, lambda k: f"a_dimension_with_a_long_name_{k}"
     syms = " ".join(f"sym {dim(k)} in 1..4" for k in range(n))
     params = ", ".join(f'%x{k} "x{k}": f32[{dim(k)}]' for k in range(n))
@@ -251,7 +251,7 @@ def reasons(w):
 
 
 def weight_files(w):
-    """--weights file: the name is that of the file written; the macro leads there from another folder."""
+    """--weights file: the program finds the written file by its name; the macro selects another folder."""
     os.makedirs(w.path("gen"))
     w.run(w.env.ingot, "compile", MODEL, "-d", "batch=1", "--weights", "file", "-o", "gen/net.c", "--name", "digits")
     want(sorted(os.listdir(w.path("gen"))) == ["net.bin", "net.c", "net.h"], f"written: {os.listdir(w.path('gen'))}")
@@ -262,7 +262,7 @@ def weight_files(w):
     w.run("cc", "-std=c11", "-ffp-contract=off", path, "-Igen", "main.c", "gen/net.c", "-o", "main")
     w.run("./main")
     want(run(["cc", "-std=c99", "-c", "net.c"], 60, cwd=w.path("gen")).rc == 0, "not found from its own folder")
-    odd = w.path('say "x\\y"?')  # a temporary folder whose name C and the assembler read otherwise
+    odd = w.path('say "x\\y"?')  # a temporary folder whose name is special in C and in assembler
     os.makedirs(odd)
     w.build("net.o", "--weights", "file", "--name", "digits", env={"TMPDIR": odd})
     w.run("cc", "-I.", "main.c", "net.o", "-o", "main")
@@ -277,7 +277,8 @@ def weight_files(w):
 
 
 def together(w):
-    """Where the C file cannot be put, its header and weights are not replaced either; the head says which compilers take the vectors."""
+    """If the C file cannot be written, its header and weights are not replaced either; the header lists the compilers for its
+    vectors."""
     os.makedirs(w.path("n.c"))
     for end in (".h", ".bin"):
         with open(w.path("n" + end), "w") as f:
@@ -296,7 +297,7 @@ def together(w):
 
 
 def facts(w):
-    """A library given to run and verify must be that of the model: interface, weights, sizes, arena."""
+    """--library of run and verify must be that of the model: interface, weights, sizes, arena."""
     texts = {"good": ("n", "f32", 9, 2, "x"), "named": ("n", "f32", 9, 2, "z"), "typed": ("n", "f64", 9, 2, "x"), "sized": ("n", "f32", 7, 2, "x"),
              "weighed": ("n", "f32", 9, 3, "x"), "shaped": ("2*n", "f32", 9, 2, "x")}
     for name, (dim, kind, most, weight, x) in texts.items():
@@ -319,7 +320,7 @@ def facts(w):
         want(text in got.text(), f"{name}: {got.text()}")
     with open(w.path("net.so"), "rb") as f:
         whole = f.read()
-    for n in (0, 3, 63, 64, 500, 1000, len(whole) // 4, len(whole) // 2, len(whole) - 1):  # the loader would die of what is missing
+    for n in (0, 3, 63, 64, 500, 1000, len(whole) // 4, len(whole) // 2, len(whole) - 1):  # the dynamic loader would fail on the missing symbol
         with open(w.path("part.so"), "wb") as f:
             f.write(whole[:n])
         w.run(w.env.ingot, "run", "good.ing", *[a.replace("net.so", "part.so") for a in given], code=4, text="part.so is truncated")
@@ -354,7 +355,7 @@ def flags(w):
 
 
 def machines(w):
-    """CPUs that only the compiler knows: it says which vectors they have; plain loops are not chosen in silence."""
+    """CPUs that only the compiler knows: the compiler reports their vectors; plain loops are not chosen silently."""
     def made_for(name, cc, march, silent=True):
         got = w.build("net.o", "--cc", cc, *(["--march", name] if name else []), "--no-selftest", "-O0")
         with open(w.path("net.h")) as f:
@@ -409,7 +410,7 @@ def refusals(w):
 
 
 def plain(w):
-    """A verb is not needed to compile; the file goes to stdout, or beside its header."""
+    """`compile` is the default verb; C goes to stdout, or to a file with its header."""
     first = w.run(w.env.ingot, MODEL, "-d", "batch:1", "-f", "net").out
     want(b"int net_run(void *arena" in first, "no entry in the C text")
     want(first == w.run(w.env.ingot, "compile", MODEL, "--input-dim", "batch=1", "--name", "net").out, "compile differs")

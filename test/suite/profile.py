@@ -1,4 +1,4 @@
-"""Time by kernel: `bench --per-kernel` on this machine, and --profile, by which a file tells its caller which kernel has ended, on any."""
+"""Time by kernel: `bench --per-kernel`, and --profile, with which a file calls a user function after every kernel."""
 import json
 import os
 import re
@@ -32,7 +32,7 @@ int main(void) {
 
 
 def hook(env):
-    """Called once for each kernel, in order; nothing is stored in the file, and nothing is there unless asked for."""
+    """The callback runs once per kernel, in order; the file stores nothing, and has no callback without the option."""
     env.need_ingot()
     work = env.scratch("profile", "hook")
     state = os.path.join(work, "cell.ing")
@@ -55,7 +55,7 @@ def hook(env):
         data = must(["nm", os.path.join(work, "net.o")], "nm")
         if cc != "tcc" and [line for line in data.splitlines() if line.split()[-2] in "dDbBC"]:
             raise Fail(f"a file that tells of its kernels stores something:\n{data}")
-    for macro in ("net_profile", "other"):  # a macro takes the place of the function
+    for macro in ("net_profile", "other"):  # a macro replaces the function
         got = run(["gcc", "-c", f"-DNET_PROFILE(k)={macro}(k)", "-Dother(k)=(void)(k)", "-o", os.path.join(work, "net.o"),
                    os.path.join(work, "net.c")], 60)
         names = must(["nm", os.path.join(work, "net.o")], "nm")
@@ -67,7 +67,7 @@ def hook(env):
 
 
 def table(env):
-    """What bench says of kernels adds up: shares, and the multiply-adds of the model."""
+    """The kernel figures of bench are consistent: shares, and the multiply-adds of the model."""
     env.need_ingot()
     model = os.path.join(ROOT, "models", "digits.onnx")
     bench = [env.ingot, "bench", model, "-d", "batch=1", "--per-kernel", "--seconds", "0.05", "--quiet"]
@@ -102,7 +102,7 @@ def table(env):
     whole = os.path.join(env.scratch("profile", "whole"), "digits8.onnx")
     must([env.ingot, "quantize", model, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", whole, "--quiet"], "quantize")
     layers = {"conv1": 72 * 64, "conv2": 72 * 16 * 64, "fc": 2560}
-    for march in ("scalar", "sse2"):  # sums of products; operators that are several of them
+    for march in ("scalar", "sse2"):  # contractions; operators composed of several
         kernels = json.loads(must([env.ingot, "bench", whole, "-d", "batch=1", "--per-kernel", "--seconds", "0.05", "--quiet", "--march", march, "--json"], "bench"))[0]["kernels"]
         for name, least in layers.items():
             found = [k for k in kernels if re.search(rf"\b{name}\b", k["values"]) and least <= k["multiply_adds"] < 1.5 * least]
@@ -110,7 +110,7 @@ def table(env):
                 raise Fail(f"{march}: no kernel does the {least} multiply-adds of {name}: {kernels}")
             if found[0]["peak_share"] is not None:
                 raise Fail(f"{march}: products of integers are set beside the peak of floats: {kernels}")
-    long = os.path.join(os.path.dirname(whole), "long.ing")  # i64 is the type of places, too
+    long = os.path.join(os.path.dirname(whole), "long.ing")  # i64 is also the type of indices
     with open(long, "w") as f:
         f.write('graph (%a "a": i64[4,5], %b "b": i64[5,6]) {\n  %y: i64[4,6] = contract(%a, %b) {spec = "mk,kn->mn"}\n  return %y "y"\n}\n')
     text = must([env.ingot, "opt", long, "--explain"], "opt")

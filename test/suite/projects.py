@@ -1,5 +1,7 @@
-"""A network in somebody's project: the CMake package of an installation, `ingot export` for every kind, the header for C++.
-Boards are Cortex-M4 in qemu; of Zephyr, ESP-IDF and Arduino test/stubs has what their files use."""
+"""A network in a user's project: the CMake package of an installation, `ingot export` for every kind, the C++ header.
+
+Boards are Cortex-M4 in qemu; test/stubs replaces the headers of Zephyr, ESP-IDF and Arduino.
+"""
 import json
 import os
 import re
@@ -121,10 +123,10 @@ class Work:
 
     def export(self, kind, *args):
         self.run(self.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", kind, "-o", kind, *args)
-        os.symlink(kind, self.path("digits"))  # names are those of the model, not of the folder
+        os.symlink(kind, self.path("digits"))  # names come from the model, not from the folder
 
     def zeros(self):
-        """What the network makes of zeros."""
+        """The network's result for zeros."""
         npy.save_npz(self.path("in.npz"), {"image": npy.Array("f32", (1, 1, 8, 8), [0.0] * 64)})
         self.run(self.env.ingot, "run", DIGITS, "-d", "batch=1", "--inputs", "in.npz", "-o", "out.npz", "--march", "scalar")
         return npy.load_npz(self.path("out.npz"))["probability"].data
@@ -164,7 +166,7 @@ def package(w):
 
 
 def snippet(w, language, to):
-    """A block of docs/deploy.md as a file, for a model and a program beside it; the program ingot comes first in the search path."""
+    """Writes a block of docs/deploy.md as a file next to a model and a program; ingot is first in the search path."""
     with open(os.path.join(ROOT, "docs", "deploy.md")) as f:
         w.write(to, re.search(rf"^```{language}\n(.*?)^```$", f.read(), re.M | re.S)[1])
     shutil.copy(DIGITS, w.path("model.onnx"))
@@ -177,7 +179,7 @@ def snippet(w, language, to):
 
 
 def again(w, env, folder, *command):
-    """A model that has changed is compiled again, and only then."""
+    """A changed model, and only that, is compiled again."""
     net = w.path(os.path.join(folder, "net.c"))
     before = os.path.getmtime(net)
     w.run(*command, env=env)
@@ -220,7 +222,7 @@ def export_cmake(w):
 
 
 def export_make(w):
-    """A library and a program; from any folder, with weights in a file of their own, and with threads."""
+    """A library and a program, from any folder, with weights in a separate file, and with threads."""
     w.export("make")
     w.run("make", "-C", "digits")
     want(w.run("digits/build/digits_hello").split() == [f"{x:g}" for x in w.zeros()], "the example prints something else")
@@ -232,7 +234,7 @@ def export_make(w):
 
 
 def named(w):
-    """Names come from the model, a file or a folder, unless --name gives one."""
+    """Names come from the model, a file or a folder, unless --name is given."""
     for model, name in (("resnet-18.v2.onnx", "resnet_18_v2"), ("3d.onnx", "m3d"), ("_.onnx", "model"), ("plain", "plain"), ("Qwen2.5-0.5B", "Qwen2_5_0_5B")):
         shutil.copy(DIGITS, w.path(model))
         w.run(w.env.ingot, "export", model, "-d", "batch=1", "--project", "cmake", "-o", "x-" + name)
@@ -240,12 +242,12 @@ def named(w):
 
 
 def on_board(w, objects, start):
-    """Links with the board and runs: the first ten results are those of ingot, to the bit."""
+    """Links with the board files and runs: the first ten results equal those of ingot to the bit."""
     board = os.path.join(STUBS, "board")
     w.run("arm-none-eabi-gcc", "-std=c99", "-Os", *ARM, *WARN, f"-I{board}", f"-DSTART={start}", "-nostdlib", "-T", os.path.join(board, "flash.ld"), "-o", "board.elf",
           os.path.join(board, "board.c"), *objects, "-lgcc")
     got = run(["qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting", "-kernel", w.path("board.elf")], 60)
-    # semihosting speaks on standard error
+    # semihosting prints to stderr
     seen = (got.out + got.err).decode().split()
     want(got.rc == 0 and seen == [struct.pack(">f", x).hex() for x in w.zeros()], f"on the board: {explain(got)}: {seen}")
 
@@ -317,7 +319,7 @@ fn main() {
 
 
 def rust_wrapper(w):
-    """Sizes that are open, and state; a short slice, or a size out of its bounds, is refused before the C sees it."""
+    """Symbolic sizes, and state; the wrapper refuses a short slice or a size out of bounds."""
     w.write("open.ing", OPEN)
     w.run(w.env.ingot, "export", "open.ing", "--state", "h=y", "--project", "rust", "-o", "open")
     w.write("open/examples/user.rs", RUST)
@@ -333,7 +335,7 @@ def export_rust(w):
 
 
 def strangers(w):
-    """Files that no export wrote stay: nothing is written beside them, and they are named; what an export wrote, another replaces."""
+    """Files that no export wrote stay, and the message names them; an export replaces files of an earlier one."""
     for kind, file in (("cmake", "README.md"), ("cmake", "src/d.c"), ("rust", "src/lib.rs"), ("zephyr", "CMakeLists.txt"), ("arduino", "README.md")):
         folder = f"{kind}-{file.replace('/', '-')}"
         os.makedirs(os.path.dirname(w.path(f"{folder}/{file}")))
@@ -342,7 +344,7 @@ def strangers(w):
         left = [os.path.join(top, f) for top, _, files in os.walk(w.path(folder)) for f in files]
         with open(w.path(f"{folder}/{file}")) as f:
             want(left == [w.path(f"{folder}/{file}")] and f.read() == "mine\n", f"{kind}: {left}")
-    # before work: the model is not even read
+    # before any work: the model is not read
     w.run(w.env.ingot, "export", "no-such.onnx", "--project", "cmake", "--name", "d", "-o", "cmake-README.md", code=2, text="was not written by ingot export")
     w.write("notes.txt", "mine\n")
     for kind, name in (("cmake", "d"), ("cmake", "d"), ("zephyr", "e"), ("cmake", "d")):
@@ -351,7 +353,7 @@ def strangers(w):
         want("add_library(d " in f.read(), "the last export is another")
     with open(w.path("notes.txt")) as f:
         want(f.read() == "mine\n", "a file that is none of a project")
-    for name in ("README.md", ".ingot-export"):  # what a link leads to is no less somebody else's
+    for name in ("README.md", ".ingot-export"):  # the target of a link is a user's file too
         os.mkdir(w.path("soft-" + name))
         os.symlink("../notes.txt", w.path(f"soft-{name}/{name}"))
         w.run(w.env.ingot, "export", DIGITS, "-d", "batch=1", "--project", "cmake", "--name", "d", "-o", "soft-" + name, code=2, text=f"soft-{name}/{name} exists")
@@ -360,7 +362,8 @@ def strangers(w):
 
 
 def reserved(w):
-    """Names that a kind has for something else are refused with another, before the model is read; that other one is taken."""
+    """Names that a kind of project reserves are refused, with an alternative, before the model is read; the alternative is
+    accepted."""
     for kind, names in (("cmake", "test all help install clean string"), ("rust", "match std self crate test m"), ("zephyr", "app test time"), ("arduino", "Arduino math"),
                         ("platformio", "string"), ("esp-idf", "main flash stdio")):
         for name in names.split():
@@ -376,7 +379,7 @@ def reserved(w):
 
 
 def spaces(w):
-    """Namespaces are none that headers of C, or macros of a compiler, have a use for."""
+    """Namespaces are never words that C headers or compiler macros use."""
     w.write("one.ing", 'graph (%x "x": f32[4]) {\n  %y: f32[4] = neg(%x)\n  return %y "y"\n}\n')
     names = "clock time linux unix index remove read write log exp signal class match y1 net".split()
     for name in names:

@@ -1,8 +1,9 @@
-"""What generated C promises (docs/design: no heap, no static data, bounded stack, no warnings, the same bits everywhere...),
-each promise on all models of a corpus: graphs of the exec tests, a choice of the official cases, real models.
+"""Promises of generated C (docs/c.md: no heap, no static data, bounded stack, no warnings, the same bits everywhere), each on
+a corpus of models.
 
-One test per compiler and set of flags: it compiles every model, looks at the object files, links them all into one program
-and runs it. `planted` spoils a file in one way after the other and demands that the check for it fails.
+The corpus has graphs of the exec tests, some official cases, and real models.
+One test per compiler and set of flags compiles every model, inspects the object files, links all into one program and runs it.
+`planted` breaks a promise in one file after the other, and the check for that promise must fail.
 """
 import json
 import os
@@ -15,7 +16,7 @@ from lib.core import ROOT, SANITIZER, Fail, Test, explain, need, run, tail
 DIGITS = os.path.join(ROOT, "models", "digits.onnx")
 WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wvla", "-Werror"]
 FEWEST = 60
-# Compiler, flags. The bits of all of them are compared, through the self-test, with those of the interpreter.
+# Compiler, flags. The self-test compares the bits of all of them with those of the interpreter.
 BUILDS = {
     "gcc-O0": ("gcc", ["-O0"]),
     "gcc-O2": ("gcc", ["-O2", "-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual", "-Wundef", "-Wstrict-prototypes",
@@ -38,7 +39,7 @@ class Model:
 
 
 def emit(env, args, name, folder, around=None, cwd=None):
-    """Writes NAME.c and NAME.h; None where ingot refuses the model."""
+    """Writes NAME.c and NAME.h; returns None if ingot refuses the model."""
     path = os.path.join(folder, name + ".c")
     got = run([env.ingot, *args, "--name", name, "--quiet", "-o", path], 120, env=around, cwd=cwd)
     if got.rc == 3:
@@ -50,7 +51,7 @@ def emit(env, args, name, folder, around=None, cwd=None):
 
 
 def choose(env, ntexts=30, ncases=45):
-    """Arguments of ingot for every model, with where it comes from."""
+    """Arguments of ingot for every model, with its origin."""
     found = [("digits", [DIGITS, "-d", "batch=1"]), ("digits, weights as text", [DIGITS, "-d", "batch=1", "--weights", "text"]),
              ("digits, batch up to 3", [DIGITS, "--max-shapes", "image:3x1x8x8"])]
     texts = [(t.name, [t.write(env)]) for t in tfile.files("exec")
@@ -84,17 +85,17 @@ def corpus(env):
 
 
 def may_refuse(m):
-    """Status 6 and above: the largest sizes do not fit together, or what happens to stand in an array is no index."""
+    """Status 6 and above: the largest sizes do not match each other, or random contents are not valid indices."""
     return re.search(r"int64_t n\d", m.header) or "is out of range: the extent" in m.source
 
 
 def light(models):
-    """Without those that would run for long in a slow build."""
+    """Without models that take long in a slow build."""
     return [m for m in models if cfile.macro(m.header, m.name.upper() + "_MULTIPLY_ADDS") < 50000000]
 
 
 def each(models, fn):
-    """fn on every model, two at a time; the failures together."""
+    """Calls fn on every model, two at a time; reports all failures together."""
     def one(m):
         try:
             fn(m)
@@ -110,9 +111,9 @@ def each(models, fn):
 # ---- programs ----
 
 def driver(folder, models, separate):
-    """main.c that runs every model: its self-test, or with `separate` the entry on arrays of their own."""
+    """main.c that runs every model: its self-test, or with `separate` the run function on separate arrays."""
     lines = ["#include <stdint.h>", "#include <stdio.h>", "#include <stdlib.h>",
-             "extern void *aligned_alloc(size_t align, size_t n);", cfile.LOOK if separate else ""]  # headers of C99 lack it
+             "extern void *aligned_alloc(size_t align, size_t n);", cfile.LOOK if separate else ""]  # C99 headers lack it
     body = []
     for m in models:
         up = m.name.upper()
@@ -133,7 +134,7 @@ def driver(folder, models, separate):
 
 
 def link_and_run(command, folder, models, include, separate=False, env=None, libs=("-lm",), made=None):
-    """made: folder of the object files, if it is another one."""
+    """made: folder of the object files, if it differs."""
     main = driver(folder, models, separate)
     objects = [os.path.join(made or folder, m.name + ".o") for m in models]
     program = os.path.join(folder, "main")
@@ -166,7 +167,7 @@ def compile_one(m, compiler, flags, folder, source_folder):
 
 def check_object(m, compiler, folder, out, size="size", extra=()):
     cfile.check_symbols(out, extra)
-    if compiler == "tcc":  # which has no section for constants and puts them into .data
+    if compiler == "tcc":  # tcc has no section for constants and puts them into .data
         cfile.check_data(out, size, (".bss", ".tdata", ".tbss"))
     else:
         cfile.check_data(out, size)
@@ -176,13 +177,13 @@ def check_object(m, compiler, folder, out, size="size", extra=()):
 
 
 def taken(env, name):
-    """Of the corpus, what that build takes: its folder, and all models with gcc -O2, whose objects other tests run."""
+    """The part of the corpus for a build: its folder, and all models with gcc -O2, whose objects other tests run."""
     source, models = corpus(env)
     return source, models if name == "gcc-O2" else env.share(models, 2, name)
 
 
 def objects(env, name):
-    """The build's models compiled and looked at, once; the folder of the object files."""
+    """Compiles and inspects the models of a build, once; returns the folder of the object files."""
     def make():
         compiler, flags = BUILDS[name]
         need(compiler)
@@ -210,7 +211,8 @@ def one_build(env, name):
 
 
 def arm(env):
-    """Cortex-M4, as firmware is built: no warnings, no data, stack within the bound. Flash, RAM and stack of every model go to a table."""
+    """Cortex-M4, built as firmware: no warnings, no data, stack within its bound. Writes flash, RAM and stack of every model to
+    a table."""
     need("arm-none-eabi-gcc")
     source, models = corpus(env)
     folder = env.scratch("promises", "arm")
@@ -277,7 +279,7 @@ SECTIONS {
 
 
 def board(env):
-    """The self-test on a simulated Cortex-M4 without any library but the compiler's own."""
+    """The self-test on a simulated Cortex-M4 with only the compiler's library."""
     need("arm-none-eabi-gcc")
     need("qemu-system-arm")
     source, models = corpus(env)
@@ -298,7 +300,7 @@ def board(env):
 
 
 def elsewhere(env, machine, compiler, emulator, flags=()):
-    """Another processor, under an emulator: the same bits."""
+    """Another architecture, in an emulator: the same bits."""
     need(compiler)
     need(emulator)
     source, models = corpus(env)
@@ -319,12 +321,12 @@ def aarch64(env):
 
 
 def ppc64(env):
-    """Big-endian, and a processor whose default is to fuse multiply and add."""
+    """A big-endian CPU, and one whose compiler contracts products to FMA by default."""
     elsewhere(env, "ppc64", "powerpc64-linux-gnu-gcc", "qemu-ppc64")
 
 
 def check_origin(m, source):
-    """What can be seen in the text: no jumps, no paths; generator, model hash and options."""
+    """The text has no goto and no paths; it names generator, model hash and options."""
     cfile.check_text(m.source)
     for word in (ROOT, source, "/tmp/"):
         if word in m.source + m.header:
@@ -334,7 +336,7 @@ def check_origin(m, source):
 
 
 def texts(env):
-    """Of the text itself; and another folder, locale, time zone and home give the same bytes."""
+    """The text is the same in another folder, locale, time zone and home."""
     source, models = corpus(env)
     folder = env.scratch("promises", "again", "another folder")
     other = {"LC_ALL": "de_DE.UTF-8", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Tokyo", "HOME": folder, "USER": "somebody", "TMPDIR": folder}
@@ -342,7 +344,7 @@ def texts(env):
     def check(m):
         check_origin(m, source)
         first = m.args[0]
-        model = os.path.join(folder, m.name, os.path.basename(first))  # its text names the file, without the folder
+        model = os.path.join(folder, m.name, os.path.basename(first))  # the text names the file without its folder
         os.makedirs(os.path.dirname(model), exist_ok=True)
         for suffix in ("", ".bin"):
             if os.path.exists(first + suffix):
@@ -354,7 +356,7 @@ def texts(env):
 
 
 def headers(env):
-    """The header alone, for C and C++, states what the caller must know."""
+    """The header alone, in C and C++, states what the caller must know."""
     source, models = corpus(env)
     words = ("ARENA_BYTES", "ARENA_ALIGN", "WEIGHT_BYTES", "STACK_BYTES", "MULTIPLY_ADDS", "INPUTS", "OUTPUTS")
     for m in models:
@@ -389,7 +391,7 @@ def asan(env):
 
 
 def debug(env):
-    """The debug profile, where AddressSanitizer also sees what leaves one tensor for the next: the same bits."""
+    """The debug profile gives the same bits; in it AddressSanitizer sees accesses from one tensor to the next."""
     need("gcc")
     source, models = corpus(env)
     folder = env.scratch("promises", "debug")
@@ -469,7 +471,7 @@ def run_threads(folder, source, models, files, flags):
 
 
 def threads(env):
-    """Four threads, each with arenas of its own: every one gets the same bits, and, of some models, there is no race."""
+    """Four threads with separate arenas get the same bits; ThreadSanitizer finds no race in some of the models."""
     made = objects(env, "gcc-O2")
     source, models = corpus(env)
     tested = [m for m in light(models) if "_selftest(" in m.header]
@@ -491,7 +493,7 @@ def quote(text):
 
 
 def names(env):
-    """Two models that differ in names only: the same tokens, but for the strings that hold the names."""
+    """Two models that differ only in names: the same tokens, except for the strings with the names."""
     env.need_ingot()
     folder = env.scratch("promises", "names")
     streams = []
@@ -511,7 +513,7 @@ def names(env):
 
 
 def strip(texts):
-    """Tokens of the C file, with model hash, the strings behind _NAME, those of NAME_why, and names in the prototype blanked."""
+    """Tokens of the C file, without the model hash, the strings after _NAME, those of NAME_why, and names in the prototype."""
     def nameless(m):
         wrong = [n for n in re.findall(r"(\w+)(?=,|$)", m[2]) if not re.fullmatch("[a-z][a-z0-9_]*", n)]
         if wrong:
@@ -656,7 +658,7 @@ int main(void) {
 
 
 def pointers(env):
-    """All models once more with their weights passed by pointer, from the file beside the C file."""
+    """All models with weights passed by pointer, from the written file."""
     need("tcc")
     _, models = corpus(env)
     folder = env.scratch("promises", "pointers")
@@ -666,7 +668,7 @@ def pointers(env):
         got = Model(m.name, m.origin, m.args)
         got.source, got.header = emit(env, [*m.args, "--weights", "pointer"], m.name, folder)
         if "const void *weights" not in got.header:
-            return  # it has none
+            return  # it has no weights file
         cfile.cc(["tcc", "-c", "-o", os.path.join(folder, m.name + ".o"), os.path.join(folder, m.name + ".c")], "compiling")
         made.append(got)
     each([m for m in light(models) if "_selftest(" in m.header and "--weights" not in m.args], build)
@@ -684,7 +686,7 @@ def pointers(env):
 # ---- planted violations ----
 
 def planted(env):
-    """Every check, on a file that breaks the promise it looks after."""
+    """Every check, on a file that breaks its promise."""
     need("gcc")
     source, models = corpus(env)
     good = next(m for m in models if m.origin == "digits")
@@ -702,7 +704,7 @@ def planted(env):
         return m
 
     def inside(code, before=""):
-        """Code at the beginning of the entry, declarations in front of it."""
+        """Inserts code at the beginning of the run function, and declarations before it."""
         def change(text):
             at = text.index(f"\nint {good.name}_run(void *arena", text.index("#ifdef __FAST_MATH__"))
             brace = text.index("{\n", at) + 2
@@ -753,7 +755,7 @@ def planted(env):
         cases["unset memory"] = (inside("if (((unsigned char *)arena)[9] == 3) return 9;"),
                                  lambda m: runs(m, ("-O1", "-fsanitize=memory"), True, {"MSAN_OPTIONS": "exitcode=99"}, "clang"))
     def between(m):
-        """One tensor runs into the next: only the debug profile shows it."""
+        """An access from one tensor to the next: only the debug profile shows it."""
         text = emit(env, [*good.args, "--debug"], good.name, folder)[0]
         at = re.search(r"  float \*const (t\d+) = \(float \*\)\(void \*\)(own\d+);[^\n]*\n", text)
         size = re.search(rf"static float {at[2]}\[(\d+)\]", text)[1]
@@ -761,7 +763,7 @@ def planted(env):
             f.write(text[:at.end()] + f"  {at[1]}[{size}] = 1;\n" + text[at.end():])
         runs(m, asan_flags, True, SANITIZER)
     cases["overflow into another tensor"] = (lambda t: t + "\n", between)
-    objects(spoiled(lambda t: t + "\n"))  # the harness itself accepts a file that is right
+    objects(spoiled(lambda t: t + "\n"))  # the harness accepts a correct file
     runs(spoiled(lambda t: t + "\n"), asan_flags, True, SANITIZER)
     for what, (change, check) in cases.items():
         m = spoiled(change)

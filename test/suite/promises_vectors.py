@@ -1,7 +1,9 @@
-"""What generated C promises, of code on vectors: each model of a larger corpus for one of the targets in turn, networks that meet
-every family of kernels for all of them. Besides the checks of promises.py: arrays of the caller that are aligned for their
-elements and nothing else give the same bits; and the stack is measured, by painting it before a run, so that the bound
-of the header holds for compilers whose frames are not known.
+"""Promises of generated C, for vectors: each model of a larger corpus for one of the targets in turn, and networks with every
+kernel family for all targets.
+
+Besides the checks of promises.py, arrays that are aligned only for their elements must give the same bits.
+The stack is measured: it is filled with a pattern before a run, so that the bound in the header is checked for compilers that do
+not report frames.
 """
 import os
 import re
@@ -12,9 +14,9 @@ from suite import promises
 
 TARGETS = ("avx2", "avx512", "sse2", *cpu.OTHER)
 NETS = ("mobile21", "dense32", "grouped", "bytes19", "attention")
-# Where the stack is measured without optimization, every value has a place in the frame.
-# bare: no flags tell of the target, the file does by itself.
-BUILDS = {  # name: compiler, flags, and of how many models one is taken
+# Without optimization every value has a place in the frame: there the stack is measured.
+# bare: no flags; the file selects the target itself
+BUILDS = {  # name: compiler, flags, and the fraction of the models that are tested (one of N)
     "gcc-O0": ("gcc", ["-O0"], 2), "gcc-O0-bare": ("gcc", ["-O0"], 6), "clang-O0-bare": ("clang", ["-O0"], 4), "gcc-O3": ("gcc", ["-O3", "-Wconversion", "-Wno-sign-conversion", "-Wshadow", "-Wcast-qual"], 4),
     "clang-O0": ("clang", ["-O0"], 5), "clang-O2": ("clang", ["-O2"], 4)}
 FEWEST = 60
@@ -43,7 +45,7 @@ def choose(env):
 
 
 def corpus(env):
-    """The files that have vectors."""
+    """The files with vectors."""
     def make():
         env.need_ingot()
         folder = env.scratch("promises", "vectors")
@@ -64,7 +66,7 @@ def corpus(env):
 
 
 def here(models):
-    """Those this machine can run."""
+    """Those that this machine can run."""
     can = [t for t in TARGETS if t not in cpu.OTHER and cpu.can_run(t)]
     if not can:
         raise Skip("this machine has none of the vectors")
@@ -107,7 +109,7 @@ def call_all(folder, models, include, shift, deep=False, compiler="gcc", flags=(
 
 
 def check_calls(folder, models, include, how=None, other=False, **kw):
-    """The same bits wherever the caller's arrays begin; the stack within its bound."""
+    """The same bits for any alignment of the caller's arrays; the stack within its bound."""
     deep = not kw
     plain, moved = (call_all(folder, models, include, shift, deep, env=how, **kw) for shift in (0, 1))
     bad = [f"{m}: other bits with arrays that are not aligned" for m in models if plain[m.name][1] != moved[m.name][1]]
@@ -140,7 +142,7 @@ def one_build(env, name):
 
 
 def emulated(env, target):
-    """As above, under an emulator; the frames are those gcc tells of."""
+    """The same in an emulator; gcc reports the frames."""
     compiler, emulator = (need(x) for x in cpu.OTHER[target])
     source, models = corpus(env)
     models = [m for m in promises.light(models) if m.target == target]
@@ -180,7 +182,7 @@ def msan(env):
 
 
 def texts(env):
-    """No jumps, no paths, generator, hash and options; the same bytes once more."""
+    """No goto, no paths; generator, hash and options; the same bytes the second time."""
     source, models = corpus(env)
     folder = env.scratch("promises", "vectors-again")
 
@@ -194,7 +196,7 @@ def texts(env):
 
 
 def planted(env):
-    """What only vectors can do wrong is noticed."""
+    """Mistakes that only vectors can have are found."""
     need("gcc")
     cpu.need("avx2")
     source, models = corpus(env)
@@ -242,7 +244,7 @@ def planted(env):
         "table that is written": (inside(wide + "static wide last; last += 1; if (last[0] == 9) return 9;"), objects),
     }
     for check in (objects, calls, clean):
-        check(lambda t: t + "\n")  # the harness itself accepts a file that is right
+        check(lambda t: t + "\n")  # the harness accepts a correct file
     for what, (change, check) in cases.items():
         try:
             check(change)

@@ -1,7 +1,8 @@
-"""A back end by docs/adding.md: test/unit/back.c writes programs as Python, and numpy computes what the interpreter computes.
+"""A back end by the recipe of docs/porting.md: test/unit/back.c writes programs as Python, and numpy computes what the
+interpreter computes.
 
-Bits are equal, but for functions: where the text of a test states a tolerance, and in models that are not `--precise` and have no vectors, whose
-functions (src/ir/math/mathlibs.h) are those of C only.
+Bits are equal, except for functions: where a test states a tolerance, and in models without --precise and without vectors, whose
+functions (src/ir/math/mathlibs.h) exist only in C.
 """
 import json
 import os
@@ -11,14 +12,14 @@ import re
 from lib import npy, tfile, vecprog
 from lib.core import ROOT, Fail, Skip, Test, must, run, tail, want
 
-# What it says that it cannot do: types that numpy lacks, sizes without bound.
+# Refusals that it states: types that numpy lacks, sizes without bound.
 REFUSED = {"exec": {"ops/loop_none", "ops/loop_stop", "ops/loop_trip", "scalar/cast_narrow"}}
-FUNCTIONS = {"f64": (2e-15, 0)}  # of ops_f64 the last bits
+FUNCTIONS = {"f64": (2e-15, 0)}  # last bits of ops_f64
 SINGLE = (1e-6, 1e-7)  # 3 units in the last place, through a few layers
 
 
 class Jobs:
-    """Programs with inputs and what is expected, written as Python and run together."""
+    """Programs with inputs and expected results, written as Python and run together."""
 
     def __init__(self, env, name):
         self.env, self.name, self.folder, self.table = env, name, env.scratch("pyback", name), []
@@ -31,7 +32,7 @@ class Jobs:
         return os.path.join(self.folder, name.replace("/", "_") + end)
 
     def add(self, name, inputs, tolerance=(0, 0), outputs=None):
-        """The program is in path(name, ".ing"); outputs: None: what the interpreter computes."""
+        """The program is in path(name, ".ing"); outputs: None: those of the interpreter."""
         program, given, expected = (self.path(name, end) for end in (".ing", ".in.npz", ".out.npz"))
         npy.save_npz(given, inputs)
         if outputs is None:
@@ -53,7 +54,7 @@ class Jobs:
 
 
 def made_up(path):
-    """Inputs of a program, as large as they may be: quarters, some of them below zero."""
+    """Inputs of a program, at their maximum size: quarters, some of them negative."""
     r, found = random.Random(os.path.basename(path)), {}
     with open(path) as f:
         text = f.read()
@@ -69,7 +70,7 @@ def every_exec(env):
     jobs = Jobs(env, "exec")
     for t in tfile.files("exec"):
         if t.form != "graph" and "c" not in t.one("engines", "c").split():
-            continue  # of GPU kernels
+            continue  # programs of GPU kernels
         name = t.name[len("exec/"):-2]
         path = jobs.path(name, ".ing")
         if t.form == "graph":

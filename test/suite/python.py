@@ -1,5 +1,5 @@
-"""The Python package: test/python/check.py on the library of build/, from a wheel where there is no compiler, and on a second version of Python; what is in the wheel and
-in the archive of sources."""
+"""The Python package: test/python/check.py on the library of build/, from a wheel without a compiler, and on a second version of
+Python; contents of the wheel and of the source archive."""
 import base64
 import csv
 import hashlib
@@ -41,7 +41,7 @@ def check(env, names):
 
 
 def declared(text, pattern):
-    """Fields, in order, of the structures of a C header, by name. pattern: what a structure is called, its name in a group."""
+    """Fields of the structures of a C header, by name, in order. pattern: how a structure is named, its name in a group."""
     out = {}
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     for name, body in re.findall(r"typedef struct %s \{(.*?)\n\}" % pattern, text, flags=re.S):
@@ -53,7 +53,8 @@ def declared(text, pattern):
 
 
 def structures(env):
-    """Every ctypes structure of the package has the size, the fields and the offsets of its C declaration, in ingot.h or in the header of a language model. Those of DLPack have a fixed size."""
+    """Every ctypes structure of the package has the size, the fields and the offsets of its C declaration, in ingot.h or in the
+    header of a language model. Those of DLPack have a fixed size."""
     code = ("import ctypes, importlib, json, os, pkgutil, ingot\n"
             "found = {}\n"
             "for m in pkgutil.iter_modules(ingot.__path__):\n"
@@ -100,7 +101,7 @@ def backend(env):
 
 
 def make_wheel(env):
-    """Its path; made once, of what is built already."""
+    """Its path; built once, from what is already compiled."""
     def make():
         env.need_ingot()
         folder = env.scratch("python", "wheel")
@@ -113,7 +114,7 @@ def make_wheel(env):
 
 
 def contents(env):
-    """Names, dates, hashes; the library asks for nothing but the C library, and the tag says which."""
+    """Names, dates, hashes; the library needs only the C library, of the version in the tag."""
     path = make_wheel(env)
     with zipfile.ZipFile(path) as z:
         names = set(z.namelist())
@@ -137,7 +138,7 @@ def contents(env):
 
 
 def installed(env):
-    """From the wheel, where nothing can be compiled: engine vm or jit."""
+    """From the wheel, without a C compiler: engine vm or jit."""
     folder = env.scratch("python", "installed")
     shutil.rmtree(folder)
     must([env.need_python(), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", "--no-compile", "--target", folder,
@@ -165,7 +166,7 @@ def other(env):
 
 
 def sources(env):
-    """The archive has what make needs; twice the same bytes."""
+    """The archive has what make needs; the same bytes twice."""
     folders, module = [env.scratch("python", f"sdist{i}") for i in range(2)], backend(env)
     names = [module.build_sdist(folder) for folder in folders]
     both = [open(os.path.join(folder, names[0]), "rb").read() for folder in folders]

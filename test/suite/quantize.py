@@ -1,5 +1,8 @@
-"""`ingot quantize`: models of test/make/mkquantize.py, quantized from examples, in ONNX Runtime and as C: results equal up to a step, and at least as near to the float model as those
-of ONNX Runtime's own quantizer. Accuracy of the digits, sizes, what is refused."""
+"""`ingot quantize`: models of test/make/mkquantize.py, quantized with examples, in ONNX Runtime and as C.
+
+Results are equal up to one step, and at least as close to the float model as those of ONNX Runtime's quantizer.
+Also: accuracy on digits, sizes, refusals.
+"""
 import json
 import math
 import os
@@ -10,7 +13,7 @@ import shutil
 from lib import npy
 from lib.core import Fail, Test, must, run, want
 
-ENGINES = {"resnet18": "vm", "mobilenet": "vm", "resnext": "vm", "bert": "c", "digits": "c"}  # vm gives the bits of C, and takes no time of a compiler
+ENGINES = {"resnet18": "vm", "mobilenet": "vm", "resnext": "vm", "bert": "c", "digits": "c"}  # vm gives the bits of C without a C compiler
 
 
 def made(env):
@@ -49,7 +52,7 @@ def against_ort(env, name, method="static"):
     want(abs(told["holdout"]["sqnr_db"] - got["ours"]["sqnr"]) < 1, f"told {told['holdout']['sqnr_db']:.2f} dB, {got['ours']['sqnr']:.2f} in ONNX Runtime")
     inputs = os.path.join(where, "in.npz")
     without_label(held, inputs)
-    # What ONNX Runtime's quantizer makes of bert has bytes between all steps of softmax and normalization, where the runtime with and without its own optimizations differs as much.
+    # ONNX Runtime's quantizer quantizes bert between all steps of softmax and normalization; ONNX Runtime with and without optimizations differs as much.
     for whose, path in others.items() if name != "bert" else [("ours", small)]:
         equal_up_to_a_step(env, path, inputs, list(npy.load_npz(os.path.join(where, "ort.npz"))[whose].data), where, ENGINES[name])
 
@@ -59,20 +62,21 @@ def equal_up_to_a_step(env, model, inputs, theirs, where, engine):
     mine = list(next(iter(npy.load_npz(os.path.join(where, "c.npz")).values())).data)
     values = sorted(set(theirs))
     step = (values[-1] - values[0]) / 255
-    if len(values) <= 256:  # outputs are bytes with a scale, that of a range seen in the calibration data
+    if len(values) <= 256:  # outputs are int8 with the scale of a range seen in the calibration data
         step = max(step, min(b - a for a, b in zip(values, values[1:])) * 1.001)
     examples = npy.load_npz(inputs).popitem()[1].shape[0]
     want(len(mine) == len(theirs), f"{len(mine)} results of {len(theirs)}")
     want(not any(a != a for a in mine), "NaN")
     n = len(mine) // examples
     worst = sorted(max(abs(a - b) for a, b in zip(mine[i:i + n], theirs[i:i + n])) / step for i in range(0, len(mine), n))
-    # Convolutional networks are integers from end to end, and equal. Between the products of bert are floats, and one that lies halfway between two bytes may be rounded to the other
-    # one where sums have another order, which depends on both machines: outputs of that example then move by a part of a step.
+    # Convolutional networks are integers from end to end, and equal. bert has floats between products: a value halfway between two steps may be rounded to the other
+    # if sums have another order, which depends on CPU and runtime: outputs of that example then move by a fraction of a step.
     want(worst[-1] <= 1, f"C and ONNX Runtime differ by {', '.join(f'{w:.2f}' for w in worst)} steps in the examples")
 
 
 def methods(env, name, least):
-    """Every method in ONNX Runtime: what was told is true there too, as far as bytes that it makes of the other factor (accuracy_level 4) do not matter."""
+    """Every method in ONNX Runtime: the reported error holds there too, up to the int8 activations that it uses (accuracy_level
+    4)."""
     folder, where = made(env), env.scratch("quantize", name + "_methods")
     model, held, others, told = os.path.join(folder, name + ".onnx"), os.path.join(folder, name + "_held.npz"), {}, {}
     for method in least:
@@ -85,7 +89,7 @@ def methods(env, name, least):
 
 
 def accuracy(env):
-    """The digit classifier loses at most half a point with 8 bits, and one and a half with weights of 4."""
+    """The digit classifier loses at most half a point of accuracy with 8 bits, and 1.5 with 4-bit weights."""
     folder, where = made(env), env.scratch("quantize", "accuracy")
     model, held = os.path.join(folder, "digits.onnx"), os.path.join(folder, "digits_held.npz")
     for method, points in (("static", 0.5), ("weights4", 1.5), ("weights8", 0.5), ("dynamic", 0.5)):
@@ -96,7 +100,7 @@ def accuracy(env):
 
 
 def small(env):
-    """Weights of 4 bits: the file, and what the C has, at most 0.16 of what floats take."""
+    """4-bit weights: the file, and the weights in the C, take at most 0.16 of the float ones."""
     folder, where = made(env), env.scratch("quantize", "small")
     model, four = os.path.join(folder, "dense.onnx"), os.path.join(where, "four.onnx")
     quantize(env, model, four, "--method", "weights4")
@@ -106,7 +110,7 @@ def small(env):
     for march in ("sse2", "avx2", "avx512"):
         told = json.loads(run([env.ingot, "inspect", four, "-d", "batch=1", "--march", march, "--json"], 60).out)["memory"]["weights"]
         want(told <= 0.16 * weights[0], f"{march}: {told / weights[0]:.4f} of the weights")
-    # Those of bytes are bytes in the C too, for one row and for several, where the zero point is a result of the run.
+    # int8 weights are int8 in the C too, for one row and for several, if the zero point is computed.
     eight = os.path.join(where, "eight.onnx")
     quantize(env, model, eight, "--method", "dynamic")
     for march, most in (("sse2", 0.27), ("avx2", 0.27), ("avx512", 0.27)):
@@ -116,7 +120,8 @@ def small(env):
 
 
 def lines_of_halves(env, folder, where, method):
-    """On an image of two short lines the second reads what the first has kept; threads, which may take the second alone, keep nothing, and have the same bits."""
+    """On an image of two short lines the second line reuses panels that the first widened; threads, which may compute the second
+    alone, widen for themselves, with the same bits."""
     net, half, made_c, got = os.path.join(folder, "mobilenet"), os.path.join(where, method + "_lines.onnx"), os.path.join(where, "m.c"), []
     quantize(env, net + ".onnx", half, "--method", method)
     must([env.ingot, "compile", half, "-d", "batch=1", "--march", "avx512", "--quiet", "-o", made_c], "compile")
@@ -132,14 +137,15 @@ def lines_of_halves(env, folder, where, method):
 
 
 def halves(env):
-    """Weights of 16 bits stay so; where several tiles of rows read them the first keeps the floats it makes of them, which changes no bit, and takes memory that nobody has who aims at size."""
+    """16-bit weights stay 16-bit in memory; where several tiles of rows read them, the first one stores the f32 values, which
+    changes no bit. --optimize-for size does not spend this memory."""
     folder, where = made(env), env.scratch("quantize", "halves")
     ids = npy.load_npz(os.path.join(folder, "bert.npz"))
     npy.save_npz(os.path.join(where, "in.npz"), {k: npy.Array(a.kind, (1, *a.shape[1:]), a.data[:len(a.data) // a.shape[0]]) for k, a in ids.items()})
     for method in ("f16", "bf16"):
         half, got = os.path.join(where, method + ".onnx"), {}
         quantize(env, os.path.join(folder, "bert.onnx"), half, "--method", method)
-        # with 16 registers no tile keeps them: their bits are those of all tiles that widen on their own
+        # with 16 registers no tile stores them: the bits equal those of tiles that each widen
         for march, more, kept in (("avx512", (), True), ("avx512", ("--optimize-for", "size"), False), ("avx2", (), False)):
             made_c = os.path.join(where, "m.c")
             must([env.ingot, "compile", half, "-d", "batch=1", "--march", march, "--quiet", *more, "-o", made_c], "compile")
@@ -156,7 +162,7 @@ def halves(env):
 
 
 def words(env):
-    """Plain loops sum up products of bytes in the shape that compilers know (lower_i16.c): the bits of vectors."""
+    """Scalar loops sum int8 products in a form that compilers vectorize (lower_i16.c), with the bits of vectors."""
     folder, where = made(env), env.scratch("quantize", "words")
     model, got = os.path.join(folder, "dense.onnx"), []
     first = npy.load_npz(model[:-5] + ".npz").popitem()
@@ -179,7 +185,7 @@ def words(env):
 
 
 def word_columns(env):
-    """The same where columns leave a rest, and for engine c, too."""
+    """The same with remainder columns, and for engine c."""
     rng, where = random.Random(5), env.scratch("quantize", "word_columns")
     keeps = os.path.join(where, "cc")
     with open(keeps, "w") as f:
@@ -205,7 +211,7 @@ def word_columns(env):
 
 
 def word_graph(rng, batch, cin, cout, group, side, window, stride, pad, zero):
-    """A convolution of bytes less a zero point, with a bias, as text; sizes that leave rests."""
+    """An int8 convolution with zero point and bias, as text; sizes with remainders."""
     n = cout * cin // group * window * window
     weights = ", ".join(str(rng.randint(-127, 127)) for _ in range(n))
     out = [(s + 2 * pad - window) // stride + 1 for s in side]
@@ -224,7 +230,7 @@ def word_graph(rng, batch, cin, cout, group, side, window, stride, pad, zero):
 
 
 def word_convolutions(env):
-    """The same for convolutions: windows that leave the image, steps, groups, sums and rows that leave rests."""
+    """The same for convolutions: padding, strides, groups, remainder rows and sums."""
     where, rng = env.scratch("quantize", "word_convolutions"), random.Random(5)
     cases = [(2, 3, 16, 1, (13, 11), 3, 2, 1, 121), (1, 20, 24, 1, (5, 7), 1, 1, 0, 0), (1, 12, 32, 2, (9, 6), 3, 1, 1, 3), (1, 80, 13, 1, (1, 17), 1, 1, 0, 255),
              (1, 600, 9, 1, (3, 3), 3, 1, 1, 128), (3, 128, 64, 1, (1, 1), 1, 1, 0, 9), (1, 48, 64, 4, (15, 15), 1, 2, 0, 50)]
@@ -246,7 +252,8 @@ def word_convolutions(env):
 
 
 def judged(env):
-    """Products with weights in blocks round what they multiply: so does the judge of `verify`, whatever the program is made for, and what is left is the rounding of sums."""
+    """Products with block-quantized weights round their activations: `verify` rounds the reference in the same way for every
+    target, so that only the rounding of sums remains."""
     folder, where = made(env), env.scratch("quantize", "judged")
     ways = ((), ("--optimize-for", "ram"), ("--march", "multi"), ("--precise",))
     for name, method, how in (("dense", "weights4", ways), ("bert", "weights8", ((), ("--per-node",)))):
@@ -263,7 +270,8 @@ def judged(env):
 
 
 def constants(env):
-    """Weights in Constant nodes are replaced too, and those that layers share are stored once, as long as no layer is equalized with its neighbors."""
+    """Weights in Constant nodes are replaced too; weights shared by layers are stored once, unless a layer is equalized with its
+    neighbors."""
     folder, where = made(env), env.scratch("quantize", "constants")
     model, out = os.path.join(folder, "shared.onnx"), os.path.join(where, "x.onnx")
     for method, once, apart in (("static", 0.5, 0.9), ("weights8", 0.45, 0.8), ("f16", 0.6, 1.3)):
@@ -275,7 +283,7 @@ def constants(env):
 
 
 def layers(env):
-    """What stays as it is, by name and by budget, and what else is told."""
+    """Layers excluded by name and by budget, and the other messages."""
     folder, where = made(env), env.scratch("quantize", "layers")
     model, out = os.path.join(folder, "mobilenet.onnx"), os.path.join(where, "x.onnx")
     data = ("--data", model[:-5] + ".npz", "--calibrate", "minmax")
@@ -296,7 +304,8 @@ def layers(env):
 
 
 def ranges(env):
-    """All ways to choose ranges; without one the best on the examples; signed and symmetric bytes; a folder of examples of several lengths."""
+    """All calibration methods; by default the best on the examples; signed and symmetric int8; a folder of examples of several
+    lengths."""
     folder, where = made(env), env.scratch("quantize", "ranges")
     model, out = os.path.join(folder, "digits.onnx"), os.path.join(where, "x.onnx")
     data = ("--data", model[:-5] + ".npz", "--label", "label")
@@ -335,12 +344,12 @@ def refused(env):
 
 
 def odd(env):
-    """Models and examples with numbers or shapes that cannot be quantized are refused or told, whatever the data; see test/make/mkquantodd.py."""
+    """Models and examples with numbers or shapes that cannot be quantized are refused or reported; see test/make/mkquantodd.py."""
     folder, where = os.path.join(env.build, "quantodd"), env.scratch("quantize", "odd")
     env.generated(folder, ["make/mkquantodd.py", "requirements.txt"], lambda: env.script("mkquantodd.py", folder))
     at, out, weights = (lambda name: os.path.join(folder, name)), os.path.join(where, "x.onnx"), ("--method", "weights8")
     data, none = ("--data", at("x.npz")), os.path.join(where, "none.onnx")
-    cases = [("short_bias", (*weights, "--equalize"), 4, "the bias has 1 elements for 64 channels"), ("short_bias_norm", weights, 4, "the bias has 1 elements"),
+    cases = [("short_bias", (*weights, "--equalize"), 4, "the bias has 1 elements, expected 64, one for each channel"), ("short_bias_norm", weights, 4, "the bias has 1 elements"),
              ("no_channels", weights, 3, "nothing to quantize"), ("no_channels", ("--method", "f16"), 3, "no constant of f32 with"), ("unsorted", weights, 4, "not sorted"),
              ("infinite", weights, 4, "tensor 'w' of layer 'mm' holds an infinity at [3,3]"), ("nan", data, 4, "holds NaN at [3,3]"),
              ("far_inputs", data, 4, "layer 'mm2' reads 'h', which is infinite or NaN"),
@@ -351,7 +360,7 @@ def odd(env):
         want(text in said and not os.path.exists(none), f"{name} {how}: {said}")
     said = quantize(env, at("plain.onnx"), os.path.join(where, "x.gguf"), *weights, rc=2)
     want("is not written as '.gguf'" in said, said)
-    page = os.path.join(where, "page.html")  # sizes that nobody gave matter neither to weights nor to the page; those that were given are taken
+    page = os.path.join(where, "page.html")  # symbolic sizes that are not given change neither weights nor the page; given ones are used
     for how, size in (((), ",64]"), (("-d", "length=5"), "f32[1,5,64]")):
         kept = quantize(env, at("open.onnx"), out, *weights, "--html", page, *how)["layers"][0]
         with open(page, encoding="utf-8") as f:
@@ -371,7 +380,8 @@ def odd(env):
 
 
 def told(env):
-    """Every one of several outputs has its line, integers are compared too; a warning names a model that is quantized already, or tested on its own calibration data; no message advises quantizing it again."""
+    """Each of several outputs has a line, integers are compared too. A warning names a model that is already quantized, or is
+    measured on its calibration data; no message advises quantizing it again."""
     folder, where = os.path.join(env.build, "quantodd"), env.scratch("quantize", "told")
     env.generated(folder, ["make/mkquantodd.py", "requirements.txt"], lambda: env.script("mkquantodd.py", folder))
     at, out, twice = (lambda name: os.path.join(folder, name)), os.path.join(where, "out.onnx"), os.path.join(where, "twice.onnx")
@@ -407,7 +417,7 @@ def told(env):
 
 
 def many_labels(env):
-    """A folder whose files have batches of several sizes: every row has its label."""
+    """A folder with batches of several sizes: every row has its label."""
     folder, where = made(env), env.scratch("quantize", "many_labels")
     model, some = os.path.join(folder, "digits.onnx"), os.path.join(where, "folder")
     os.makedirs(some, exist_ok=True)
@@ -416,7 +426,7 @@ def many_labels(env):
     for i, (first, n) in enumerate(((0, 1), (1, 3), (4, 4), (8, 2))):
         truth = labels[first:first + n]
         if i == 1:
-            truth[2] = (truth[2] + 1) % 10  # a wrong one behind the first of its file
+            truth[2] = (truth[2] + 1) % 10  # a wrong label after the first of its file
         npy.save_npz(os.path.join(some, f"{i}.npz"), {"image": npy.Array("f32", (n, 1, 8, 8), images.data[64 * first:64 * (first + n)]), "label": npy.Array("i64", (n,), truth)})
     got = quantize(env, model, os.path.join(where, "x.onnx"), "--data", some, "--label", "label")["data"]
     want(got["float_accuracy"] == 87.5, str(got))

@@ -1,4 +1,4 @@
-"""Quantizers of blocks (src/ir/quant/qblock_encode.c) against the gguf package, byte for byte, on random rows and on those at the ends of the range."""
+"""Block quantizers (src/ir/quant/qblock_encode.c) compared with the gguf package, byte for byte, on random and extreme rows."""
 import os
 from lib.core import ROOT, Fail, Skip, Test, explain, run, want
 

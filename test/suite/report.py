@@ -1,5 +1,5 @@
-"""Pages of `inspect --html`, `verify --html` and `quantize --html`, as files: what data they hold, and that no name of a model gets out of
-them. What a browser makes of them is in heavy/report."""
+"""Pages of `inspect --html`, `verify --html` and `quantize --html`, as files: their data, and the escaping of names.
+heavy/report tests them in a browser."""
 import json
 import os
 import re
@@ -16,7 +16,7 @@ HOSTILE = ["</script><script>document.title='pwned'</script>", "\"quoted\" 'twic
 
 
 def page(c, *args, file="r.html", code=0):
-    """The data of a page; the page itself holds nothing that comes from elsewhere."""
+    """The data of a page; the page loads nothing from elsewhere."""
     c.run(*args, "--html", file, code=code)
     with open(c.path(file), encoding="utf-8") as f:
         text = f.read()
@@ -31,7 +31,7 @@ def page(c, *args, file="r.html", code=0):
 
 
 def digits(c):
-    """All nodes of the built-in model are in kernels, buffers lie in the arena, figures are those of inspect."""
+    """All nodes of the built-in model are in kernels, buffers are in the arena, figures are those of inspect."""
     for march in ("scalar", "avx2"):
         d = page(c, "inspect", MODEL, "-d", "batch=1", "--march", march)
         told = json.loads(c.run("inspect", MODEL, "-d", "batch=1", "--march", march, "--json").out)
@@ -46,7 +46,7 @@ def digits(c):
         first = kernels[[k for k in conv["k"] if "relu" in kernels[k]["label"]][0]]
         want([d["nodes"][i]["name"] for i in first["n"]] == ["conv1", "bn1", "relu1"], f"nodes of its kernel: {first}")
         want(first["how"] and all(d["families"][x["family"]]["why"] and x["reason"] for x in first["how"]), f"no reason: {first['how']}")
-        did = sum(k["macs"] for k in kernels)  # vectors do some in lanes that nobody looks at
+        did = sum(k["macs"] for k in kernels)  # vectors compute some in unused lanes
         want(did == told["multiply_adds"] if march == "scalar" else did >= told["multiply_adds"], f"{march}: {did} multiply-adds")
         m = d["memory"]
         want(all(m[k] == told["memory"][j] for k, j in (("arena", "arena"), ("bound", "lower_bound"), ("naive", "naive"), ("code", "code"))), f"memory: {m}")
@@ -54,7 +54,7 @@ def digits(c):
         want(len(lives) <= told["memory"]["buffers"], f"{len(lives)} bars, {told['memory']['buffers']} buffers")
         for b in lives:
             want(b["at"] + b["bytes"] <= m["arena"] and b["life"][0] <= b["life"][1] < len(d["points"]), f"a bar outside: {b}")
-        for x in lives:  # those that are needed at the same time lie apart, or one is written over the other
+        for x in lives:  # buffers that live at the same time do not overlap
             for y in lives:
                 apart = x["at"] + x["bytes"] <= y["at"] or y["at"] + y["bytes"] <= x["at"]
                 after = x["life"][1] <= y["life"][0] or y["life"][1] <= x["life"][0]
@@ -72,7 +72,7 @@ BYTES = b"""graph (%x "x": u8[64]) {
 
 
 def families(c):
-    """Names and colors are those of families.def, and every kernel has the families that opt --explain tells of it."""
+    """Names and colors are those of families.def, and every kernel has the families that opt --explain prints."""
     with open(os.path.join(ROOT, "src/ir/prog/families.def")) as f:
         rows = [(title, int(hue)) for title, hue in re.findall(r'^FAMILY\(\w+, "([^"]+)", (-?\d+),', f.read(), re.M)]
     c.save("bytes.ing", BYTES)
@@ -88,7 +88,7 @@ def families(c):
 
 
 def hostile(c):
-    """Any bytes are names: they arrive as they are, and as nothing else."""
+    """Names may have any bytes: they appear unchanged, and only as text."""
     for i, name in enumerate(HOSTILE):
         g = onnx.Graph()
         y = g.node("Relu", [g.input([2, 3], name=name)], [name + " out"])
@@ -120,7 +120,7 @@ def measured(c):
 
 
 def errors(c):
-    """verify --html: a row for each value, with figures where the program stores it; the exit code is that of verify."""
+    """verify --html: a row for each value, with figures if the program stores it; the exit code of verify."""
     d = page(c, "verify", MODEL, "-d", "batch=1", "--engine", "interp")
     rows = d["errors"]
     known = [e for e in rows if "abs" in e]
@@ -143,7 +143,7 @@ def layers(c):
 
 
 def others(c):
-    """Texts of graphs, programs with loops, sizes that are open; what has no graph is refused before anything is written."""
+    """Graphs as text, programs with loops, symbolic sizes; a file without a graph is refused before anything is written."""
     c.save("t.ing", b'graph (%x "x": f32[4,4]) {\n  %y: f32[4,4] = exp(%x)\n  %z "z": f32[4,4] = add(%y, %x)\n  return %z "z"\n}\n')
     d = page(c, "inspect", "t.ing")
     want([n["op"] for n in d["nodes"]] == ["exp", "add"] and len(d["kernels"]) == 1 and d["kernels"][0]["n"] == [0, 1], f"{d['nodes']} {d['kernels']}")

@@ -1,5 +1,8 @@
-"""Language models quantized to GGUF: types, keys and bytes against the gguf package (test/make/mkquant.py); safetensors folders as GGUF, with
-their logits and tokens; what cannot be done is refused, and leaves no file."""
+"""Language models quantized to GGUF: types, keys and bytes compared with the gguf package (test/make/mkquant.py); safetensors
+folders as GGUF, with their logits and tokens.
+
+A refused conversion leaves no file.
+"""
 import json
 import os
 import shutil
@@ -51,7 +54,7 @@ def parts(env):
 
 
 def table(env):
-    """The table adds up; --exclude leaves tensors as they are; a file of its own types is the same file again."""
+    """The table adds up; --exclude leaves tensors as they are; a file quantized to its own types stays the same."""
     folder, out = files(env), env.scratch("requant", "table")
     source, path, again = os.path.join(folder, "wide.gguf"), os.path.join(out, "q.gguf"), os.path.join(out, "again.gguf")
     got = json.loads(ingot(env, "quantize", source, "--type", "Q4_K_M", "--exclude", "blk.?.ffn_*", "--exclude", "output.weight", "-o", path, "--json").out)
@@ -69,7 +72,7 @@ def table(env):
     want("already" in said, f"Q4_K to Q4_0 without a warning: {said}")
 
 
-# name, arguments behind the verb ({} the folder of files, OUT one of its own), exit code, what is said
+# name, arguments after the verb ({} the folder of files, OUT an output file), exit code, message
 REFUSED = (
     ("type", "{}/wide.gguf --type Q4_K_X -o OUT/no.gguf", 2, "did you mean 'Q4_K_"),
     ("no-type", "{}/wide.gguf -o OUT/no.gguf", 2, "--type"),
@@ -125,21 +128,21 @@ def folder_case(env, name):
     want(tuple(have.shape) == tuple(expected.shape) and far <= NEAR and not any(a != a for a in have.data), f"logits are off by {far:.3g}")
 
 
-# kinds of test/make/mktokens.py, and whether GGUF can say them
+# kinds of test/make/mktokens.py; can GGUF represent them?
 TOKENIZERS = {"gpt2": 0, "llama3": 0, "qwen2": 0, "smollm": 0, "gpt4o": 0, "added": 3, "spm-bpe": 0, "spm-user": 0, "gpt2-prefix": 3, "llama2": 3, "unigram": 3, "bert": 3,
               "spm-unigram": 3}
 TEXTS = ("", " Hello  world", "don't 1234567 x", "naïve 北京 \U0001f642\n\n  x", "HELLO\tWorld's <s> <|end|>")
 
 
 def verified(env, path):
-    """Engines agree on quantized weights, which are products of bytes, and on floats."""
+    """Engines agree on quantized weights with int8 activations, and on floats."""
     for how in ([], ["--precise"]):
         rows = json.loads(ingot(env, "verify", path, "--input", "ids=[1,2,3,4,5]", "--engine", "interp", "--json", *how).out)["rows"]
         want(rows and rows[0]["output"]["max_abs"] < 1e-3, f"{how}: {rows}")
 
 
 def tokenizers(env):
-    """A folder and the GGUF file made of it give the same ids; what GGUF cannot say is refused."""
+    """A folder and its GGUF file give the same ids; a tokenizer that GGUF cannot represent is refused."""
     from suite.tokens import cases
     made, table = cases(env)
     out, words = env.scratch("requant", "tokens"), []
@@ -152,7 +155,7 @@ def tokenizers(env):
             vocab = t["model"]["vocab"]
             most = max([most, len(vocab) - 1, *(vocab.values() if isinstance(vocab, dict) else []), *(a["id"] for a in t["added_tokens"])])
         else:
-            most += 1000  # rows that no token has
+            most += 1000  # rows without a token
         os.makedirs(os.path.join(out, kind), exist_ok=True)
         words += [os.path.join(out, kind), str(max(most + 3, 4096 if kind == "smollm" else 0)), path]
     env.lm_script("mkquant.py", "folder", *words)
@@ -171,7 +174,7 @@ def tokenizers(env):
 
 
 def broken_folder(env):
-    """Of a folder whose files are wrong nothing is left: empty tensors, names without a place, shapes without heads, other scalings."""
+    """A folder with malformed files leaves no output: empty tensors, unknown names, shapes without heads, other scalings."""
     folder, _ = decoders(env)
     base, out = os.path.join(folder, "llama"), env.scratch("requant", "broken")
     with open(os.path.join(base, "model.safetensors"), "rb") as f:

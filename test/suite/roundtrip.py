@@ -1,5 +1,8 @@
-"""Printer and parser are inverses on real input: what `ingot opt` prints for a model, before and after the passes, is read and
-printed again and must come out the same. One official model per operator, and the small real models."""
+"""Printer and parser are inverses on real input: what `ingot opt` prints before and after the passes is parsed and printed
+again, and must be the same.
+
+One official model per operator, and the small real models.
+"""
 import os
 from lib import pick, tfile
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
@@ -23,7 +26,7 @@ def check(env, model, args):
 
 def tests(env):
     models = {"digits": (os.path.join(ROOT, "models", "digits.onnx"), [])}
-    # the length of a sequence follows from the data
+    # the length of a sequence depends on data
     models.update((c["name"], (c["model"], [] if c.get("flat", True) else ["--data", c["data"]])) for c in pick.per_operator(env))
     return [Test(f"roundtrip/{name}-{stage}", lambda m=model, a=data + args: check(env, m, a))
             for name, (model, data) in models.items() if os.path.exists(model) for stage, args in STAGES.items()]

@@ -1,6 +1,8 @@
-"""Row tiling: random networks of windows, maps, sums, joins and pools of all rows give the same bits tiled as whole (with vectors
-the numbers are small integers: families of kernels may add up in another order); on networks where much can be saved it is; a budget is
-kept or refused, and what is made for it is told.
+"""Row tiling: random networks of convolutions, maps, sums, concatenations and pools give the same bits with and without tiling.
+
+On vectors, inputs are small integers, because families may add in another order.
+On some networks tiling must save much memory.
+A RAM limit is kept or refused, and the output says what was changed for it.
 """
 import array
 import math
@@ -17,7 +19,7 @@ NETS = 24
 
 
 class Text:
-    """A network as text: values are [channels, rows, columns] behind a batch."""
+    """A network as text: values are [channels, rows, columns] after a batch axis."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
@@ -151,7 +153,7 @@ def ram(text):
 
 
 def network(env, test):
-    """Inverted residuals that halve the image, as text: one that plain loops cannot shrink channel by channel."""
+    """Inverted residuals that halve the image, as text: scalar loops cannot tile them by channels."""
     path, t = os.path.join(env.scratch("row_tiling", test), "network.ing"), Text(1)
     t.batch, x = 1, "%x"
     t.shape[x] = [3, 48, 48]
@@ -186,7 +188,7 @@ def saves(env):
 
 
 def budget(env):
-    """A budget that the fast program meets changes nothing, a lower one leads to row tiling, too low a one to a refusal."""
+    """A limit that the fast program meets changes nothing, a lower one leads to row tiling, a too low one to a refusal."""
     env.need_ingot()
     model = network(env, "budget")
     work = env.scratch("row_tiling", "budget")
@@ -222,7 +224,7 @@ def budget(env):
 
 
 def named(env):
-    """A refusal names the nodes of the ONNX file whose results are alive at the peak, and their bytes."""
+    """A refusal names the ONNX nodes whose results are alive at the peak, and their bytes."""
     env.need_ingot()
     digits = [os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1"]
     said = must([env.ingot, "compile", *digits, "--ram", "1K"], "refused", 3, merge=True)

@@ -1,5 +1,8 @@
-"""Nothing a user has may be destroyed, and nothing ingot makes may be left behind: no file that is read is ever written, what
-cannot be written is refused before work begins, signals leave no folders, and a full disk is an exit code."""
+"""ingot destroys no file of the user and leaves no temporary file: it never writes a file that it reads, and refuses an unwritable
+output before it works.
+
+Signals leave no folders, and a full disk has an exit code.
+"""
 import os
 import pty
 import re
@@ -20,7 +23,7 @@ CHECK = "*"
 
 
 def external(location):
-    """y = x + w with the four floats of w in a file beside the model."""
+    """y = x + w, with the four floats of w in a separate file."""
     g = onnxfile.Graph()
     g.parts.append(chunk(5, number(1, 4) + number(2, FLOAT) + chunk(8, "w") + chunk(13, chunk(1, "location") + chunk(2, location)) + number(14, 1)))
     g.output(g.node("Add", [g.input([4], name="x"), "w"], ["y"]), [4])
@@ -36,7 +39,7 @@ def snapshot(folder):
 
 
 def refused(c, *args, names=()):
-    """The command says what would be lost, and everything is as it was."""
+    """The command says what would be overwritten, and changes nothing."""
     before = snapshot(c.dir)
     text = c.run(*args, code=2, text="would be replaced by the output, but is read").text()
     for name in names:
@@ -45,7 +48,7 @@ def refused(c, *args, names=()):
 
 
 def model(c):
-    """The model is not overwritten by its result nor by what lies beside that, under whatever name."""
+    """Neither the output nor files next to it overwrite the model, under any name."""
     for name in ("net.h", "net.bin", "net.c"):
         shutil.copy(MODEL, c.path(name))
     os.symlink("net.h", c.path("soft.h"))
@@ -68,7 +71,7 @@ def model(c):
 
 
 def data(c):
-    """Nor is what else was read: external data, inputs, measured choices, constants beside a text."""
+    """Nor other files that were read: external data, inputs, measured tile sizes, constants next to a text."""
     with open(c.path("net.onnx"), "wb") as f:
         f.write(external("net.bin"))
     with open(c.path("net.bin"), "wb") as f:
@@ -98,7 +101,7 @@ def data(c):
 
 
 def before_work(c):
-    """What must fail fails before the model is read: here it is not even there."""
+    """A command that must fail does so before the model is read: here the model does not exist."""
     with open(c.path("plain"), "w"):
         pass
     for args in (["compile", "absent.onnx", "-o", "plain/net.c"], ["build", "absent.onnx", "-o", "plain/net.so"],
@@ -122,11 +125,11 @@ def before_work(c):
     want(sorted(os.listdir(c.dir)) == ["folder.c", "plain"], f"left behind: {sorted(os.listdir(c.dir))}")
 
 
-PATIENCE = 120  # seconds a busy machine may take for what is done at once elsewhere
+PATIENCE = 120  # seconds that a busy machine may take for what takes no time on others
 
 
 def started(path, p):
-    """The number that the compiler leaves when it has a child."""
+    """The number that the compiler writes when it has a child process."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and p.poll() is None:
         if os.path.exists(path) and (text := open(path).read()).endswith("\n"):
@@ -137,10 +140,10 @@ def started(path, p):
 
 
 def signals(c):
-    """A signal ends the programs that were started and leaves no folder behind; its sender sees that it worked."""
+    """A signal ends the child processes and leaves no folder; its sender sees that the signal ended ingot."""
     tmp, child = c.path("tmp"), c.path("child")
     os.makedirs(tmp)
-    with open(c.path("slowcc"), "w") as f:  # a compiler with a child of its own
+    with open(c.path("slowcc"), "w") as f:  # a compiler with a child process
         f.write(f"#!/bin/sh\ncase \"$*\" in *--version*) echo slow; exit;; esac\nsleep 600 & echo $! >{child}; wait\n")
     os.chmod(c.path("slowcc"), 0o755)
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -163,7 +166,7 @@ def signals(c):
 
 
 def alive(pid):
-    """A process that runs; one that has ended and waits for its parent does not count."""
+    """Is the process running? A zombie does not count."""
     for _ in range(1000):
         try:
             with open(f"/proc/{pid}/stat") as f:
@@ -176,7 +179,7 @@ def alive(pid):
 
 
 def full(c):
-    """What cannot be written to standard output is an error, whoever writes it."""
+    """A failed write to standard output is an error in every command."""
     for args in (["--help"], ["-h"], ["--version"], ["help"], ["run", "--help"], ["ops"], ["passes"], ["inspect", MODEL], ["opt", MODEL],
                  ["compile", MODEL], ["run", MODEL], ["verify", MODEL, "--engine", "interp"], ["demo"]):
         got = run(["sh", "-c", 'exec "$0" "$@" >/dev/full', c.env.ingot, *args], 60, cwd=c.dir)
@@ -184,7 +187,8 @@ def full(c):
 
 
 def built(c):
-    """A program of `ingot build` replaces its output whole or not at all: a full disk leaves the old one, and nothing else."""
+    """A program of `ingot build` replaces its output file whole or not at all: a full disk leaves the old one, and no other
+    file."""
     c.run("build", MODEL, "-d", "batch=1", "--cc", shutil.which("tcc") or "cc", "-O", "0", "-o", "prog")
     os.makedirs(c.path("out"))
     prog, keep, link = c.path("prog"), c.path("out/keep.npz"), c.path("out/link.npz")
@@ -209,7 +213,7 @@ def built(c):
 
 
 def on_terminal(args, cwd, stream, seen=None, code=0, **env):
-    """What a program writes to a terminal that is its "stdout" or "stderr"; seen is called with all there is so far."""
+    """The text that a program writes to a terminal that is its "stdout" or "stderr"; `seen` is called with everything so far."""
     ours, theirs = pty.openpty()
     other = "stderr" if stream == "stdout" else "stdout"
     p = subprocess.Popen(args, cwd=cwd, stdin=subprocess.DEVNULL, env={**os.environ, **env}, **{stream: theirs, other: subprocess.DEVNULL})
@@ -228,9 +232,9 @@ def on_terminal(args, cwd, stream, seen=None, code=0, **env):
 
 
 def terminal(c):
-    """On a terminal a line tells what is waited for and goes away again; elsewhere there is none."""
+    """On a terminal a line shows the current task and disappears; elsewhere there is none."""
     go, line = c.path("go"), re.compile(rb"ingot: build, C compiler \.\.\. \d+ s")
-    with open(c.path("slowcc"), "w") as f:  # compiles once the line is there, or after a time in which it would be
+    with open(c.path("slowcc"), "w") as f:  # compiles once the line appeared, or after the time in which it would have
         f.write('#!/bin/sh\ncase " $* " in *" -E "*) exec cc "$@";; esac\nif [ "$GO" ]; then until [ -e "$GO" ]; do sleep 0.05; done; else sleep 1.6; fi\nexec cc "$@"\n')
     os.chmod(c.path("slowcc"), 0o755)
     args = [c.env.ingot, "build", MODEL, "-d", "batch=1", "-o", "net.o", "--march", "sse2", "--cc", c.path("slowcc")]
@@ -257,7 +261,7 @@ def terminal(c):
 
 
 def waiting(c):
-    """Work of the library itself is told of, too: of whatever takes longer than a line takes to appear. Models grow until it does."""
+    """The line also shows tasks of the library that take long enough. Models grow until it appears."""
     for task in ("compile", "quantize"):
         for n in (500, 2000, 8000, 32000):
             if task == "compile":
@@ -274,10 +278,10 @@ def waiting(c):
 
 
 def rows(c):
-    """What train has said is in the file when it is interrupted."""
+    """The output of train so far is in the file if it is interrupted."""
     with open(c.path("log"), "w") as log:
         p = subprocess.Popen([c.env.ingot, "train", MODEL, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", "t.onnx", "--epochs", "100000", "--engine", "vm"], cwd=c.dir, stdout=log, stderr=subprocess.DEVNULL,
-                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a run in the background ignores it
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a background process ignores SIGINT
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end and open(c.path("log")).read().count("train") < 3:
             time.sleep(0.05)
@@ -288,14 +292,14 @@ def rows(c):
 
 
 def constants(c):
-    """Large constants are shortened in what opt shows; --constants all has all of them."""
+    """opt shortens large constants; --constants all prints all of them."""
     args = ("opt", MODEL, "-d", "batch=1", "--stop=none")
     seen, piped = on_terminal([c.env.ingot, *args], c.dir, "stdout"), c.run(*args, "--constants=all").out
     want(len(piped) > 20000 and len(seen) < 10000 and b"return" in seen, f"{len(seen)} bytes on a terminal, {len(piped)} elsewhere")
 
 
 def long_names(c):
-    """Names of any length and of any characters make C that strict compilers take, and stay apart."""
+    """Names of any length and characters give C that strict compilers accept, and stay distinct."""
     long = "n" * 100000
     with open(c.path("long.ing"), "w") as f:
         f.write(f'graph "{long}"\nsym "s{long}" in 1..4\n(%x "{long}1": f32["s{long}"], %z "{long}2": f32["s{long}"]) {{\n'
@@ -314,7 +318,7 @@ def long_names(c):
 
 
 def cplusplus(c):
-    """A C++ compiler is told what is wrong, and complains about nothing else."""
+    """A C++ compiler gets an explanation of the error, and no other error."""
     if not shutil.which("g++"):
         raise Skip("no g++")
     c.run("compile", MODEL, "-d", "batch=1", "-o", "net.c")
@@ -324,7 +328,7 @@ def cplusplus(c):
 
 
 def zoo(c):
-    """Data in the layout of the model zoo: the folder of the model will do."""
+    """Test data in the layout of the ONNX model zoo: the folder of the model is accepted."""
     os.makedirs(c.path("zoo/test_data_set_0"))
     shutil.copy(MODEL, c.path("zoo/model.onnx"))
     c.run("run", MODEL, "--input", image(c), "-o", "zoo/test_data_set_0")
@@ -335,13 +339,14 @@ def zoo(c):
 
 
 def devices(c):
-    """What is no file keeps its mode and owner, whatever is written to it: as root, build has made /dev/null executable. Nothing is put next to a device."""
+    """An output that is not a regular file keeps its mode and owner when it is written: as root, build once made /dev/null executable. No
+    file is created next to a device."""
     arrays = os.path.join(ROOT, "models", "digits.npz")
     os.mkfifo(c.path("pipe"), 0o640)
     os.symlink("pipe", c.path("link"))
     before = {p: os.stat(p) for p in ("/dev/null", c.path("pipe"))}
     names = sorted(os.listdir("/dev"))
-    with open(os.open(c.path("pipe"), os.O_RDWR), "rb"):  # it takes 64 KiB before a writer waits
+    with open(os.open(c.path("pipe"), os.O_RDWR), "rb"):  # it accepts 64 KiB before a writer blocks
         for out in ("/dev/null", "pipe", "link"):
             for words in (["build", MODEL, "-O0", "-d", "batch=1"], ["opt", MODEL, "--stop=none"], ["quantize", MODEL, "--data", arrays], ["train", MODEL, "--data", arrays, "--engine", "vm"],
                           ["fmt", os.path.join(ROOT, "test", "lang", "arrays.ch")], ["build", os.path.join(ROOT, "test", "lang", "arrays.ch"), "-O0"]):
@@ -358,7 +363,7 @@ def devices(c):
 
 
 def folders(c):
-    """Folders of outputs are made. run: an .npy of one output; of several it is refused with what helps."""
+    """Output folders are created. run: an .npy holds one output; for several outputs it is refused with the alternative."""
     arrays = os.path.join(ROOT, "models", "digits.npz")
     for words, made in ((["compile", MODEL, "-o", "a/b/net.c"], "a/b/net.h"), (["build", MODEL, "-O0", "-o", "b/net.o"], "b/net.o"), (["run", MODEL, "-o", "c/d/y.npz"], "c/d/y.npz"),
                         (["run", MODEL, "-o", "d/e"], "d/e/output_0.pb"), (["run", MODEL, "-o", "./i.d/new/"], "i.d/new/output_0.pb"), (["quantize", MODEL, "--data", arrays, "-o", "e/q.onnx"], "e/q.onnx"), (["run", MODEL, "-o", "g/y.npy"], "g/y.npy"),
@@ -378,7 +383,7 @@ def folders(c):
 
 
 def in_place(c):
-    """train --in-place replaces the model, as -o would have written it; without it the model is safe."""
+    """train --in-place replaces the model, as -o would have written it; otherwise the model is not changed."""
     shutil.copy(MODEL, c.path("net.onnx"))
     words = ["--data", os.path.join(ROOT, "models", "digits.npz"), "--engine", "vm"]
     c.run("train", "net.onnx", *words, "-o", "new.onnx")
@@ -392,7 +397,7 @@ def in_place(c):
 
 
 def leftovers(c):
-    """What a killed run left, a file next to its output and a folder of its own, goes with the next run; what a live process has stays."""
+    """The next run removes temporary files and folders of a killed run, but not those of a live process."""
     tmp = c.path("tmp")
     os.makedirs(tmp)
     env = {"TMPDIR": tmp}
@@ -426,14 +431,14 @@ def leftovers(c):
 
 
 def bombs(c):
-    """Archives that become 1000 times as long are refused before memory is taken for them; arrays that nothing asks for are not unpacked."""
+    """Archives that expand 1000 times are refused before memory is allocated; arrays that are not needed are not unpacked."""
     pack, size = zlib.compressobj(9, zlib.DEFLATED, -15), 300 << 20
     packed = b"".join(pack.compress(bytes(1 << 20)) for _ in range(size >> 20)) + pack.flush()
     with zipfile.ZipFile(c.path("bomb.npz"), "w") as z:
         z.writestr("image.npy", packed)
     with open(c.path("bomb.npz"), "rb") as f:
         data = bytearray(f.read())
-    for at, method, whole in ((0, 8, 22), (data.rindex(b"PK\1\2"), 10, 24)):  # says that it was deflated
+    for at, method, whole in ((0, 8, 22), (data.rindex(b"PK\1\2"), 10, 24)):  # the header says that it was deflated
         data[at + method:at + method + 2] = struct.pack("<H", 8)
         data[at + whole:at + whole + 4] = struct.pack("<I", size)
     c.save("bomb.npz", bytes(data))

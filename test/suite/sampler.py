@@ -1,4 +1,4 @@
-"""The sampler beside an obvious version in Python: the same tokens for the same seed; frequencies by chi-square."""
+"""The sampler compared with a simple version in Python: the same tokens for the same seed, and frequencies by chi-square."""
 import math
 import os
 import random
@@ -21,7 +21,7 @@ def uniform(state):
 
 
 def weights(case):
-    """[(id, weight)] in the order of drawing: every filter as its definition has it."""
+    """[(id, weight)] in the order of drawing; every filter follows its definition."""
     z = dict(enumerate(case["logits"]))
     seen = case["past"][-case["window"]:] if case["window"] else case["past"]
     for t in set(seen):

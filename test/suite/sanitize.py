@@ -1,5 +1,7 @@
-"""One official case per operator under ASan and UBSan on every engine: no finding, no leak. Results are judged elsewhere;
-MSan, which needs a build of its own, is in heavy/sanitize.py."""
+"""One official case per operator under ASan and UBSan on every engine: no finding, no leak. Suite `official` checks the results.
+
+heavy/sanitize.py runs MSan, which needs a separate build.
+"""
 import os
 import shutil
 from lib import pick

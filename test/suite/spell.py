@@ -1,14 +1,14 @@
-"""One computation, spelled in several ways as exporters do (test/spell/*.t): every spelling must give the same
-groups and agree with ONNX Runtime on every engine.
+"""One computation as several exporters write it (test/spell/*.t): every spelling must give the same groups and agree with ONNX
+Runtime on every engine.
 
 A file opens with comment lines: what it shows, then `# key: value`:
 
-groups    number of groups after the pass fuse: the same for every spelling
-differ    the graphs need not be equal after the pass fuse, and why; absent: they are, but for the last digits of constants
-tol       RTOL ATOL against ONNX Runtime; absent: 1e-5 1e-5
+groups    number of groups after the pass fuse, the same for every spelling
+differ    reason why the graphs may differ after the pass fuse; absent: they are equal, except for the last digits of constants
+tol       RTOL ATOL relative to ONNX Runtime; absent: 1e-5 1e-5
 
-Then, for each spelling, a line `# spelling: NAME [OPSET]` and a graph as onnx.parser reads it. See test/make/mkspell.py for its
-parameters.
+Each spelling has a line `# spelling: NAME [OPSET]` and a graph in the syntax of onnx.parser.
+test/make/mkspell.py describes its parameters.
 """
 import os
 import re
@@ -46,7 +46,7 @@ NODE = re.compile(r'%(\d+)(?: "(?:[^"\\\\]|\\\\.)*")?: (\S+(?: inline| epilogue)
 
 
 def plain(text):
-    """A graph without labels, places and dead order: operands first, from the results on; constants to four digits."""
+    """A graph without labels and positions, in a canonical order: operands first, from the results on; constants to four digits."""
     nodes, results = {}, []
     for line in text.splitlines():
         m = NODE.match(line.strip())

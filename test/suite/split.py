@@ -1,5 +1,7 @@
-"""--split: one file, compiled at once or in parts that are linked, is the same program; each part without a warning. `build` and engine c
-compile large files so."""
+"""--split: one file, compiled at once or in parts that are linked, is the same program; each part compiles without a warning.
+
+`build` and engine c compile large files in parts.
+"""
 import os
 import re
 import signal
@@ -47,7 +49,7 @@ def check(env, name):
             must([cc, *flags, *([] if k is None else [f"-DNET_PART={k}"]), "-c", "-o", parts[-1], os.path.join(work, "net.c")],
                        f"{cc}, part {k}")
         kernels = [len(re.findall(rb" net_\w+?_\d+(?:_[a-z]\w*)?$", run(["nm", "--defined-only", p], 60).out, re.M)) for p in parts]
-        if not all(kernels[2:]):  # of so small a network part 0 has only the rest
+        if not all(kernels[2:]):  # part 0 of so small a network has no kernels
             raise Fail(f"kernels of the file and of its parts: {kernels}")
         for objects in (parts[:1], parts[1:]):
             program = os.path.join(work, "main")
@@ -57,7 +59,7 @@ def check(env, name):
 
 
 def large(env, work):
-    """Convolutions of which no two have the same shape, and a compiler that tells what it is told, and is quick."""
+    """Convolutions with different shapes, and a fast fake compiler that records its arguments."""
     g = Graph()
     x = g.input([1, 8, 24, 24])
     for width in range(8, 48, 8):
@@ -84,7 +86,7 @@ def parts_told(work):
 
 
 def built(env):
-    """Products made of parts: the same bits, whatever the product is; a part that fails is told; nothing is left by a signal."""
+    """Products of `build` in parts have the same bits; a failing part is reported; a signal leaves no files."""
     env.need_ingot()
     work = env.scratch("split", "built")
     net, cc = large(env, work)
@@ -132,7 +134,7 @@ def stopped(build, work, around):
 
 
 def lines(env):
-    """Without a terminal a line every 10 s tells what is waited for, and which part of it; --quiet: none."""
+    """Without a terminal, a line every 10 s names the task and its part; none with --quiet."""
     work = env.scratch("split", "lines")
     net, cc = large(env, work)
     build = [env.need_ingot(), "build", net, "--march", "avx2", "--cc", cc]

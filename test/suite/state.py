@@ -1,7 +1,11 @@
-"""State carried from run to run: test/make/mkstate.py has written models, inputs of 100 steps, and what ONNX Runtime gives when each
-result that is a state is fed back. Here the library keeps it (--state auto): compiled, step by step (test/steps.py); and
-`ingot run --steps` on every engine, where vm, watch and c agree to the bit. The text of the program shows that nothing is
-copied: what is appended is all that is written to a cache, and a ring turns without moving. And which names are taken for state.
+"""State from run to run: test/make/mkstate.py wrote models, inputs of 100 steps, and the results of ONNX Runtime.
+
+The library keeps the state (--state auto), as compiled C step by step (test/steps.py), and in `ingot run --steps` on every
+engine.
+vm, watch and c agree to the bit.
+The text of the program shows that nothing is copied: only appended rows are written to a cache, and a ring buffer rotates
+without moving data.
+Other tests check which names --state auto recognizes.
 """
 import json
 import os
@@ -12,7 +16,7 @@ from lib import npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
 
 LIMIT = 120
-ATOL, RTOL = 2e-5, 1e-4  # a cache of 100 steps is summed in another order than by ONNX Runtime
+ATOL, RTOL = 2e-5, 1e-4  # a cache of 100 steps is summed in another order than in ONNX Runtime
 
 
 def start(cmd, what):
@@ -36,7 +40,7 @@ def model(case):
 
 
 def steps(env, case):
-    """100 steps of compiled C; a full cache says so; a reset begins anew."""
+    """100 steps of compiled C; a full cache returns a status; a reset restarts."""
     env.need_ingot()
     work = env.scratch("state", case["name"])
     source, library, out = (os.path.join(work, f"model.{x}") for x in ("c", "so", "npz"))
@@ -56,7 +60,7 @@ def steps(env, case):
 
 
 def way(env, case):
-    """How the state is kept, by the program."""
+    """How the program keeps the state."""
     env.need_ingot()
     text = start([env.ingot, "opt", *model(case), "--quiet", "--check"], "opt")
     states = [m for m in re.findall(r'^buf ("[^"]*"|\w+): state', text, re.M) if m not in ("lengths", "heads")]
@@ -90,7 +94,7 @@ def engines(env, case):
 
 
 def program(env, case):
-    """`ingot build` as a program: --steps goes on from the state, with the inputs and the bits of `ingot run`."""
+    """A program of `ingot build`: --steps continues from the state, with the inputs and the bits of `ingot run`."""
     env.need_ingot()
     work = env.scratch("state", case["name"])
     made, out, expected = (os.path.join(work, x) for x in ("prog", "prog.npz", "run.npz"))
@@ -103,7 +107,7 @@ def program(env, case):
         raise Fail("--bench does not go on")
 
 
-NAMES = [  # what auto takes, and what it leaves alone
+NAMES = [  # names that auto accepts, and names that it leaves alone
     ("past_key_values.0.key", "present.0.key", True), ("past_key_values.0.value", "present_key_values.0.value", True),
     ("past_3", "present_3", True), ("past.1.key", "present.1.key", True), ("past_key_0", "present_key_0", True),
     ("past_key_10", "present_key_1", False), ("past", "present", True), ("h_in", "h_out", True), ("h0", "hn", True),
@@ -157,7 +161,7 @@ int main(void) {
 
 
 def sizes(env):
-    """An arena that was never cleared, and an extent that changes without a reset, are refused and change nothing."""
+    """An uninitialized arena, and an extent that changes without a reset, are refused and change nothing."""
     env.need_ingot()
     work = env.scratch("state", "sizes")
     model, source, main, program = (os.path.join(work, x) for x in ("sizes.ing", "sizes.c", "main.c", "main"))
@@ -182,7 +186,8 @@ sym past in 0..15
 
 
 def mask(env):
-    """The shape of an input depends on the length of the state: what fits in the first step does not in the second."""
+    """The shape of an input depends on the length of the state: an array that is valid in the first step is not valid in the
+    second."""
     env.need_ingot()
     work = env.scratch("state", "mask")
     model, given = os.path.join(work, "mask.ing"), os.path.join(work, "in.npz")

@@ -1,9 +1,10 @@
-"""Models compiled with symbolic dimensions (--max-shapes) against the same models compiled for the size at hand, and
-against ONNX Runtime, on every engine: test/make/mksymbolic.py has written models, inputs of several sizes and expected outputs.
+"""Models with symbolic dimensions (--max-shapes) compared with the same models compiled for the actual size, and with ONNX
+Runtime, on every engine.
 
-On one engine, the two compilations must agree to the bit, but for passes that may change last bits: engines that read
-programs run what `ingot opt` prints without those. C, which does not run texts, gives the bits of the interpreter. An
-input beyond the bound is refused.
+test/make/mksymbolic.py wrote models, inputs of several sizes and expected outputs.
+On one engine, the two compilations must agree to the bit, without the passes that may change last bits.
+Engines that read programs run what `ingot opt` prints without those passes; C gives the bits of the interpreter.
+An input beyond the bound is refused.
 """
 import json
 import os
@@ -76,7 +77,7 @@ def check(env, case, engine):
 
 
 def vectors(env, case, march):
-    """On vectors, the program for any size is near what is expected, and C gives its bits."""
+    """On vectors, the program for any size is close to the expected results, and C gives its bits."""
     env.need_ingot()
     folder = env.scratch("symbolic", case["name"])
     expected = npy.load_npz_raw(os.path.join(case["data"], "expected.npz"))
@@ -88,7 +89,7 @@ def vectors(env, case, march):
 
 
 def too_large(env, case):
-    """Bounds one below what the arrays have, on the last axis that is not fixed."""
+    """Bounds one below the arrays, on the last axis that is not fixed."""
     env.need_ingot()
     small = [re.sub(r"\d+$", lambda m: str(int(m[0]) - 1), b) for b in case["bounds"]]
     args = [x for b in small for x in ("--max-shapes", b)]
@@ -100,7 +101,7 @@ def too_large(env, case):
 
 
 def late(env, case, product):
-    """A product of `compile` or `build` that has not seen the contents which decide sizes. Contents beyond the bound end the run."""
+    """A product of `compile` or `build` without the contents that determine sizes. Contents beyond the bound end the run."""
     env.need_ingot()
     folder = env.scratch("symbolic", f"{case['name']}-{product}")
     args = [x for b in case["bounds"] for x in ("--max-shapes", b)]
@@ -118,7 +119,7 @@ def late(env, case, product):
 
 
 def unbounded(env, model, bound):
-    """Without a bound the message names the value that needs one; a value that needs none is refused."""
+    """Without a bound the message names the value that needs one; a bound for another value is refused."""
     env.need_ingot()
     name, first = bound.split("=")[0], [env.ingot, "compile", model, "--max-shapes", "x:9x4,edges:2x30"]
     for args, rc, text in (([], 3, f"--max-shapes '{name}=N'"), (["--max-shapes", f"{bound},y=9"], 2, "'y' is not a size"),

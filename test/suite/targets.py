@@ -1,4 +1,4 @@
-"""Whole networks for each target with vectors: C equal to interp and vm to the bit, and to ONNX Runtime within rounding."""
+"""Whole networks for each target with vectors: C equals interp and vm to the bit, and ONNX Runtime within rounding."""
 import os
 import re
 import sys
@@ -10,8 +10,8 @@ from lib.core import ROOT, Fail, Test, explain, must, need, run, tail, want
 NETS = ("mobile24", "mobile21", "dense32", "dense272", "grouped", "narrow", "dilated", "cut", "few", "holes", "widened", "pools", "extremes", "tied", "attention", "forest", "multiplied")
 TARGETS = ("sse2", "avx2", "avx512")
 HALVES = ("mobile21-float16", "attention-float16", "attention-bfloat16", "pools-bfloat16")
-NEAR = {"float16": 1e-3, "bfloat16": 8e-3}  # what the result is rounded by; of 24 bits, F(4x4) costs about two
-SLOW = {"dense272"}  # too much for the interpreter
+NEAR = {"float16": 1e-3, "bfloat16": 8e-3}  # rounding relative to the result; of 24 bits, F(4x4) loses about two
+SLOW = {"dense272"}  # too slow on the interpreter
 EMULATED = ("mobile24", "dilated", "few", "pools", "forest", "multiplied", "mobile21-float16")
 SELFTEST = """#include "net.h"
 #include <stdint.h>
@@ -62,7 +62,7 @@ def check(env, net, target):
 
 
 def emulated(env, net, target):
-    """On another processor: C in an emulator has the bits of the engine that made its self-test."""
+    """On another architecture: C in an emulator has the bits of the engine that computed its self-test."""
     compiler, emulator = (need(x) for x in cpu.OTHER[target])
     model, _ = prepare(env, net)
     folder = env.scratch("targets", f"{target}-{net}")
@@ -75,7 +75,7 @@ def emulated(env, net, target):
 
 
 def precise(env, target):
-    """--precise leaves Winograd F(4x4) out: what it costs is more than this."""
+    """--precise does not use Winograd F(4x4), whose error is larger than this."""
     cpu.need(target)
     model, data = prepare(env, "dense32")
     for args, fits in (([], False), (["--precise"], True)):
@@ -86,7 +86,7 @@ def precise(env, target):
 
 
 def weights(env):
-    """Weights of a network of halves take 16 bits each, not those of f32."""
+    """16-bit weights take 16 bits each in the C, not 32."""
     size = {}
     for net in ("attention", "attention-float16"):
         model, data = prepare(env, net)
@@ -101,7 +101,7 @@ def weights(env):
 
 
 def families(env):
-    """Each network meets its family, and --explain says which, why, and how long it may take."""
+    """Each network uses its family, and --explain prints the family, the reason and the estimated time."""
     for net, words in (("dense32", "Winograd F(4x4) (Winograd's method: fewer multiplications for 3x3 convolutions of stride 1: 0."), ("dilated", "segments (most positions"), ("few", "dot rows of 8 lanes (dot products"),
                        ("mobile24", "vertical 5x1 of 8 lanes (vertical vectors"), ("attention", "tile 6x2 of 8 lanes (register tile of outer products: one operand is broadcast to all lanes: 6 rows share")):
         got = must([env.need_ingot(), "opt", prepare(env, net)[0], "--march", "avx2", "--explain"], f"{net} --explain")
@@ -114,7 +114,7 @@ def families(env):
 
 
 def boxes(env):
-    """NonMaxSuppression looks at scores, and at boxes that were taken, in vectors: which are high enough, which touch the box at hand, which overlap it."""
+    """NonMaxSuppression compares in vectors: scores with the threshold, boxes already selected with the current one."""
     g = onnx.Graph()
     ins = [g.input([1, 64, 4]), g.input([1, 1, 64]), g.ints(9), g.const([1], [0.5]), g.const([1], [0.1])]
     g.output(g.node("NonMaxSuppression", ins), None, onnx.INT64)
@@ -145,7 +145,7 @@ def boxes(env):
 
 
 def figures(env):
-    """Every figure of vector units was measured for both kinds of x86 vectors, by a command that there is, on a machine that is named."""
+    """Every figure of vector units was measured for both kinds of x86 vectors, by an existing command, on a named machine."""
     with open(target_table.path()) as f:
         text = f.read()
     with open(os.path.join(os.path.dirname(target_table.path()), "compiler.def")) as f:
@@ -171,7 +171,7 @@ def figures(env):
 
 
 def lists(env):
-    """Help, manual and the page on numerics name every target; --march multi is what they say."""
+    """Help, manual and docs/numerics.md list every target; --march multi selects those they list."""
     texts = {"--help": must([env.need_ingot(), "compile", "--help"], "help"), "build --help": must([env.ingot, "build", "--help"], "help")}
     for name, section in (("docs/ingot.1", r"march\\fR \\fICPU.*?\.TP"), ("docs/numerics.md", r"## FMA and targets.*?\n\n##")):
         with open(os.path.join(ROOT, name)) as f:
@@ -198,7 +198,7 @@ kernel "k" {
 
 
 def subnormals(env, target):
-    """What docs/numerics.md says of subnormals: kept, or with column `flushes` zeros, which the self-test accepts."""
+    """Subnormals are as docs/numerics.md says: kept, or with column `flushes` zeros, which the self-test accepts."""
     compiler, emulator = (need(x) for x in cpu.OTHER[target])
     folder = env.scratch("targets", f"subnormals-{target}")
     with open(os.path.join(folder, "small.ing"), "w") as f:
@@ -214,7 +214,7 @@ def subnormals(env, target):
 
 
 def turned(g, x, channels):
-    """Channels last, as detectors and exporters of TensorFlow have them."""
+    """Channels last, as detectors and exporters of TensorFlow write them."""
     return g.node("Transpose", [g.node("Conv", [x, g.weight(channels, 16, 3, 3)], pads=[1] * 4)], perm=[0, 2, 3, 1])
 
 
@@ -223,15 +223,15 @@ def likely(g, x, channels):
 
 
 def pixel(g, _, channels):
-    """Nothing beside the channels: their order is the same in blocks and without."""
+    """A 1 x 1 image: channels have the same order in blocks and row-major."""
     part = g.node("HardSwish", [g.node("GlobalAveragePool", [g.input([3, channels, 2, 2])])])
     both = g.node("Concat", [part, g.node("Relu", [part])], axis=1)
     return g.node("LeakyRelu", [g.node("Conv", [both, g.weight(2 * channels, 1, 3, 3)], group=2 * channels, pads=[1] * 4)])
 
 
 def ends(env, target):
-    """Blocked channels that fill no vector, read in another order: the last vector may lie in two blocks. Whatever the machine,
-    ingot's own engine runs the program of vectors; where the machine can, the C has the same bits."""
+    """Channel blocks that fill no vector, read in another order: the last vector may span two blocks. Engine vm runs the program
+    on any machine; where the CPU can run it, C has the same bits."""
     folder = env.scratch("targets", "ends-" + target)
     for build in (turned, likely, pixel):
         g = onnx.Graph()
@@ -261,7 +261,7 @@ PANELS = """graph (%a "a": f64[33,80], %b "b": f64[80,1007], %c "c": f32[33,80],
 
 
 def panels(env, target):
-    """Second factors that are brought into panels while running: all engines agree, and where nothing is fused to the bit."""
+    """Operands packed at run time: all engines agree, and to the bit without fusion."""
     cpu.need(target)
     model = os.path.join(env.scratch("targets", f"panels-{target}"), "panels.ing")
     with open(model, "w") as f:

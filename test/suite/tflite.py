@@ -1,7 +1,9 @@
-"""Models of TensorFlow Lite: test/tflite/*.py, judged by the reference kernels of its own interpreter, on every engine and, in part, as C.
+"""TensorFlow Lite models: test/tflite/*.py on every engine and, in part, as C, compared with the reference kernels of TensorFlow
+Lite.
 
-Floats agree within a tolerance. Integers are the same; a case that may be steps apart says by how many, in how many places at most, and why. Broken files
-are in this suite too: cut off, with bytes turned, with numbers that lie.
+Floats agree within a tolerance.
+Integers are equal; a case with differences states their size, their largest fraction, and the reason.
+Malformed files are here too: truncated, with changed bytes, with contradictory numbers.
 """
 import glob
 import json
@@ -13,7 +15,7 @@ from lib.core import ROOT, SANITIZER, Fail, Skip, Test, explain, run, tail, want
 from suite.cli import Cli
 
 LIMIT = 60
-ENGINES = ("ref", "vm")  # interp is compared with vm by other suites
+ENGINES = ("ref", "vm")  # other suites compare interp with vm
 
 
 def load(env):
@@ -21,7 +23,7 @@ def load(env):
 
 
 def off(case, have, expected):
-    """None, or how far two arrays of integers are apart, where that is more than the case allows."""
+    """Returns None, or the difference of two integer arrays that exceeds what the case allows."""
     if (have.kind, have.shape) != (expected.kind, expected.shape):
         return f"is {have.kind}{list(have.shape)}, expected {expected.kind}{list(expected.shape)}"
     apart = [abs(int(a) - int(b)) for a, b in zip(have.data, expected.data)]
@@ -51,14 +53,14 @@ def check(env, folder, case, engine):
                 raise Fail(f"run {k}, output {name}: {bad}")
 
 
-# ---- without the packages: files that are kept for the fuzzer ----
+# ---- without the packages: files kept for the fuzzer ----
 
 def kept(name):
     return os.path.join(ROOT, "test", "fuzz", "fuzz_tflite", name + ".tflite")
 
 
 def damage(env, build):
-    """Cut off at every length, every bit turned: test/unit/lite_file.c."""
+    """Files truncated at every length and with every bit flipped: test/unit/lite_file.c."""
     if build == "build-asan":
         env.make("asan")
     tool = os.path.join(ROOT, build, "unit", "lite_file")
@@ -69,7 +71,7 @@ def damage(env, build):
 
 
 def verbs(env):
-    """What people type first."""
+    """Commands that people type first."""
     c = Cli(env, "tflite-verbs")
     got = json.loads(c.run("inspect", "--json", kept("add")).out)
     want(got["operators"] == {"ADD": 1}, f"inspect: {got}")
@@ -88,7 +90,7 @@ def verbs(env):
 
 
 def scales(env):
-    """What bytes of inputs and outputs stand for: inspect, the header, and what to do with floats."""
+    """Real values of int8 inputs and outputs: inspect, the header, and conversion from floats."""
     c = Cli(env, "tflite-scales")
     got = json.loads(c.run("inspect", "--json", kept("add")).out)
     told = [x["quantized"] for x in got["inputs"] + got["outputs"]]
@@ -105,7 +107,7 @@ def scales(env):
 
 
 def own_names(env):
-    """Inputs have the names of the signature; those of the tensors are understood too."""
+    """Inputs have the names of the signature; the names of the tensors work too."""
     c = Cli(env, "tflite-names")
     npy.save_npz(c.path("x.npz"), {"serving_default_keras_tensor:0": npy.Array("i8", (1, 4), [1, 2, -3, -4])})
     for how in (("--input", "keras_tensor=[[1,2,-3,-4]]"), ("--input", "serving_default_keras_tensor:0=[[1,2,-3,-4]]"), ("--inputs", "x.npz")):
@@ -114,7 +116,7 @@ def own_names(env):
 
 
 def state(env):
-    """A variable begins as CALL_ONCE sets it, and grows with every run, in C too."""
+    """A variable starts as CALL_ONCE sets it, and changes with every run, in C too."""
     c = Cli(env, "tflite-state")
     for engine in ("ref", "interp", "vm", "c"):
         for steps in (1, 3):
@@ -124,7 +126,7 @@ def state(env):
 
 
 def wrong(env):
-    """Numbers that lie; each says what they are about."""
+    """Contradictory numbers; each refusal names them."""
     c = Cli(env, "tflite-wrong")
     with open(kept("add"), "rb") as f:
         good = f.read()
@@ -136,10 +138,10 @@ def wrong(env):
 
 
 # Files of test/tflite/hostile: well-formed, with numbers that no converter writes.
-HOSTILE = {"bias_wide": "the bias must have one element per output channel", "blocks_concat": "is quantized in groups", "blocks_pad": "is quantized in groups",
+HOSTILE = {"bias_wide": "the bias: expected one element for each output channel", "blocks_concat": "is quantized in groups", "blocks_pad": "is quantized in groups",
            "blocks_quantize": "is quantized in groups", "blocks_relu": "is quantized in groups", "reshape_far": "element 0 of the shape is -4611686018427387904",
            "reshape_negative": "element 0 of the shape is -2", "reshape_option": "element 0 of the shape is -5", "reshape_twice": "element 1 of the shape is -1",
-           "scales_elsewhere": "scales of weights on axis 7 do not fit", "strings": "has strings", "window_3d": "a window has extent 0", "window_none": "a window has extent 0",
+           "scales_elsewhere": "scales on axis 7, expected one", "strings": "has strings", "window_3d": "a window has extent 0", "window_none": "a window has extent 0",
            "window_transpose": "a window has extent 0"}
 
 
@@ -154,7 +156,7 @@ def hostile(env):
 # ---- options ----
 
 def schema(env):
-    """{number of the table of options: {field: (name without underscores, default)}}, of the package's reader of the format."""
+    """{number of the options table: {field: (name without underscores, default)}}, from the package's reader of the format."""
     with open(os.path.join(env.need_packages("tflite"), "ai_edge_litert", "schema_py_generated.py")) as f:
         text = f.read()
     found = {}
@@ -167,7 +169,7 @@ def schema(env):
 
 
 def options(env):
-    """Options have the names and the defaults of the format, and stand in the page of inspect."""
+    """Options have the names and the defaults of the format, and appear in the page of inspect."""
     there = schema(env)
     with open(os.path.join(ROOT, "src", "front", "tflite", "tflite_options.def")) as f:
         table = re.findall(r'^OPTIONS\((\d+), \w+, "(.*)"\)$', f.read(), re.M)
@@ -186,7 +188,7 @@ def options(env):
 # ---- the page about it ----
 
 def rows():
-    """{name: whether it is built}, of tflite_ops.def."""
+    """{name: is it supported?}, from tflite_ops.def."""
     with open(os.path.join(ROOT, "src", "front", "tflite", "tflite_ops.def")) as f:
         return {m[2]: m[1] == "TF" for m in re.finditer(r"^(TF|NO)\(\d+, (\w+)", f.read(), re.M)}
 
@@ -197,7 +199,7 @@ def page():
 
 
 def documented():
-    """docs/tflite.md names every operator that is built, and no other."""
+    """docs/tflite.md lists exactly the supported operators."""
     text = page()
     part = text[text.index("## Operators"):text.index("## Results")]
     named = set(re.findall(r"`([A-Za-z0-9_]+)`", part))
@@ -206,7 +208,7 @@ def documented():
 
 
 def covered(table):
-    """Every operator that is built has a case, and those whose results may be steps apart are on the page."""
+    """Every supported operator has a case, and the page lists those whose results may differ."""
     have = {op for case in table for op in case["ops"] if not case["refuse"]}
     missing = {name for name, there in rows().items() if there} - have
     want(not missing, f"no case of {sorted(missing)}")

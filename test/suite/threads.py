@@ -1,8 +1,9 @@
-"""Runs that threads share (--threads): the bits of the build for one thread, whatever the number of threads, how often they are
-started and stopped, how many arenas there are, and whether threads can be had at all; no race that ThreadSanitizer sees.
+"""Threads (--threads): the bits of a build for one thread, for any number of threads, starts and arenas, and if threads cannot
+be created; ThreadSanitizer finds no race.
 
-Every model is compiled twice, for one thread and with everything shared out that may be (--threads-grain 1), into one program
-that compares them. Each sort of models is one test: the corpus of suite/promises.py, networks on vectors, whole models.
+Every model is compiled twice into one program that compares the results: for one thread, and with every possible loop parallel
+(--threads-grain 1).
+Each kind of model is one test: the corpus of suite/promises.py, networks on vectors, whole models.
 """
 import os
 import re
@@ -170,7 +171,7 @@ int main(void) {
 
 
 class Pair:
-    """A model for one thread (NAME) and for several (NAME with s behind it)."""
+    """A model for one thread (NAME) and for several (NAME followed by s)."""
 
     def __init__(self, env, folder, name, origin, args, more, threads):
         self.name, self.origin, self.folder = name, origin, folder
@@ -188,7 +189,7 @@ class Pair:
         return f"{self.name}s ({self.origin})"
 
     def line(self):
-        """Its entry of the table."""
+        """Its row of the table."""
         up, h = self.name.upper() + "S", self.header
 
         def values(what):
@@ -208,7 +209,7 @@ class Pair:
 
 
 def pairs(env, what, models, more=(), threads=FEW):
-    """models: (origin, arguments). Those that ingot refuses are left out; something must be shared."""
+    """models: (origin, arguments). Refused models are left out; at least one loop must be parallel."""
     folder = env.scratch("threads", what)
     made = [Pair(env, folder, f"m{i}", origin, args, more, threads) for i, (origin, args) in enumerate(models)]
     made = [p for p in made if p.fine and p.line()]
@@ -257,7 +258,7 @@ def networks(env):
 
 
 def graphs(env):
-    """Every third one with OpenMP's threads in the test below."""
+    """Every third model with OpenMP threads in the next test."""
     need("gcc")
     folder, made = pairs(env, "graphs", corpus(env))
     build_and_run(folder, made, [], wrap=True)
@@ -267,7 +268,7 @@ def openmp(env):
     need("gcc")
     folder, made = pairs(env, "openmp", corpus(env, 1, 4), ["--threads-api", "openmp"])
     build_and_run(folder, made, ["-fopenmp"], some=True)
-    build_and_run(folder, made, [], some=True)  # a compiler that does not know OpenMP: one thread
+    build_and_run(folder, made, [], some=True)  # a compiler without OpenMP: one thread
 
 
 def nets(env):
@@ -277,7 +278,7 @@ def nets(env):
 
 
 def many(env):
-    """As many threads as there are processors, up to 16; at least 4, as tests of 3 are there."""
+    """The default number of threads is the number of cores, at most 16; at least 4 here, because tests use 3."""
     need("gcc")
     n = min(16, max(4, len(os.sched_getaffinity(0))))
     folder, made = pairs(env, "many", corpus(env, 2, 6) + networks(env), threads=n)
@@ -285,7 +286,7 @@ def many(env):
 
 
 def big(env):
-    """BERT of every length up to a bound, and a detector whose number of boxes depends on the picture."""
+    """BERT of every length up to a bound, and a detector whose number of boxes depends on the image."""
     need("gcc")
     made = whole.Work(env, "bert").made
     models = [("bert", [os.path.join(made, "bert.onnx"), "--max-shapes", "input_ids:1x48,attention_mask:1x48"]),
@@ -305,7 +306,7 @@ def races(env):
 
 
 def planted(env):
-    """ThreadSanitizer sees chunks that overlap, and the comparison a chunk that is left out."""
+    """ThreadSanitizer finds overlapping chunks, and the comparison finds a missing chunk."""
     need("gcc")
     folder, made = pairs(env, "planted", [("digits", [promises.DIGITS, "-d", "batch=1"])])
     path = os.path.join(folder, "m0s.c")
@@ -325,7 +326,7 @@ def planted(env):
 
 
 def marks(env):
-    """A text with marks on loops that the pass would not leave them on is C that compiles, and shares nothing."""
+    """Text with parallel marks on loops that the pass would not mark compiles to sequential C."""
     folder = env.scratch("threads", "marks")
     source = os.path.join(folder, "marks.c")
     got = run([env.need_ingot(), "compile", os.path.join(ROOT, "test", "exec", "prog", "parallel_part_of_kernel.t"), "-o", source], 60)

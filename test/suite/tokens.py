@@ -1,4 +1,5 @@
-"""Tokenizers: ids and texts equal to the packages tokenizers and sentencepiece (test/make/mktokens.py); SmolLM2; the verb tokenize."""
+"""Tokenizers: ids and texts equal to the packages tokenizers and sentencepiece (test/make/mktokens.py); SmolLM2; the verb
+tokenize."""
 import glob
 import hashlib
 import json
@@ -47,7 +48,7 @@ def program(build="build"):
 
 
 def converted(env, name, model, texts, flags):
-    """[(ids, text given back)] by test/unit/text.c"""
+    """Returns [(ids, decoded text)] of test/unit/text.c."""
     path = os.path.join(env.scratch("tokens"), name + ".bin")
     with open(path, "wb") as f:
         for t in texts:
@@ -71,7 +72,7 @@ def compare(env, kind):
 
 
 def broken_bytes(env):
-    """Bytes that are no UTF-8 come back where tokens are bytes, as U+FFFD, and elsewhere they are that from the beginning."""
+    """Invalid UTF-8 is restored if tokens are bytes; otherwise each invalid byte becomes U+FFFD first."""
     folder, table = cases(env)
     texts = [b"a\xffb", b"\xe5\x8c", b"\xf0\x9f\x99", b"\xc3(", b"\xed\xa0\x80", b"\x80\x80a"]
     for kind in ("gpt2", "qwen2", "spm-bpe", "unigram", "bert"):
@@ -82,7 +83,7 @@ def broken_bytes(env):
             given.decode()
 
 
-# A small process starts the program: a child's peak begins at what its parent holds.
+# A small process starts the program, because a child's peak memory begins at that of its parent.
 PEAK = "import resource, subprocess, sys\nrc = subprocess.call(sys.argv[1:])\nsys.stderr.write(f'\\n{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}')\nsys.exit(rc)"
 
 
@@ -95,7 +96,8 @@ def peak(words, text):
 
 
 def long_texts(env):
-    """Words of 20,000 letters, and characters that become 18: the ids of the packages. A text of 1 MB takes less than 64 MB, and so says vocab_encode_bytes."""
+    """Words of 20,000 letters, and characters that expand to 18: the ids of the packages. A text of 1 MB takes less than 64 MB,
+    as vocab_encode_bytes says."""
     env.need_ingot()
     folder, _ = cases(env)
     text, million = os.path.join(folder, "long.txt"), os.path.join(env.scratch("tokens"), "million.txt")
@@ -126,7 +128,8 @@ def long_texts(env):
 
 
 def lengthened(env):
-    """A normalizer that lengthens a text: at most 60 bytes of memory per byte of its result, also where the result is one word; refused above 512 MiB."""
+    """A normalizer that lengthens a text: at most 60 bytes of memory per byte of its result, also if the result is one word;
+    refused above 512 MiB."""
     env.need_ingot()
     folder = env.scratch("tokens", "lengthened")
     text, vocab = os.path.join(folder, "text"), {chr(0x100 + b if b < 33 else b): b for b in range(127)}
@@ -148,7 +151,8 @@ def lengthened(env):
 
 
 def one_word(env):
-    """BPE over a text that is not split into words, is lengthened, and whose characters merge: pieces are merged one by one, with the ids of the whole."""
+    """BPE over a text that is not split into words, is lengthened, and whose characters merge: pieces are merged one by one,
+    with the ids of the whole text."""
     env.need_ingot()
     folder = env.scratch("tokens", "one_word")
     path, alphabet = os.path.join(folder, "t.json"), "\u0635\u0644\u0649\u0627\u0647\u0639\u064a\u0648\u0633\u0645"
@@ -230,7 +234,7 @@ def refused(env):
 
 
 def bounded(env):
-    """A regular expression that goes to the end of the text from every letter is refused in time; short texts are not."""
+    """A regular expression that scans to the end of the text from every letter is refused in time; short texts are not."""
     env.need_ingot()
     path = os.path.join(env.scratch("tokens"), "bounded.json")
     with open(path, "w") as f:
@@ -240,7 +244,7 @@ def bounded(env):
         want(got.rc == code and words in got.out.decode() + got.text(), f"{len(text)} bytes: exit {got.rc}, {tail(got.text())}")
 
 
-# A program around build/gen/text_code.txt: the same ids, with no heap and no part of the library.
+# A program with build/gen/text_code.txt: the same ids, without heap and without the library.
 AROUND = """
 #include <stdio.h>
 static unsigned long long block[1 << 16], room[1 << 16];
@@ -262,7 +266,7 @@ int main(int argc, char **argv) {
 
 
 def embedded(env):
-    """The text that generated C carries is C99 without warnings, has static functions only, and does what the library does."""
+    """The text code in generated C is C99 without warnings, has static functions only, and agrees with the library."""
     folder, table = cases(env)
     text = os.path.join(ROOT, "build", "gen", "text_code.txt")
     if not os.path.exists(text):

@@ -1,5 +1,5 @@
-"""`ingot verify` between engines, --per-node and --bisect, and `ingot bench`, on the built-in model. A C compiler that spoils
-what it is given plays the engine that is wrong."""
+"""`ingot verify` between engines, --per-node and --bisect, and `ingot bench`, on the built-in model. A C compiler that changes
+its input makes engine c wrong."""
 import json
 import os
 import re
@@ -8,18 +8,18 @@ from lib import npy
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail, want
 
 MODEL = os.path.join(ROOT, "models", "digits.onnx")
-# The file is changed, then compiled: a maximum of two floats becomes their minimum.
+# Changes the file, then compiles it: a maximum of two floats becomes their minimum.
 SPOILER = """#!/bin/sh
 for word; do case $word in *.c) sed -i '/float ig_maxf/,/}/s/b > a/b < a/' "$word"; esac; done
 exec cc "$@"
 """
 
-# Likewise, with what $SPOIL says to sed.
+# Changes the file with sed and $SPOIL, then compiles it.
 SED = """#!/bin/sh
 for word; do case $word in *.c) sed -i "$SPOIL" "$word"; esac; done
 exec cc "$@"
 """
-# What a model with QuantizeLinear does to a small difference.
+# A model with QuantizeLinear enlarges a small difference.
 STEPS = """graph (%1 "x": f32[8]) {
   %2: f32[] = const {3}
   %3 "scaled": f32[8] = mul(%1, %2) @("Mul", "scale", 0)
@@ -28,7 +28,7 @@ STEPS = """graph (%1 "x": f32[8]) {
   return %5 "q", %3 "scaled"
 }
 """
-# What is added shows in small numbers, not in huge ones.
+# The added constant shows in small numbers, but not in huge ones.
 SHIFT = """graph (%1 "x": f32[8]) {
   %2: f32[] = const {3}
   %3: f32[8] = add(%1, %2)
@@ -103,13 +103,13 @@ def per_node(w):
 
 
 def figures(w):
-    """inspect reports the program that compile writes with the same options: the figures are those of its header."""
+    """inspect reports the program that compile writes with the same options: its figures are those of the header."""
     w.run("quantize", MODEL, "--data", os.path.join(ROOT, "models", "digits.npz"), "-o", "bytes.onnx")
     for model in (MODEL, "bytes.onnx", os.path.join(ROOT, "test", "docs", "tour.onnx")):
         for flags in ([], ["--march", "avx2"], ["--march", "sse2", "--threads", "2"], ["--optimize-for", "ram"], ["--optimize-for", "size"], ["--ram", "64K"], ["--precise"], ["--max-shapes", "batch=4"]):
             w.run("compile", model, "-o", "net.c", *flags)
             with open(w.path("net.h")) as f:
-                macros = dict(reversed(re.findall(r"#define NET_(\w+_BYTES) (\d+)", f.read())))  # the first of two, that of optimized code
+                macros = dict(reversed(re.findall(r"#define NET_(\w+_BYTES) (\d+)", f.read())))  # the first of two figures, that of optimized code
             told = json.loads(w.run("inspect", model, "--json", *flags))["memory"]
             found = {k: told[k] for k in ("arena", "stack", "weights", "ram")}
             expected = {k: int(macros[v + "_BYTES"]) for k, v in (("arena", "ARENA"), ("stack", "STACK"), ("weights", "WEIGHT"), ("ram", "RAM"))}
@@ -117,7 +117,7 @@ def figures(w):
 
 
 def no_start(w):
-    """An engine that cannot start is no finding: nothing is blamed and nothing written."""
+    """An engine that cannot start is not a difference: no node is blamed and nothing written."""
     for how in ("--per-node", "--bisect"):
         got = run([w.env.ingot, "verify", MODEL, how], 60, cwd=w.dir, env={"CC": "no-such-compiler"})
         want(got.rc == 5 and "cannot be started" in got.text() and "departs" not in got.text(), f"{how}: {got.rc}: {got.text()}")
@@ -137,7 +137,7 @@ def bisect(w):
 
 
 def tolerances(w):
-    """By type, and in parts of the largest magnitude; those that are given are taken as they are."""
+    """Default tolerances depend on type and largest magnitude; given tolerances are used as they are."""
     def rows(*args, **how):
         return {r["output"]["name"]: r["output"] for r in json.loads(w.run("verify", *args, "--engine", "c", "--json", **how))["rows"]}
     with open(w.path("badcc"), "w") as f:
@@ -172,7 +172,7 @@ def tolerances(w):
 
 
 def outliers(w):
-    """Numbers that are huge among the others do not decide by how much these may differ."""
+    """A few huge numbers do not determine the tolerance of the others."""
     with open(w.path("badcc"), "w") as f:
         f.write(SED)
     os.chmod(w.path("badcc"), 0o755)
@@ -191,12 +191,12 @@ def outliers(w):
         shift(values, "3.0", 0)
     want(abs(shift([97.0, 7.0, *rest], "3.001", 0)["atol"] - 1e-2) < 1e-6, "an ordinary tensor")
     want(shift([97.0, 7.0, *rest], "3.05", 1)["atol"] > 0, "an ordinary tensor that is wrong")
-    # what cancels beside 1e5 keeps the rounding of 1e5; probabilities are not ruled by the least of them
+    # results that cancel next to 1e5 keep the rounding of 1e5; the smallest probabilities do not determine the tolerance
     want(abs(shift([1e5, 7.0, *rest], "3.05", 0)["atol"] - 10) < 1e-2, "terms of 1e5")
     want(abs(shift([-2.0, *[-3.0 + 2.0**-22] * 7], "3.00001", 0)["atol"] - 1e-4) < 1e-8, "tiny numbers beside 1")
 
 
-# Its derivative by x is 3.
+# Its gradient with respect to x is 3.
 TIMES = """graph (%1 "x": f32[8]) {
   %2: f32[] = const {3}
   %3: f32[8] = mul(%1, %2)
@@ -205,7 +205,7 @@ TIMES = """graph (%1 "x": f32[8]) {
 """
 
 
-# Rows of probabilities: the derivatives of their sum are 0.
+# Rows of probabilities: the gradient of their sum is 0.
 CHANCES = """graph
 (%1 "x": f32[64,32], %2 "w": f32[32,10]) {
   %3 "p": f32[64,10] = contract(%1, %2) {spec="mk,kn->mn"}
@@ -221,7 +221,8 @@ CHANCES = """graph
 
 
 def zero_gradient(w):
-    """Probabilities sum up to 1, so that the derivative of their sum is 0: every engine has other leavings of its terms. Wrong derivatives are still noticed."""
+    """Probabilities have the sum 1, so the gradient of the sum is 0: every engine leaves another rounding error. Wrong gradients
+    are still found."""
     for seed in range(6):
         rows = json.loads(w.run("verify", MODEL, "--grad", "probability", "--engine", "vm", "--seed", str(seed), "--json"))["rows"]
         grad = next(r["output"] for r in rows if r["output"]["name"] == "image.grad")
@@ -246,7 +247,7 @@ def zero_gradient(w):
 
 
 def state(w):
-    """verify goes through steps, each from the state of the one before; bench takes a state as well."""
+    """verify runs steps, each from the state of the previous one; bench supports state too."""
     with open(w.path("sum.ing"), "w") as f:
         f.write('graph (%1 "x": f32[2], %2 "h_in": f32[2]) {\n  %3: f32[2] = add(%1, %2)\n  return %3 "h_out", %3 "y"\n}\n')
     npy.save(w.path("x.npy"), npy.Array("f32", (2,), [1.0, -2.0]))
@@ -269,7 +270,7 @@ def bench(w):
     want(500 < lines[1]["text_bytes"] < 100000 and lines[1]["data_bytes"] > 10000, f"code: {lines[1]}")
     want("P99" in w.run("bench", MODEL, "--seconds", "0.01", "--engine", "interp"), "no table")
     w.run("bench", MODEL, "--engine", "steam", code=2)
-    for args in (["bench", MODEL, "--seconds", "0.01"], ["run", MODEL]):  # neither leaves threads idle without a word
+    for args in (["bench", MODEL, "--seconds", "0.01"], ["run", MODEL]):  # no thread is idle without a message
         for engine in ("vm", "interp"):
             got = run([w.env.ingot, *args, "--engine", engine, "--threads", "2"], 60)
             want(not got.rc and f"engine {engine} ignores it" in got.text(), f"{args} {engine}: {got.text()}")

@@ -1,5 +1,9 @@
-"""docs/tour.md follows a small model through the stages of the compiler: the files are what tools/mktour.py writes, sections named after
-passes are in the order of the pipeline. docs/glossary.md is in order. docs.py checks that documents show what ingot prints."""
+"""docs/tour.md follows a small model through the compiler: the files equal those of tools/mktour.py, and sections named after
+passes are in the order of the pipeline.
+
+docs/glossary.md is sorted.
+docs.py checks that documents show what ingot prints.
+"""
 import os
 import re
 from lib.core import ROOT, Fail, Test, run, tail

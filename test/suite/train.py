@@ -1,4 +1,4 @@
-"""The step that trains a model: equal to the same formulas written by hand, step by step, on every engine; the loss falls."""
+"""A training step equals the same formulas written by hand, step by step, on every engine, and the loss falls."""
 import math
 import os
 import random
@@ -22,7 +22,7 @@ def const(values):
 
 
 class Net:
-    """Two dense layers with tanh between, in double: forward, backward and update as they stand in books."""
+    """Two dense layers with tanh between, in double: forward, backward and update from the textbook."""
 
     def __init__(self, loss, smoothing=0.0):
         r = random.Random(7)
@@ -78,7 +78,7 @@ class Net:
         return loss
 
 
-# ---- optimizers, as PyTorch has them ----
+# ---- optimizers, as in PyTorch ----
 
 def each(fn):
     def update(n, d):
@@ -160,7 +160,7 @@ def check(env, loss, optimizer, update, engines, steps=(1, 2, 3, 8), smoothing=0
 
 
 def network(env, target):
-    """Convolutions whose weights change: panels are made while the model runs. Engines agree to the bit, and with ref within rounding."""
+    """Convolutions with trained weights: panels are packed at run time. Engines agree to the bit, and with ref within rounding."""
     env.need_ingot()
     folder = env.scratch("train", "digits-" + target)
     model = os.path.join(ROOT, "models", "digits.onnx")
@@ -182,7 +182,7 @@ def network(env, target):
 
 
 def weights(env):
-    """What is trained: initializers, however small and whatever their shape is made into; not Constant nodes, not scalars, not what is frozen."""
+    """Trained weights are initializers of any size, also when reshaped; not Constant nodes, scalars and frozen weights."""
     env.need_ingot()
     g = onnxfile.Graph()
     x = g.input([2, 3], name="x")
@@ -225,7 +225,7 @@ def expect(env, words, code, has):
 
 
 def numbers_of(env):
-    """0 is a number like others; what is out of bounds is refused, not cut."""
+    """0 is a valid number; numbers out of range are refused, not clamped."""
     check(env, "cross_entropy", "adamw,decay=0", OPTIMIZERS["adam"], ("vm",), (8,))
     check(env, "cross_entropy", "momentum,momentum=0", OPTIMIZERS["sgd"], ("vm",), (8,))
     path = small(env, "numbers")
@@ -238,7 +238,7 @@ def numbers_of(env):
 
 
 def labels(env):
-    """What is no class is refused by every engine."""
+    """A label that is not a class is refused by every engine."""
     path = small(env, "labels")
     for engine in ("ref", "interp", "vm", "c"):
         for bad, has in ((OUT, "is out of range"), (-1, "a label is below 0")):
@@ -247,7 +247,7 @@ def labels(env):
 
 
 def rates(env):
-    """The rate that is not given is the usual one, or the one of the option; never a random number."""
+    """The default learning rate is the usual one, or that of the option; never uninitialized."""
     path, found = small(env, "rates"), []
     for spec, given in (("", []), (",rate=0.001", []), ("", ["--input", "rate=0.001"]), (",rate=0.5", ["--input", "rate=0.001"]), (",rate=0.5", [])):
         got = expect(env, ["run", path, "--train", "loss=cross_entropy" + spec, "--input", "x=1", "--input", "label=1", "--steps", "5", *given], 0, "")
@@ -259,7 +259,7 @@ def rates(env):
 
 
 def names(env):
-    """A pattern that fits nothing, and inputs or weights named like what the step adds."""
+    """A pattern that matches nothing, and inputs or weights named like those that the step adds."""
     path = small(env, "names")
     expect(env, ["inspect", path, "--train", "freeze=w*,freeze=zz*"], 2, "freeze=zz*: no weight has such a name")
     with open(path, encoding="utf-8") as f:
@@ -272,7 +272,8 @@ def names(env):
 
 
 def header(env):
-    """The state of a step has fixed sizes, which no run can look at: the header promises no status for it, apart from the enum, which is the same for all models."""
+    """The state of a step has fixed sizes, which a run cannot change: the header has no status for it, except in the enum, which
+    is the same for all models."""
     path = small(env, "header")
     expect(env, ["compile", path, "--train", "loss=cross_entropy", "-o", path[:-4] + ".c"], 0, "")
     with open(path[:-4] + ".h", encoding="utf-8") as f:

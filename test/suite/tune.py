@@ -1,5 +1,5 @@
-"""--tune, --tuned and --choices: every choice that lowering offers computes the same, a table of choices is obeyed, a file that
-is wrong is refused or does no harm, what was measured once is not measured again."""
+"""--tune, --tuned and --choices: every choice that lowering offers computes the same, a table of choices is used, a malformed
+file is refused or ignored, and nothing is measured twice."""
 import os
 import random
 import shutil
@@ -24,7 +24,7 @@ def conv(out, x, k, shape, group=1, stride=1, pad=0):
 
 
 def network(path):
-    """All families: Winograd, products over blocks, few channels, depthwise, a pool, a product of matrices, a sum."""
+    """All families: Winograd, products over blocks, few channels, depthwise, a pool, a matrix product, a sum."""
     rand = random.Random(5)
     text = "graph (%x: f32[1,3,19,19]) {\n"
     text += const(rand, "k1", [16, 3, 3, 3]) + conv("a", "x", "k1", [1, 16, 9, 9], stride=2)
@@ -51,7 +51,7 @@ def ok(got, what=""):
 
 
 def prepare(env, name):
-    """A folder of its own, as tests run at the same time, and the model in it."""
+    """A separate folder, because tests run concurrently, and the model in it."""
     folder = os.path.join(env.build, "tuning", name)
     os.makedirs(folder, exist_ok=True)
     env.need_ingot()
@@ -70,14 +70,14 @@ def write(path, target, rows):
 
 
 def every(env, target, engine):
-    """One run for each rank among the choices: every kernel takes the one of that rank."""
+    """One run for each rank: every kernel takes its choice of that rank."""
     if engine == "c":
         cpu.need(target)
     folder, model = prepare(env, f"every-{target}-{engine}")
     rank, most = 0, 1
     while rank < most:
         rows, seen = [], set()
-        for _ in range(3):  # a choice of Winograd leads to other questions
+        for _ in range(3):  # a choice of Winograd leads to other queries
             more = ["--tuned", write(os.path.join(folder, f"{target}-{engine}-{rank}"), target, rows)]
             table = choices(env, model, target) if not rows else choices(env, model, target, *more)
             fresh = [r for r in table if r[0] not in seen]
@@ -100,7 +100,7 @@ def every(env, target, engine):
 
 
 def obeyed(env):
-    """The table changes the program; what it names wrongly changes nothing."""
+    """The table changes the program; rows with wrong names change nothing."""
     folder, model = prepare(env, "obeyed")
 
     def lowered(*args):
@@ -121,7 +121,7 @@ def obeyed(env):
 
 
 def hostile(env):
-    """Files that are wrong are refused, with the line."""
+    """Malformed files are refused, with the line."""
     folder, model = prepare(env, "hostile")
     head = HEAD.format("avx2")
     cases = {
@@ -143,7 +143,7 @@ def hostile(env):
 
 
 def measured(env):
-    """--tune writes the file, and reads it the next time; what cannot be measured here is refused."""
+    """--tune writes the file, and reads it the next time; what cannot be measured on this machine is refused."""
     folder, _ = prepare(env, "measured")
     rand = random.Random(7)
     model, cache, out = (os.path.join(folder, n) for n in ("one.ing", "none/yet/ingot/tune", "one.o"))
@@ -188,8 +188,8 @@ def measured(env):
 
 
 def state(env):
-    """State that grows: every run is the first one, so that more runs than it has room for can be measured. The words of --cc are
-    part of the key, comments stay, and what else would be chosen by excludes measuring."""
+    """Growing state: every run is a first run, so that more runs than the capacity can be measured. The words of --cc are part
+    of the key, comments stay, and other ways to choose exclude --tune."""
     cpu.need("avx2")
     folder, _ = prepare(env, "state")
     model, out, path = (os.path.join(folder, n) for n in ("grows.ing", "grows.o", "table"))
@@ -213,7 +213,7 @@ def state(env):
 
 
 def accurate(env):
-    """Winograd F(4x4) is no choice where so many channels are summed up that F(2x2) is taken for its accuracy."""
+    """Winograd F(4x4) is not offered for sums over so many channels that F(2x2) is used for its accuracy."""
     folder, model = prepare(env, "accurate")
     for out, want in ((256, ["F(4x4)", "F(2x2)", "direct"]), (272, ["F(2x2)", "direct"])):
         with open(model, "w") as f:
@@ -225,7 +225,7 @@ def accurate(env):
 
 
 def many(env):
-    """A file of many lines is read in time that grows with their number; the last line for a key counts."""
+    """A file of many lines is read in linear time; the last line for a key counts."""
     folder, model = prepare(env, "many")
     row = choices(env, model, "avx2")[0]
     rows = [(row[0], row[1])] + [(f"key {i}", "choice") for i in range(400000)] + [(row[0], row[-1])]

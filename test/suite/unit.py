@@ -1,4 +1,4 @@
-"""The C programs of test/unit, in the ordinary build and under ASan+UBSan. Exit 0 is a pass."""
+"""The C programs of test/unit, in the ordinary build and under ASan and UBSan. Exit code 0 is a pass."""
 import os
 import re
 from lib.core import ROOT, Fail, Skip, Test, explain, run, tail
@@ -60,7 +60,8 @@ TRIES
 
 
 def nulls(env):
-    """Every function of ingot.h with NULL for each pointer in turn and for all, with zeroed structs, before and after a model is open: no crash."""
+    """Every function of ingot.h with NULL for each pointer in turn and for all, with zeroed structs, before and after a model is
+    open: no crash."""
     with open(os.path.join(ROOT, "src", "ingot.h"), encoding="utf-8") as f:
         text = re.sub(r"^#.*$", "", re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S), flags=re.M)
     calls, tries = "", ""
@@ -85,7 +86,7 @@ def nulls(env):
         f.write(NULLS.replace("CALLS", calls).replace("TRIES", tries))
     env.need_ingot()
     got = run(["cc", "-O0", "-w", "-I", os.path.join(ROOT, "src"), source, os.path.join(ROOT, "build", "objects.a"), "-lm", "-lpthread", "-o", source[:-2]], LIMIT)
-    if not got.rc:  # no compiler to be found, and no cache but an empty one
+    if not got.rc:  # without a C compiler, and with an empty cache
         got = run([source[:-2]], LIMIT, cwd=folder, merge=True, env={"PATH": "/nowhere", "HOME": folder, "XDG_CACHE_HOME": folder, "CC": "", "TMPDIR": folder})
     if got.rc or got.timed_out or calls.count("static int") < 100:
         raise Fail(f"{explain(got)}: {tail(got.out.decode('utf-8', 'replace') + got.text(), 20)}")

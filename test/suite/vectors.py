@@ -1,6 +1,8 @@
-"""Programs on vectors as C: the bits of the interpreter, which knows them from the self-test, for every target, in both
-forms, with every compiler. test/vec has programs that were written by hand; lib/vecprog.py makes those that try every
-operator on every type. Also: no warnings, a stack within its bound, nothing for the sanitizers.
+"""Programs on vectors as C: the bits of the interpreter, stored in the self-test, for every target, in both forms, with every
+compiler.
+
+test/vec has programs written by hand; lib/vecprog.py generates those that try every operator on every type.
+Also: no warnings, a bounded stack, no findings of sanitizers.
 """
 import os
 import re
@@ -10,7 +12,7 @@ from lib.core import ROOT, SANITIZER, Fail, Test, explain, need, run, tail
 from suite import promises
 
 FOLDER = os.path.join(ROOT, "test", "vec")
-# Target, compiler, flags. -DINGOT_PORTABLE: loops over lanes, whatever the target.
+# Target, compiler, flags. -DINGOT_PORTABLE: loops over lanes, for any target.
 BUILDS = {
     "scalar-gcc-O3": ("scalar", "gcc", ["-O3", *cpu.native_flags()]),
     "scalar-tcc": ("scalar", "tcc", []),
@@ -25,12 +27,12 @@ BUILDS = {
     "avx512-clang-O2": ("avx512", "clang", ["-O2", *cpu.flags("avx512")]),
     "avx512-tcc": ("avx512", "tcc", ["-DINGOT_PORTABLE"]),
 }
-FAST = (("fast", 16), ("fused", 5), ("fused", 24), ("single", 8))  # of programs that say `math fast`, and lanes
+FAST = (("fast", 16), ("fused", 5), ("fused", 24), ("single", 8))  # of programs with `math fast`, and lanes
 SANITIZED = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 def programs(env):
-    """Files of text, written once."""
+    """Text files, written once."""
     def make():
         folder = env.scratch("vectors", "text")
         found = []
@@ -46,7 +48,7 @@ def programs(env):
 
 
 def without_subnormals(path, folder):
-    """A copy in which subnormals are small normal numbers, for vectors that take subnormals as zeros."""
+    """A copy in which small normal numbers replace subnormals, for vectors that flush subnormals to zero."""
     with open(path) as f:
         text = f.read()
     copy = os.path.join(folder, "normal_" + os.path.basename(path))
@@ -76,14 +78,14 @@ def sources(env, target):
 
 
 def share(env, models, name):
-    """All that were written by hand or say `math fast`; of those that were made up, every build takes some."""
+    """All programs written by hand or with `math fast`; each build takes some of the generated ones."""
     hand = len(os.listdir(FOLDER)) + len(FAST)
     return models[:hand] + env.share(models[hand:], 40 if name.startswith("sanitized") else 20, name)
 
 
 def build(env, name, target, compiler, flags, around=None):
     need(compiler)
-    if compiler != "tcc":  # which has loops only
+    if compiler != "tcc":  # it has only loops
         cpu.need(target)
     source, models = sources(env, target)
     models = share(env, models, name)
@@ -98,7 +100,7 @@ def build(env, name, target, compiler, flags, around=None):
 
 
 def emulated(env, target, how, level):
-    """Vectors of another processor, under an emulator; clang only compiles."""
+    """Vectors of another architecture, in an emulator; clang only compiles."""
     compiler, emulator = (need(x) for x in cpu.OTHER[target])
     source, models = sources(env, target)
     folder = env.scratch("vectors", f"{target}-{how}{level}")
@@ -114,7 +116,7 @@ def emulated(env, target, how, level):
 
 
 def forms(env):
-    """Vectors stand where they should: named variables, no arrays, no loops over lanes; elsewhere neither vectors nor names."""
+    """Vectors where they should be: named variables, no arrays, no loops over lanes; elsewhere neither vectors nor names."""
     _, models = sources(env, "avx2")
     gemm = next(m for m in models if m.origin == "gemm")
     vector, _, rest = gemm.source.partition("#if IG_VECTORS\n  ")[2].partition("#else\n")
@@ -147,7 +149,7 @@ kernel "tile" {{
 
 
 def held(env):
-    """A vector that a few products read is said to be in a register, if there is one for it."""
+    """A vector that a few products read is pinned in a register, if one is free."""
     folder = env.scratch("vectors", "held")
     for r, v, times in ((4, 3, 3), (6, 2, 2), (3, 4, 0), (8, 1, 0), (1, 8, 0)):
         name = f"tile{r}x{v}"
@@ -169,7 +171,7 @@ buf d: out f64[4]
 
 
 def roots(env):
-    """A square root alone is an instruction of AVX among those: the older one waits for all upper halves."""
+    """A scalar square root in AVX code is a VEX instruction: the SSE form would wait for all upper halves."""
     folder = env.scratch("vectors", "roots")
     head, _, kernel = TILE.format(r=4, v=2).partition("kernel")
     body = "kernel \"root\" { for i in 0..4 { z[i] = sqrt(a[i, 0]) d[i] = sqrt(e[i]) } }\n"
@@ -215,7 +217,7 @@ def legal(env, target):
 
 
 def sums(env):
-    """NEON: every product that is added is an instruction where it stands, also where compilers tire of inlining."""
+    """NEON: every multiply-add is one instruction, also where compilers stop inlining."""
     compiler, folder = promises.need("aarch64-linux-gnu-gcc"), env.scratch("vectors", "sums")
     path = os.path.join(folder, "tile.ing")
     with open(path, "w") as f:

@@ -1,5 +1,7 @@
-"""`ingot build -o OUT.wasm`: what Node computes has the bits of the program on every other engine; wrong inputs are refused with words.
-Needs clang, wasm-ld (Debian's lld) and node."""
+"""`ingot build -o OUT.wasm`: the results of Node have the bits of every other engine; wrong inputs are refused with a message.
+
+Needs clang, wasm-ld (Debian's lld) and node.
+"""
 import base64
 import json
 import os
@@ -16,7 +18,7 @@ NODE = os.path.join(ROOT, "test", "js", "run.mjs")
 ARRAYS = {"f64": "Float64Array", "f32": "Float32Array", "f16": "Uint16Array", "i64": "BigInt64Array", "i32": "Int32Array", "i16": "Int16Array",
           "i8": "Int8Array", "u64": "BigUint64Array", "u32": "Uint32Array", "u16": "Uint16Array", "u8": "Uint8Array", "bool": "Uint8Array"}
 
-# Every type goes in and comes out; functions of each kind run on vectors.
+# Every type as input and output; functions of each kind on vectors.
 TYPES = """graph (%f "f": f32[37], %d "d": f64[5], %h "h": f16[9], %l "l": i64[6], %i "i": i32[19], %s "s": i16[3], %c "c": i8[33], %u "u": u8[18], %w "w": u16[4], %b "b": bool[21], %z "z": u32[]) {
   %zero: f32[] = const {0}
   %f1: f32[37] = exp(%f)
@@ -164,7 +166,7 @@ def types(w):
 
 
 def addresses(w):
-    """Files and folders whose names mean something in URLs; a self-test takes memory once."""
+    """Files and folders with special characters of URLs; a self-test allocates memory once."""
     image = inputs_of({"image": npy.Array("f32", (1, 1, 8, 8), [abs(x) / 4 for x in floats(64)])})
     w.build(DIGITS, "-d", "batch=1", "--selftest")
     first, = w.ask({"inputs": image})
@@ -184,14 +186,14 @@ def addresses(w):
 
 
 def halves(w):
-    """Lists of numbers for floats of 16 bits: rounded to the nearest, of two to the even one; never taken as bits."""
+    """Lists of numbers for 16-bit floats: rounded to nearest even, never interpreted as bits."""
     x = [1.0, -2.5, 0.1, 1 + 2**-11, 1 + 3 * 2**-11, 65504.0, 65519.0, 65520.0, 2.0**-24, 2.0**-25, 3 * 2.0**-25, -1e-9, 1e-5]
     w.build(f'graph (%h "h": f16[{len(x)}], %g "g": bf16[{len(x)}]) {{\n  %y: f16[{len(x)}] = neg(%h)\n  %z: bf16[{len(x)}] = neg(%g)\n  return %y "y", %z "z"\n}}\n')
     answer, = w.ask({"inputs": {"h": {"plain": x}, "g": {"plain": x}}})
     have = {k: struct.unpack(f"<{len(x)}H", base64.b64decode(answer[k]["base64"])) for k in ("y", "z")}
     half = [struct.unpack("<H", struct.pack("<e", -v))[0] if abs(v) < 65520 else 0xFC00 for v in x]
     want(list(have["y"]) == half, f"f16: {[hex(b) for b in have['y']]}, expected {[hex(b) for b in half]}")
-    wide = [struct.unpack("<I", struct.pack("<f", -v))[0] for v in x]  # of these numbers none is rounded twice
+    wide = [struct.unpack("<I", struct.pack("<f", -v))[0] for v in x]  # none of these numbers is rounded twice
     brain = [(b + 0x7FFF + (b >> 16 & 1)) >> 16 for b in wide]
     want(list(have["z"]) == brain, f"bf16: {[hex(b) for b in have['z']]}, expected {[hex(b) for b in brain]}")
 
@@ -206,7 +208,7 @@ def state(w):
 
 
 def open_sizes(w):
-    """Extents from shapes, or from how many elements there are; what does not fit is said."""
+    """Extents from shapes, or from the number of elements; mismatches are reported."""
     w.build(OPEN)
     a, b = npy.Array("f32", (3, 4), floats(12)), npy.Array("f32", (4, 5), floats(20, 2))
     expected = w.expected({"a": a, "b": b})
@@ -222,7 +224,7 @@ def open_sizes(w):
 
 
 def found_sizes(w):
-    """An extent that only the run knows."""
+    """An extent that only the run determines."""
     w.build(FOUND)
     x = {"x": npy.Array("f32", (12,), floats(12))}
     answer, = w.ask({"inputs": inputs_of(x)})
@@ -238,7 +240,7 @@ def errors(w):
              ({"image": given(image, shape=[64])}, "input image: shape [64], expected [1,1,8,8]")]
     for (_, words), answer in zip(asked, w.ask(*({"inputs": x} for x, _ in asked))):
         want(words in answer.get("error", ""), f"{answer}, expected `{words}`")
-    # Number("abc") is NaN, Number("") and Number(null) are 0: no element of a list is taken that is no number.
+    # Number("abc") is NaN, Number("") and Number(null) are 0: list elements that are not numbers are refused.
     strange = [("abc", "input image: String, expected Float32Array"), ([*[0.0] * 63, "abc"], 'input image: element 63 is the string "abc", expected numbers'),
                ([["", 1.0]], 'input image: element 0 is the string "", expected numbers'), ([1.0, None], "input image: element 1 is null, expected numbers"),
                ([1.0, {}], "input image: element 1 is [object Object], expected numbers"), ({"data": "abc", "shape": [1, 1, 8, 8]}, "input image: String, expected Float32Array")]
@@ -247,7 +249,7 @@ def errors(w):
 
 
 def names(w):
-    """Names of a model reach the text as strings only."""
+    """Names of a model appear in the text only as strings."""
     g = onnxfile.Graph()
     x = g.input([2], name='a"];throw 1//\\\n\u2028</script>ß')
     g.output(g.node("Neg", [x]), [2])
@@ -259,7 +261,7 @@ def names(w):
 
 
 def large(w):
-    """Weights that are assembled in."""
+    """Weights included by the assembler."""
     g = onnxfile.Graph()
     x = g.input([1, 1100], name="x")
     g.output(g.node("MatMul", [x, g.weight(1100, 1000)]), [1, 1000])
@@ -275,7 +277,7 @@ def large(w):
 
 
 def bytes_network(w):
-    """Products of bytes: i32x4.dot_i16x8_s."""
+    """int8 products: i32x4.dot_i16x8_s."""
     for march, engine in (("simd128", "vm"), ("sse2", "c")):
         image = {"image": npy.Array("f32", (16, 1, 8, 8), [abs(x) / 4 for x in floats(1024)])}
         npy.save_npz(w.path("data.npz"), image)
@@ -287,7 +289,7 @@ def bytes_network(w):
 
 
 def network(w, net):
-    """One of test/suite/targets.py, by its self-test: the bits of vm, on inputs made by a formula."""
+    """A network of test/suite/targets.py, by its self-test: the bits of vm, on inputs made by a formula."""
     model, _ = targets.prepare(w.env, net)
     w.build(model, "--selftest")
     test, facts = w.ask({"selftest": True}, {"facts": True})
@@ -307,7 +309,7 @@ def refused(w):
 
 
 def missing(w):
-    """Tools that are not there are named with their package before work begins."""
+    """Missing tools are reported with their package before work begins."""
     os.mkdir(w.path("bin"))
     for package in ("clang", "lld"):
         w.run(w.env.ingot, "build", "no-such.onnx", "-o", "n.wasm", code=5, text=f"(Debian package {package})", env={"PATH": w.path("bin")})

@@ -1,7 +1,7 @@
-"""Weights of large models: what they cost while compiling, where they go, and how many bytes they become.
+"""Weights of large models: compile time, where they are stored, and their size.
 
-Bounds are generous: processor time for each megabyte, and memory as a multiple of the weights, beyond what a tiny model takes.
-Models are written without packages (lib/onnxfile.py), their weights the same few numbers over and over, each from another one on.
+Bounds are generous: CPU time per megabyte, and memory as a multiple of the weights, beyond a tiny model.
+The test writes models without packages (lib/onnxfile.py); their weights repeat the same numbers from different starts.
 """
 import os
 import threading
@@ -20,7 +20,7 @@ POOL = b"".join(struct.pack("<f", ((i * 7919) % 10007 - 5003) / 1e5) for i in ra
 
 
 def weight(g, *dims):
-    """A constant of any size in no time."""
+    """A constant of any size, created fast."""
     name, size = g.name(), 4
     for d in dims:
         size *= d
@@ -32,7 +32,7 @@ def weight(g, *dims):
 
 
 def write(env, name, g):
-    """The file appears whole: tests beside each other write the same ones."""
+    """The file appears atomically: concurrent tests write the same ones."""
     path = os.path.join(env.scratch("weights"), name + ".onnx")
     with open(f"{path}.{threading.get_ident()}", "wb") as f:
         f.write(onnxfile.model(g))
@@ -41,7 +41,7 @@ def write(env, name, g):
 
 
 def dense(env, side, count):
-    """A chain of count products with matrices."""
+    """A chain of `count` matrix products."""
     g = onnxfile.Graph()
     x = g.input([8, side])
     for _ in range(count):
@@ -63,7 +63,7 @@ def measured(env, *args):
 
 
 def cost(env, how, seconds, times):
-    """Seconds for each megabyte of weights, and memory in multiples of them; the least of a few runs."""
+    """CPU seconds per megabyte of weights, and memory in multiples of them; the minimum of a few runs."""
     env.need_ingot()
     tiny, model = dense(env, 16, 2), dense(env, 1024, 4)
     size = 4 * 4 << 20
@@ -85,7 +85,8 @@ def compiled(env, model, *args, rc=0):
 
 
 def beside(env):
-    """Above 8 MB the weights are a file beside the C, and that is said; by request, below that and on stdout they are not."""
+    """Above 8 MB the weights are in a file next to the C, with a note; not below that size, on stdout, or if --weights says
+    otherwise."""
     folder = env.scratch("weights", "beside")
     out, blob = os.path.join(folder, "net.c"), os.path.join(folder, "net.bin")
     large, small = dense(env, 1024, 3), dense(env, 1024, 1)
@@ -109,7 +110,7 @@ def beside(env):
 
 
 def begun(env):
-    """Weights that a step of training changes are what its state begins with, and take the same forms: a file, a string, not a number each."""
+    """Weights that a training step changes are initial state, in the same forms: a file or a string, not a number each."""
     folder = env.scratch("weights", "begun")
     out, blob = os.path.join(folder, "step.c"), os.path.join(folder, "step.bin")
     for model, size, most in ((dense(env, 1024, 3), 12 << 20, 1 << 20), (dense(env, 256, 2), 0, 4 * (512 << 10))):
@@ -132,7 +133,7 @@ def bytes_of(env, model, name):
 
 
 def shared(env):
-    """Convolutions that read the same weights at several sizes share what Winograd's method makes of them."""
+    """Convolutions that read the same weights at several sizes share their Winograd transform."""
     g = onnxfile.Graph()
     w = weight(g, 64, 64, 3, 3)
     for size in (48, 24, 12):
@@ -143,7 +144,7 @@ def shared(env):
 
 
 def budget(env):
-    """Where transformed weights would be half as large again as the model, and save little time, there are none."""
+    """If transformed weights would be half the model's size and save little time, there are none."""
     env.need_ingot()
     for layers, want in ((1, True), (2, False)):
         g = onnxfile.Graph()
@@ -157,7 +158,7 @@ def budget(env):
 
 
 def length(env, compiler):
-    """A file of weights that was cut off, or has grown, is refused while compiling; one that is not found is, with the flags that help."""
+    """A truncated or extended weights file is refused at compile time; so is a missing one, with the flags that help."""
     need(compiler)
     folder = env.scratch("weights", "length " + compiler)
     source, path = os.path.join(folder, "w.c"), os.path.join(folder, "w.bin")
@@ -182,7 +183,7 @@ def length(env, compiler):
 
 
 def engine(env):
-    """Engine c hands large weights to NAME_call, behind the inputs."""
+    """Engine c passes large weights to NAME_call after the inputs."""
     model, folder = dense(env, 1024, 3), env.scratch("weights", "engine")
     found = {}
     for name in ("interp", "c"):
@@ -203,8 +204,8 @@ def engine(env):
 
 
 def fetched(env):
-    """Weights of a large product with several tiles are fetched ahead, those of a small one are not; each line of the next panels is fetched, and
-    by one tile: lines of a tile times tiles are the bytes of two panels."""
+    """A large product with several tiles prefetches weights, a small one does not; each line of the next panels is prefetched by
+    one tile: lines per tile times tiles are the bytes of two panels."""
     for side, want in ((512, True), (64, False)):
         g = onnxfile.Graph()
         x = g.input([24, side])
@@ -218,7 +219,7 @@ def fetched(env):
 
 
 def single_taps(g):
-    """All of a window but its middle lies outside, for most of the image or for all of it."""
+    """Windows that read only their center, for most of the image or for all of it."""
     for channels, side, apart in ((64, 28, 24), (128, 14, 14)):
         x = g.input([1, channels, side, side])
         y = g.node("Conv", [x, weight(g, channels, channels, 3, 3)], kernel_shape=[3, 3], dilations=[apart, apart], pads=[apart] * 4)
@@ -226,12 +227,12 @@ def single_taps(g):
 
 
 def shared_rows(g):
-    """Rows that all matrices of a batch are multiplied with, more than a cache holds."""
+    """Rows that all matrices of a batch are multiplied with, larger than a cache."""
     g.output(g.node("MatMul", [g.input([1024, 256]), g.input([4, 256, 256])]), [4, 1024, 256])
 
 
 def as_loops(env, name, put):
-    """Vectors give what plain loops do, up to rounding."""
+    """Vectors give the results of scalar loops, up to rounding."""
     g = onnxfile.Graph()
     put(g)
     model, found = write(env, name, g), []

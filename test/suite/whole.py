@@ -1,8 +1,9 @@
-"""Whole models through generated C, against ONNX Runtime: what the product is for, with its limits.
+"""Whole models through generated C compared with ONNX Runtime: the main use of ingot, with its limits.
 
 sense: two MobileNets, 388 nodes: one entry, no allocation, little memory and code. bert: one program for all lengths up to a
-bound. yolo: a detector whose number of results depends on the image. silero: state kept in the arena for 100 steps, and
-again after a reset. test/make/mkwhole.py writes models, inputs and expected outputs.
+bound. yolo: a detector whose number of results depends on the image. silero: state in the arena for 100 steps, and again after a
+reset.
+test/make/mkwhole.py writes models, inputs and expected outputs.
 """
 import os
 import shutil
@@ -62,7 +63,7 @@ def furthest(have, expected, what):
 
 
 def run_cases(w, program, off):
-    """Every case through one program; off(largest value): the difference that is allowed."""
+    """Every case through one program; off(largest value): the allowed difference."""
     for case, given in w.inputs.items():
         w.feed(given)
         w.start(program, "--inputs", "in.npz", "--output", "out.npz")
@@ -79,10 +80,10 @@ def sense(w):
         header = f.read()
     arena = cfile.macro(header, "SENSE_ARENA_BYTES")
     want(arena <= MOST_ARENA, f"an arena of {arena} bytes, at most {MOST_ARENA}")
-    cfile.check_symbols(w.path("sense.o"), ("__cpu_", "_GLOBAL_OFFSET_TABLE_"))  # the check of the CPU
+    cfile.check_symbols(w.path("sense.o"), ("__cpu_", "_GLOBAL_OFFSET_TABLE_"))  # the CPU check
     cfile.check_data(w.path("sense.o"))
     rows = [line.split() for line in cfile.cc(["readelf", "-sW", w.path("sense.o")], "readelf").splitlines()]
-    seen = [r[7] for r in rows if r[3:6] == ["FUNC", "GLOBAL", "DEFAULT"]]  # kernels are hidden where parts were compiled apart
+    seen = [r[7] for r in rows if r[3:6] == ["FUNC", "GLOBAL", "DEFAULT"]]  # kernels are hidden if parts were compiled separately
     want(sorted(seen) == ["sense_run", "sense_target", "sense_why"], f"external functions: {' '.join(seen)}")
     code = sum(int(line.split()[1]) for line in cfile.cc(["size", "-A", w.path("sense.o")], "size").splitlines() if line.startswith(".text"))
     want(0 < code <= MOST_CODE, f"{code} bytes of code, at most {MOST_CODE}")
@@ -125,7 +126,7 @@ int main(void) {
 
 
 def silero(w):
-    """One stream after the other, and the first once more: the program carries the state, the caller knows nothing of it."""
+    """One stream after the other, then the first again: the program holds the state, not the caller."""
     model = os.path.join(w.env.build, "models", "silero_vad_v6.onnx")
     w.build("net.o", "--shapes", "input:1x576", "--state", "h=hn", "--state", "c=cn", "--name", "net", model=model)
     for case, given in w.inputs.items():

@@ -1,4 +1,4 @@
-"""What a file says around its operators: extents that are open, results that are inputs of others, a constant that two share."""
+"""Parts of a file other than operators: symbolic extents, outputs that are inputs of other nodes, a constant that two nodes share."""
 import numpy as np
 from tflitefile import RELU, Net, Q
 from .maths import floats, ints

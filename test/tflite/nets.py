@@ -11,7 +11,7 @@ class Maker:
         self.kind = "i8" if ranges else "f32"
 
     def params(self):
-        """Of the activation that is made next."""
+        """Quantization of the next activation."""
         if not self.ranges:
             return None
         lo, hi = self.ranges[len(self.net.main.tensors)]
@@ -137,5 +137,5 @@ def cases(Case, rng):
         m.net.result(build(m)[0])
         q = m.net.main.tensors[m.net.main.inputs[0]].quantization
         as_bytes = [[np.clip(np.round(x / q.scale[0]) + q.zeroPoint[0], -128, 127).astype(np.int8)] for [x] in data]
-        # Of layers that only multiply, reference and built-in kernels round some sums differently; results of ingot are those of the latter.
+        # Reference and built-in kernels of layers that only multiply round some sums differently; ingot agrees with the built-in ones.
         yield Case(f"{name}_i8", m.net, as_bytes, compiled=True, kernels="builtin" if name == "anomalies" else "ref")

@@ -1,4 +1,4 @@
-"""Operators with a memory of their own, variables, branches and loops. Runs of a model with a state have the same inputs: what differs is the state."""
+"""Operators with state, variables, branches and loops. Runs of a model with state have the same inputs; only the state differs."""
 import numpy as np
 from tflitefile import NONE, RELU, TANH, Net, Q
 from .maths import floats, ints

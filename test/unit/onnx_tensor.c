@@ -136,10 +136,10 @@ static void check_bad(Arena *a) {
   check_refused(&t, ERR_input, "does not belong to type f32");
   t = start(a, DT_i8, 1, -1);
   pb_int(&t, 5, 256);
-  check_refused(&t, ERR_input, "value 256 at 0 does not fit i8");
+  check_refused(&t, ERR_input, "found 256 at element 0, expected a value of type i8");
   t = start(a, DT_u32, 1, -1);
   pb_int(&t, 11, (i64)1 << 32);
-  check_refused(&t, ERR_input, "does not fit u32");
+  check_refused(&t, ERR_input, "expected a value of type u32");
   t = start(a, DT_f32, -3, -1);
   check_refused(&t, ERR_input, "extent -3 in dimension 0");
   t = start(a, DT_f32, (i64)1 << 33, (i64)1 << 33);

@@ -375,8 +375,8 @@ void put_split(Emit *e, StrBuf *t); /* definition of the macros */
 void put_part_begin(const Emit *e, StrBuf *t, u32 part);
 void put_part_end(const Emit *e, StrBuf *t);
 
-/* ccpu.c: statements that return 0 if the compiler's flags allow what the CPU lacks; the function
- * that they call. */
+/* ccpu.c: statements that return 0 if the CPU lacks a feature that the compiler's flags enable, and
+ * the function that they call. */
 void put_flags_test(StrBuf *t);
 void put_flags_helper(StrBuf *t);
 

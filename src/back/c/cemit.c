@@ -490,7 +490,6 @@ CpuVariant *variant_begin(Ctx *c) {
   return all;
 }
 
-/* The name in capitals. */
 static const char *caps_of(Ctx *c, const char *name) {
   StrBuf t = sb_new(&c->keep);
   sb_upper(&t, name);

@@ -91,8 +91,7 @@ void close_paren(Emit *e, Precedence mine, Precedence at) {
 
 /* ---- constants ---- */
 
-/* A literal that reads back as x, not necessarily the shortest. NaN and infinity need no
- * library. */
+/* A literal that reads back as x, maybe not the shortest. NaN and infinity need no library. */
 void put_float(StrBuf *t, bool wide, double x) {
   const char *zero = wide ? "0.0" : "0.0f", *one = wide ? "1.0" : "1.0f";
   char s[40];

@@ -72,8 +72,7 @@ void put_math(Emit *e, StrBuf *out) {
   if (names.n) mathlib_write(out, sb_cstr(&names), e->vars[TV_sfx].text, fma_test(e));
 }
 
-/* Keeps letters, digits and a few marks: other characters could end the comment or control a
- * terminal. */
+/* Keeps letters, digits and some marks; others could end the comment or control a terminal. */
 enum { COMMENT_NAME = 200, COMMENT_LINE = 90 };
 
 static void put_safe(StrBuf *t, const char *text, size_t max, size_t line) {

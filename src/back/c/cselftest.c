@@ -131,8 +131,7 @@ static u64 place(Ctx *c, u64 *at, u64 bytes) {
   return here;
 }
 
-/* Memory of the self-test: arena, inputs and outputs, consecutively. Writes the pointers if t is
- * set. */
+/* Memory of the self-test: arena, inputs, outputs. Writes the pointers if t is set. */
 static u64 place_all(Emit *e, StrBuf *t) {
   u64 at = 0;
   place(e->c, &at, arena_bytes(e));

@@ -34,7 +34,7 @@ static bool is_sum_loop(Emit *e, const Stmt *s) {
 static void put_for(Emit *e, const Stmt *s) {
   const char *name = e->var.at[s->var] = name_loop(e, s->var);
   if (s->flags & LF_nounroll && e->b.mode == BM_vectors) put_line(e, "_Pragma(\"GCC unroll 1\")");
-  if (e->warps && !e->team) /* its body is that of all threads, and large */
+  if (e->warps && !e->team) /* the body runs in all threads and is large */
     put_line(e, "IG_NO_UNROLL");
   else if (e->cuda && is_sum_loop(e, s))
     put_line(e, "IG_UNROLL");
@@ -198,7 +198,7 @@ static void put_store(Emit *e, const Stmt *s) {
   sb_puts(e->t, ";\n");
 }
 
-/* A condition on sizes, computed or given, or on the state. */
+/* Writes a test of a condition: if it is false, the run returns its status. */
 static void put_require(Emit *e, const Stmt *s) {
   begin_line(e);
   sb_puts(e->t, "if (!(");

@@ -117,7 +117,6 @@ void put_thread_headers(Emit *e, StrBuf *t) {
                           : "#include <pthread.h>\n\n");
 }
 
-/* Placed between kernels and entry. */
 void put_threads(Emit *e, StrBuf *t) {
   const SharedKernels *k = &e->variant->shared_kernels;
   if (!k->n) return;

@@ -42,8 +42,7 @@ typedef struct OutFile {
   FileVariant part[2 * MAX_VARIANTS];
 } OutFile;
 
-/* Variants that this compiler supports: IG_HAS_avx2. Only gcc's __builtin_cpu_supports knows
- * AVX-VNNI. */
+/* Variants that this compiler supports: IG_HAS_avx2. Only gcc can test for AVX-VNNI. */
 static void put_has_macros(OutFile *m, StrBuf *t) {
   for (u32 i = 1; i < m->npart; i++) {
     const FileVariant *part = &m->part[i];
@@ -278,8 +277,7 @@ static Emit *add_variant(OutFile *m, const EmitVariant *variant, WeightMode weig
   return part->e;
 }
 
-/* Text before all variants. Headers included inside a target region would be compiled for that
- * target. */
+/* Text before all variants: headers inside a target region would be compiled for that target. */
 static void put_head(OutFile *m, StrBuf *t) {
   Emit *first = m->part[0].e, *threaded = first;
   bool intrinsics = false, several = m->npart > 1;

@@ -2,7 +2,7 @@
  *
  * In: statements legalized for a warp: a vector has at most 32 lanes. Out: text in which it is a
  * scalar of each thread: thread t holds lane t modulo the number of lanes. So operations need no
- * text of their own, all values of all threads are valid, and a scalar is the same in all threads.
+ * separate text, all values of all threads are valid, and a scalar is the same in all threads.
  * A load takes the lane of the thread, a shuffle asks another thread. A store leaves out the
  * repeated lanes. Threads of a warp may be apart by some instructions: where a kernel also reads
  * what it stores, they meet before and after. */
@@ -86,7 +86,7 @@ void put_warp_store(Emit *e, const Stmt *s) {
   bool join = e->joins[prog_root(e->p, s->buf)];
   if (join) put_line(e, "{");
   begin_line(e);
-  if (join) { /* every lane has loaded what it needs before any stores */
+  if (join) { /* all lanes load before any lane stores */
     sb_fmt(e->t,
            "const %s value = ", dtype_is_narrow_float(b->dt) ? c_storage(b->dt) : c_type(b->dt));
     put_stored(e, b->dt, s->a);

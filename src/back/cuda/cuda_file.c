@@ -27,7 +27,7 @@ static _Noreturn void refuse(Prog *p, Loc loc, const char *what) {
   fail(p->c, ERR_unsupported, loc, "--target cuda: %s; engine cuda can run this model", what);
 }
 
-/* The host knows sizes and what follows from them, nothing else. */
+/* Refuses programs whose host code needs more than the sizes of inputs. */
 static void check_host(Prog *p, const CudaText *t) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));) {

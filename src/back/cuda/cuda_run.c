@@ -193,7 +193,7 @@ static void find_host_buffers(Cuda *g) {
   arena_rewind(&g->c->scratch, m);
 }
 
-/* Can the host run it? It stores nothing and reads what the host has. */
+/* Can the host run the kernel? It must store nothing and read only memory of the host. */
 static bool is_small(Cuda *g, const CudaCall *k) {
   const Stmt *s;
   Prog *p = g->p;
@@ -405,7 +405,7 @@ static Scalar eval(DeviceRun *r, ExprId id) {
   }
 }
 
-/* Remembers what the launches of this run depend on. */
+/* Adds a value that the launches of this run depend on to its trace. */
 static void trace(DeviceRun *r, i64 x) {
   if (r->plans && r->trace.n <= TRACE_MAX) *vec_push(&r->c->scratch, &r->trace) = x;
 }
@@ -686,7 +686,7 @@ static void *graph_of(DeviceRun *r) {
   return graph_exec;
 }
 
-/* The entry of a trace; one that was not used for longest if it is new. */
+/* Returns the entry of a trace. A new trace replaces the least recently used entry. */
 static CudaGraph *find_graph(DeviceRun *r) {
   Cuda *g = r->g;
   CudaGraph *oldest = &g->graph[0];
@@ -841,7 +841,7 @@ void cuda_run(Cuda *g, u64 seed, Tensor *const *in, Tensor **out, Arena *a) {
     u64 n;
     for (u32 k = 0; k < b->rank; k++) dim[k] = dim_eval(p->dims, b->dim[k], r.env);
     if (!shape_count(dim, b->rank, &n))
-      fail(c, ERR_system, LOC_NONE, "engine cuda: an output is too large");
+      fail(c, ERR_system, LOC_NONE, "engine cuda: an output has more than 2^40 elements");
     u64 bytes = n * dtype_bytes(b->dt);
     u8 *data = arena_array(a, 1, bytes ? bytes : 1);
     if (bytes) cuda_check(c, l, "outputs", l->copy_out(data, g->at[p->out.at[i]], bytes));

@@ -399,8 +399,7 @@ u64 cuda_worker_scratch(const CudaText *t, const CudaCall *k) {
   return sum;
 }
 
-/* Variables with one value per run: symbols, and what a statement outside of all others sets once.
- */
+/* Variables with one value per run: symbols, and variables that a top-level statement sets once. */
 static bool *find_slots(Prog *p) {
   Ctx *c = p->c;
   bool *slot = NEWS(&c->keep, bool, p->var.n);

@@ -58,7 +58,8 @@ static void shape(Run *r, BufId b) {
   u64 n = 1;
   for (u32 i = 0; i < v->rank; i++) v->dim[i] = dim_eval(r->p->dims, bp->dim[i], r->env);
   if (!shape_count(v->dim, v->rank, &n))
-    fail(r->c, ERR_system, r->loc, "interp: buffer %s is too large", show(r->c, bp->name));
+    fail(r->c, ERR_system, r->loc, "interp: buffer %s has more than 2^40 elements",
+         show(r->c, bp->name));
   v->n = n;
   for (i64 i = (i64)v->rank - 1, s = 1; i >= 0; i--) {
     v->stride[i] = s;
@@ -87,7 +88,6 @@ static void check_input(Run *r, BufId b) {
            (long long)v->dim[i]);
 }
 
-/* The buffer, with its memory. */
 static View *view_get(Run *r, BufId b) {
   View *v = &r->view[b];
   if (v->fixed ? v->ready != 0 : v->ready == r->set) return v;

@@ -430,7 +430,7 @@ static CValue choice(CParser *r, CValue c) {
   return (CValue){phi, t, false};
 }
 
-/* Operators of at least this precedence; 0: includes ?:. */
+/* Parses an expression of operators with at least this precedence; 0: also ?:. */
 static CValue binary(CParser *r, u32 min_level) {
   CValue a = unary(r);
   const struct COp *o;

@@ -4,8 +4,7 @@
 
 #include "back/llvm/llvm.h"
 
-/* Types in order of conversion rank: the operand with the lower rank is converted to the other
- * type. */
+/* Types by conversion rank: the operand with the lower rank is converted to the other type. */
 typedef enum CBaseType { TB_void, TB_i32, TB_u32, TB_i64, TB_u64, TB_f32, TB_f64 } CBaseType;
 typedef struct CType {
   CBaseType base;

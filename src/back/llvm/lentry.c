@@ -31,8 +31,7 @@ u32 llvm_status_of(LlvmGen *g, const Stmt *s) {
   return STATUS_COUNT + g->why->n - 1;
 }
 
-/* Lists the messages of all checks. Needs only the program: the code itself may come from the
- * cache. */
+/* Lists the messages of all checks, without the code, which may come from the cache. */
 void list_statuses(LlvmGen *g) {
   const Stmt *s;
   for (StmtVisit w = prog_visit(g->p, g->p->body); (s = prog_next(&w));) {

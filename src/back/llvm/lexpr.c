@@ -27,8 +27,7 @@ static LVal sign_of(LlvmGen *g, LVal a, bool wide, u32 lanes) {
   return lv_select(g, lv_fcmp(g, LLVMRealOGT, a, zero), lv_real(g, wide, lanes, 1), r);
 }
 
-/* Intrinsics that machines have instructions for; otherwise LLVM calls a library, with the same
- * bits. */
+/* Intrinsics with machine instructions; else LLVM calls a library, with the same bits. */
 static const char *instruction(Op op) {
   switch (op) {
   case OP_sqrt: return "llvm.sqrt";

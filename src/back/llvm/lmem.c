@@ -36,7 +36,8 @@ static LVal sum(LlvmGen *g, Op op, LVal a, LVal b) {
   return index_bin(g, op, a ? a : lv_int(g, 64, 1, 0), b);
 }
 
-/* The index without its constant term, which is added to *k; NULL: nothing else. */
+/* Returns the index without its constant term, which is added to *k; NULL: the index is a constant.
+ */
 static LVal split(LlvmGen *g, ExprId id, i64 *k) {
   const Expr *x = prog_expr(g->p, id);
   i64 number, ka = 0, kb = 0;

@@ -39,8 +39,7 @@ typedef u8 VM_ALIAS vm_u8;
 typedef i16 VM_ALIAS vm_i16;
 typedef u16 VM_ALIAS vm_u16;
 
-/* max and min of eval.c as two branchless selects: NaN if either is NaN; of equal values the
- * first. */
+/* max and min of eval.c as branchless selects: NaN if either is NaN; of equals the first. */
 #define LANE_ORDER(T, name, than)                                                                  \
   static inline T name(T a, T b) {                                                                 \
     const T x = b than a ? b : a;                                                                  \

@@ -134,8 +134,7 @@ VM_COLD static void general(MathMode math, u32 o, u64 *to, const u64 *const *fro
 
 /* ---- memory and registers ---- */
 
-/* The small machine has loops for the types and casts of quantized models only, and one for all
- * strides. */
+/* The small machine has loops only for quantized models, and one for all strides. */
 #ifdef VM_SMALL
 #define IS_UNIT(inc) false
 #define MORE(...)

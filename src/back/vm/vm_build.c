@@ -35,8 +35,8 @@ void label_here(VmBuild *b, u32 label) {
   b->def = 0;
 }
 
-/* Instructions other than moves write new registers, so they keep available loads: see
- * assign_reg. */
+/* Does the value of an earlier load stay available after this instruction? Moves may overwrite a
+ * register (see assign_reg), other instructions write new ones. */
 static bool keeps_loads(VmOp op) {
   const char *s = vm_ops[op].operands;
   return op != VM_rows && (*s == 'd' || *s == 'D');

@@ -88,7 +88,7 @@ static void add_term(IgbWriter *w, Sym s, i64 coef) {
   add_step(w, IGS_mul, 0, 0);
 }
 
-/* Subtrahends follow what they are subtracted from, so constants are never negative. */
+/* Minuends come before subtrahends, so constants are never negative. */
 static void add_steps(IgbWriter *w, Dim d) {
   if (dim_is_const(d)) {
     add_step(w, IGS_number, 0, d);

@@ -258,7 +258,7 @@ static bool find_loops(PanelMatch *o, StmtId id) {
   return true;
 }
 
-/* Does every row and panel have an accumulator of its own, in a buffer that is not an operand? The
+/* Does every row and panel have its own accumulator, in a buffer that is not an operand? The
  * instruction sums one accumulator after the other. */
 static bool sums_apart(PanelMatch *o) {
   i64 at = o->acc.at.k, row = o->acc.row, panel = o->acc.panel, n = 1;

@@ -55,7 +55,8 @@ static u64 bytes_now(VmCall *o, BufId b) {
       fail(o->c, ERR_input, LOC_NONE, "vm: the size of buffer %s is negative",
            show(o->c, bp->name));
     if (d && n > (u64)DIM_MAX / (u64)d)
-      fail(o->c, ERR_system, LOC_NONE, "vm: buffer %s is too large", show(o->c, bp->name));
+      fail(o->c, ERR_system, LOC_NONE, "vm: buffer %s has more than 2^40 elements",
+           show(o->c, bp->name));
     n *= (u64)d;
   }
   return n;
@@ -192,7 +193,7 @@ void vm_run(VmProgram *v, const VmOptions *opt, Tensor *const *in, Tensor **out,
     u64 n = 0;
     for (u32 k = 0; k < b->rank; k++) dim[k] = dim_eval(p->dims, b->dim[k], o.env);
     if (!shape_count(dim, b->rank, &n) || n > mem->bytes / dtype_bytes(b->dt))
-      fail(o.c, ERR_input, LOC_NONE, "vm: the computed size of output %s is out of range",
+      fail(o.c, ERR_input, LOC_NONE, "vm: output %s does not fit in the memory given for it",
            show(o.c, b->name));
     out[i] = tensor_wrap(a, b->dt, dim, b->rank, mem->at);
   }

@@ -44,7 +44,6 @@ void igb_sum_add(IgbSum *s, const void *at, u64 n) {
 
 #endif
 
-/* Sum of whole words. */
 static u64 sum_of(const u8 *at, size_t n) {
   IgbSum s = igb_sum();
   for (u64 w; n; n -= 8, at += 8) {

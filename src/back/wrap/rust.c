@@ -133,7 +133,6 @@ static void put_net(StrBuf *t, const Prog *p, const EmitFacts *f) {
   sb_puts(t, "}\n");
 }
 
-/* Sizes as constants. */
 static void put_constants(StrBuf *t, const Prog *p, const EmitFacts *f) {
   sb_fmt(t, "/// Bytes of the arena of a network.\npub const ARENA_BYTES: usize = %" PRIu64 ";\n",
          f->arena_bytes);

@@ -390,8 +390,7 @@ static void write_records(Tuner *t) {
                   &t->found, &t->others);
 }
 
-/* One pass over all unmeasured kernels; false: there are none. Checks early that the file can be
- * written. */
+/* One pass over all unmeasured kernels; false: none. First checks that the file is writable. */
 static bool tune_once(Tuner *t) {
   Ctx *c = t->m->c;
   Ingot *n = clone_model(t, &t->base);

@@ -229,7 +229,7 @@ void api_bench(Bench *a) {
   if (e->info.flags & INGOT_OPTIONAL && !(e->info.flags & INGOT_DEVICE)) api_need_runnable(m);
   api_run_passes(m, NULL);
   if (a->build && a->build->c.profile && !(e->info.flags & (INGOT_NATIVE | INGOT_DEVICE)))
-    fail(c, ERR_usage, LOC_NONE, "engine %s has no kernels to time: c has", e->info.name);
+    fail(c, ERR_usage, LOC_NONE, "engine %s cannot time kernels; expected engine c", e->info.name);
   a->out->cpu = cpu_name(c);
   a->out->target = m->machine.target ? m->machine.target->name : "scalar";
   a->out->threads = e->info.flags & INGOT_NATIVE && m->codegen.threads > 1 ? m->codegen.threads : 1;

@@ -101,8 +101,7 @@ void preset_text(const Preset *p, StrBuf *t);        /* as equivalent options */
 CodeSize api_build(Ingot *m, const IngotBuild *o);
 ProductKind product_kind(const char *path);
 void build_check_name(Ctx *c, const char *output); /* fails if its suffix is not supported */
-/* C name from the file name: libnet.a gives net; characters other than letters and digits become
- * '_'. */
+/* C name from the file name: libnet.a gives net; other characters become '_'. */
 const char *build_stem(Ctx *c, const char *path, ProductKind kind);
 const char *build_sibling_path(Ctx *c, const char *output, const char *end); /* OUT.h for OUT.so */
 void build_file(Ctx *c, const char *path, FileOut f);   /* writes a file that a tool reads */

@@ -112,7 +112,7 @@ static void probe_system(Ctx *c, void *arg) {
   p->dropped = chat_lost(turn, 2, text) == 0;
 }
 
-/* Refuses early what the program would refuse. */
+/* Refuses options before the build that the program would refuse when it runs. */
 static void check_talk(Ingot *m, const IngotBuild *o) {
   const LmAssets *s = api_chat_assets(m);
   Loc loc = {.file = m->opened.source.file, .index = -1};

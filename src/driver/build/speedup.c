@@ -45,7 +45,6 @@ static const char *measure_name(const ProductBuild *b, u32 i) {
   return !b->chats ? "run" : i ? "prefill" : "decode";
 }
 
-/* Prints one shell word. */
 static void put_quoted(StrBuf *t, const char *word) {
   sb_puts(t, "'");
   for (; *word; word++)

@@ -115,7 +115,6 @@ static void begin_runner(Quantize *q, ModelRunner *t, const struct OnnxModel *m,
   quant_probe(q->j, m, which, &t->model);
 }
 
-/* Outputs of the original model. */
 static Tensor ***run_model(Quantize *q, const Examples *e) {
   Tensor ***out = NEWS(&q->c->keep, Tensor **, e->n + 1);
   for (u32 i = 0; i < e->n; i++) {
@@ -360,8 +359,7 @@ static u32 fewest_excluded(Quantize *q, const Cost *cost, u32 n) {
   return lo;
 }
 
-/* Tries two orders and keeps the one with fewer bytes: the most costly layers first, or noise per
- * byte. */
+/* Tries two orders, by cost and by noise per byte, and keeps the one with fewer bytes. */
 static void exclude_by_budget(Quantize *q) {
   static int (*const order[])(const void *, const void *) = {by_sqnr, by_noise_per_byte};
   QuantJob *j = q->j;

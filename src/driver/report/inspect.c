@@ -72,7 +72,7 @@ static void values(Report *r, bool inputs) {
   if (r->json) sb_puts(&r->out, "],");
 }
 
-/* Lists state pairs, or those that --state auto would use; prints nothing if there are none. */
+/* Lists the state pairs, or the pairs that --state auto would choose. */
 static void state_part(Report *r) {
   Ctx *c = r->m->c;
   Graph *g = r->m->g;
@@ -231,7 +231,6 @@ static void graph_part(Report *r) {
            dim_nsyms(r->m->g->dims) ? " (open dimensions taken as 1)" : "");
 }
 
-/* Reports a bytecode file. */
 static void bytecode_part(Report *r) {
   Prog *p = r->m->p;
   VmFacts f = vm_facts(r->m->states.vm);

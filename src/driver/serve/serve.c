@@ -17,7 +17,7 @@ enum {
   CONNECTIONS = 1024,
   REQUEST_SECONDS = 30,
   WRITE_SECONDS = 60,
-  DRAIN_MS = 5000, /* to send what is left at the end */
+  DRAIN_MS = 5000, /* limit for sending pending answers at shutdown */
   MIN_CHUNK = 2 * LM_SLOT_ROWS,
 };
 

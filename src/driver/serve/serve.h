@@ -1,7 +1,7 @@
 /* serve.h: the parts of `ingot serve`.
  *
  * A job is one request for text; each of its choices is a sequence of tokens. Sequences wait in a
- * queue for a slot: a row of the decoder with a KV cache of its own. All state is in Serve; memory
+ * queue for a slot: a row of the decoder with its own KV cache. All state is in Serve; memory
  * of a job belongs to the context of its request.
  */
 #ifndef INGOT_SERVE_H
@@ -54,7 +54,7 @@ struct ServeSeq {
   u32 ncall;
   bool in_call;
   StrBuf token, number, top, offset; /* JSON of logprobs not delivered yet; chat: only token */
-  const char *finish;                /* finish_reason; NULL: goes on */
+  const char *finish;                /* finish_reason; NULL: not finished */
   double last;                       /* milliseconds: of the last token */
 };
 

@@ -77,7 +77,8 @@ static void put_value(Schema *s, StrBuf *to, const Json *j) {
   put_literal(to, text.at, text.n);
 }
 
-/* Keywords that every schema may have: notes, and those that put_schema reads. */
+/* Checks the keywords of a schema: annotations and those that put_schema reads are allowed
+ * everywhere. */
 static void check_keywords(const Schema *s, const Json *j, const char *more) {
   static const char notes[] =
       " title description default examples example deprecated readOnly writeOnly $schema $id "

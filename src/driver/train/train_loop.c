@@ -232,7 +232,6 @@ static u32 best_epoch(const Training *f) {
   return best;
 }
 
-/* After an epoch. */
 static void keep_best(Training *f) {
   if (!f->o->patience || best_epoch(f) != f->row.n - 1) return;
   for (u32 i = 0; i < f->state.n; i++) {

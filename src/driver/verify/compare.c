@@ -355,7 +355,7 @@ static Tensor as_tensor(Ctx *c, const IngotTensor *t) {
   Tensor x = {.dt = dtype_from_name(t->dtype, strlen(t->dtype)), .rank = t->rank, .data = t->data};
   if (!x.dt || !t->data || t->rank > MAX_RANK || !shape_count(t->dim, t->rank, &x.n) ||
       x.n * dtype_bytes(x.dt) != t->bytes)
-    fail(c, ERR_usage, LOC_NONE, "'%s' is not an array", t->name);
+    fail(c, ERR_usage, LOC_NONE, "'%s': expected an array in .npy or .pb form", t->name);
   x.dim = arena_copy(&c->keep, t->dim, t->rank * sizeof *t->dim);
   return x;
 }

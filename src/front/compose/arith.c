@@ -21,7 +21,7 @@ Val mk_widen(Graph *g, Val x) {
 Dim val_dim(Graph *g, Val v, u32 axis) {
   const Type *t = graph_type(g, v);
   if (axis >= t->rank)
-    fail(g->c, ERR_input, g->loc, "an operand has rank %u, axis %u is needed", t->rank, axis);
+    fail(g->c, ERR_input, g->loc, "an operand has rank %u, expected axis %u", t->rank, axis);
   return t->dim[axis];
 }
 

@@ -143,8 +143,8 @@ Val attn_rope(Graph *g, Val x, Val cos, Val sin, bool interleaved) {
   Type t = *graph_type(g, x);
   Dim half = val_dim(g, cos, 2), both = dim_mul(g->dims, half, 2), size = t.dim[3];
   if (val_dim(g, sin, 2) != half || (dim_is_const(both) && dim_is_const(size) && both > size))
-    fail(g->c, ERR_input, g->loc, "cosines and sines do not fit a head of size %lld",
-         (long long)size);
+    fail(g->c, ERR_input, g->loc,
+         "expected as many cosines as sines, at most half of the head size %lld", (long long)size);
   cos = mk_unsqueeze(g, cos, 1);
   sin = mk_unsqueeze(g, sin, 1);
   Val x1 = interleaved ? every_second(g, x, 0, half) : mk_slice_axis(g, x, 3, 0, half);

@@ -51,7 +51,8 @@ Val compose_per_channel(Graph *g, Val v, Val x) {
   if (have.rank != 1)
     fail(g->c, ERR_input, g->loc, "a normalization parameter has rank %u, expected 1", have.rank);
   if (t.rank > 1 && dim_is_const(have.dim[0]) && dim_is_const(t.dim[1]) && have.dim[0] != t.dim[1])
-    fail(g->c, ERR_input, g->loc, "a normalization parameter has %lld elements for %lld channels",
+    fail(g->c, ERR_input, g->loc,
+         "a normalization parameter has %lld elements, expected %lld, one for each channel",
          (long long)have.dim[0], (long long)t.dim[1]);
   return mk_expand_tail(g, mk_cast(g, v, t.dt), t.rank > 2 ? t.rank - 2 : 0);
 }

@@ -71,8 +71,8 @@ Val compose_bias(Graph *g, Val y, Val bias) {
     fail(g->c, ERR_input, g->loc, "the bias has rank %u, expected 1", graph_type(g, bias)->rank);
   Dim have = val_dim(g, bias, 0), want = val_dim(g, y, 1);
   if (dim_is_const(have) && dim_is_const(want) && have != want)
-    fail(g->c, ERR_input, g->loc, "the bias has %lld elements for %lld channels", (long long)have,
-         (long long)want);
+    fail(g->c, ERR_input, g->loc, "the bias has %lld elements, expected %lld, one for each channel",
+         (long long)have, (long long)want);
   return mk_add(g, y, mk_expand_tail(g, bias, graph_type(g, y)->rank - 2));
 }
 

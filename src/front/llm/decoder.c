@@ -229,7 +229,7 @@ static void project(Decoder *d, u32 layer, Val x, Val *y) {
   for (u32 i = 0; i < 3 && s->qkv_cap != 0; i++) y[i] = mk_clamp(g, y[i], -s->qkv_cap, s->qkv_cap);
 }
 
-/* A norm whose heads have tensors of their own. */
+/* A norm with one tensor per head. */
 static const char *listed_norm(Decoder *d, LmTensorRole p, u32 layer, i64 head) {
   Ctx *c = d->g->c;
   return str_text(c, str_fmt(c, "%s%u.self_attn.%c_layernorm.norms.%lld.weight", d->f->stack, layer,

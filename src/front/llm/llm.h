@@ -16,7 +16,7 @@ typedef struct LmFile LmFile;
 typedef struct LmList LmList;         /* iterator over the elements of a list */
 typedef struct LmJsonFile LmJsonFile; /* a JSON file of the folder */
 typedef struct LmSlot LmSlot;         /* one sequence of a run */
-typedef struct LmInput LmInput;       /* inputs of a decoder, and what follows from them */
+typedef struct LmInput LmInput;       /* inputs of a decoder, and values derived from them */
 
 struct LmJsonFile {
   Str name;

@@ -401,7 +401,7 @@ const LmArch *lm_require_arch(const LmFile *f) {
                : "; to use ONNX instead, export it: optimum-cli export onnx --model FOLDER OUT");
 }
 
-/* The default context of longrope is the original one, for which it has factors of its own. */
+/* The default context of longrope is the original one, which has separate factors. */
 static i64 default_context(LmFile *f, const LmHparams *s) {
   i64 n = s->longest && s->longest < LM_CONTEXT ? s->longest : LM_CONTEXT, original;
   FileSpan kind;

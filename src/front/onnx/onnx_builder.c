@@ -48,7 +48,8 @@ Dim on_dim(Build *b, Val v, u32 axis) {
 
 i64 on_static_dim(Build *b, Val v, u32 axis) {
   Dim d = on_dim(b, v, axis);
-  if (!dim_is_const(d)) on_unsupported(b, "dimension %u must be a known number", axis);
+  if (!dim_is_const(d))
+    on_unsupported(b, "dimension %u is symbolic, expected a number: -d or --shapes sets it", axis);
   return d;
 }
 
@@ -92,7 +93,8 @@ const OnnxAttr *on_typed(Build *b, const char *name, OnnxAttrType type) {
                                              [OA_ints] = "a list of integers",
                                              [OA_strings] = "a list of strings"};
   const OnnxAttr *a = on_attr(b, name);
-  if (a && a->type != type) on_bad(b, "attribute %s must be %s", name, want[type]);
+  if (a && a->type != type)
+    on_bad(b, "attribute %s has another type, expected %s", name, want[type]);
   return a;
 }
 
@@ -180,7 +182,7 @@ Tensor *on_tensor(Build *b, const char *name) {
   if (!a) return NULL;
   if (a->type == OA_sparse)
     return onnx_sparse(b->c, a->sparse, b->im->path, b->g->loc, &b->c->work);
-  if (a->type != OA_tensor) on_bad(b, "attribute %s must be a tensor", name);
+  if (a->type != OA_tensor) on_bad(b, "attribute %s has another type, expected a tensor", name);
   return onnx_tensor(b->c, a->t, b->im->path, b->g->loc, &b->c->work);
 }
 
@@ -241,7 +243,7 @@ bool on_try_ints(Build *b, u32 i, i64 *out, u32 max, u32 *n) {
 u32 on_known_ints(Build *b, u32 i, i64 *out, u32 max) {
   const Tensor *t = on_known(b, i);
   if (!dtype_is_int(t->dt) && t->dt != DT_bool)
-    on_bad(b, "input %u must be integers, found %s", i, dtype_info[t->dt].name);
+    on_bad(b, "input %u has type %s, expected integers", i, dtype_info[t->dt].name);
   if (t->n > max)
     on_bad(b, "input %u has %llu elements, expected at most %u", i, (unsigned long long)t->n, max);
   for (u32 k = 0; k < t->n; k++) out[k] = tensor_get(t, k).i;

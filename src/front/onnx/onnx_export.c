@@ -596,7 +596,7 @@ static DeclValue declared(Export *x, Val v, Str name) {
   return d;
 }
 
-/* A region as a graph of its own. Extents that are computed in it cannot be used outside. */
+/* Writes a region as a sub-graph. Extents that are computed in it cannot be used outside. */
 static OnnxGraph *inner_graph(Export *x, RegionId r, const char *stem) {
   OnnxGraph *g = NEW(&x->c->work, OnnxGraph), *outer = x->to;
   const Node *at = x->at;

@@ -488,7 +488,7 @@ static void check_versions(Import *im) {
     const OnnxOpset *s = &im->m->opsets.at[i];
     const char *key = domain_key(im->c, s->domain);
     if (s->version < 1 && key)
-      fail(im->c, ERR_input, import_here(im), "opset %lld of domain '%s' is not valid",
+      fail(im->c, ERR_input, import_here(im), "found opset %lld of domain '%s', expected 1 or more",
            (long long)s->version, show(im->c, s->domain));
     if (key && !strcmp(key, "ai") && s->version > OPSET_MAX)
       fail(im->c, ERR_unsupported, import_here(im),

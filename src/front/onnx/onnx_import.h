@@ -73,7 +73,7 @@ struct Import {
   VEC(List *) lists;
   Extents extents;
   Map unknown_attrs;  /* operator and attribute -> 1: warned as unknown */
-  VEC(LateSize) late; /* sizes without a bound of their own, in the main region */
+  VEC(LateSize) late; /* sizes in the main region whose bound is not known yet */
   Str unbound;        /* name of the last of them; 0: none */
   SliceMode slices;
   const LoopCounter *counter; /* innermost; NULL outside of loops */

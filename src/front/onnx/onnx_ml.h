@@ -19,8 +19,7 @@ Val ml_post(Build *b, Val scores); /* post_transform on [rows, scores] */
 u32 ml_label_count(Build *b, const char *ints);
 /* Labels for class indices (i64), from attribute `ints` or from classlabels_strings. */
 Val ml_labels(Build *b, Val index, const char *ints);
-/* Two scores from one, like ONNX Runtime: 1 - s and s, or -s and s if signed. Only LOGISTIC
- * applies. */
+/* Two scores from one, like ONNX Runtime: 1 - s and s, or -s and s if signed. */
 Val ml_two_scores(Build *b, Val s, bool is_signed);
 
 #endif

@@ -119,8 +119,7 @@ static void read_tensor_type(ModelRead *r, Wire k, DeclType *t) {
   }
 }
 
-/* The body of sequence_type, optional_type (element in field 1) and map_type (key in 1, value in
- * 2). */
+/* Body of sequence_type, optional_type (element: field 1) and map_type (key: 1, value: 2). */
 static void read_elem_type(ModelRead *r, Wire k, DeclType *t) {
   u32 field = t->kind == OT_map ? 2 : 1;
   count(&k, &r->records, ONNX_MAX_RECORDS, "records");

@@ -34,8 +34,8 @@ static Val whole_mask(Build *b, Val mask, Dim total) {
   Dim have = on_dim(b, mask, rank - 1), lo[4] = {0}, hi[4] = {0};
   if (have == total || b->opset < 24) return mask;
   if (dim_is_const(have) && dim_is_const(total) && have > total)
-    on_bad(b, "the mask has length %lld, but there are %lld keys", (long long)have,
-           (long long)total);
+    on_bad(b, "the mask has length %lld, expected at most %lld, the number of keys",
+           (long long)have, (long long)total);
   hi[rank - 1] = dim_sub(b->ds, total, have);
   return mk_pad(b->g, mask, mk_like(b->g, mask, on_dtype(b, mask) == DT_bool ? 0 : -INFINITY), lo,
                 hi, NULL);
@@ -111,7 +111,7 @@ static Val modified(Build *b, const char *name, Val x) {
   Type t = *on_type(b, x);
   Val y;
   if (on_subgraph(b, on_graph(b, name), &x, 1, &y, 1) != 1)
-    on_bad(b, "%s must have one output", name);
+    on_bad(b, "%s: expected one output", name);
   if (on_dtype(b, y) != t.dt || on_rank(b, y) != 4)
     on_bad(b,
            "%s: expected a result of the type and rank of its operand, %s and 4; found %s and %u",
@@ -225,7 +225,7 @@ void build_rotary(Build *b) {
   x = attn_split_heads(g, mk_widen(g, x), on_int(b, "num_heads", 0));
   Dim want = dim ? dim : on_dim(b, x, 3), have = dim_mul(b->ds, on_dim(b, cos, 2), 2);
   if (dim_is_const(want) && dim_is_const(have) && want != have)
-    on_bad(b, "there are %lld cosines for %lld rotated elements", (long long)have / 2,
+    on_bad(b, "there are cosines for %lld elements, expected %lld as rotated", (long long)have / 2,
            (long long)want);
   Val y = attn_rope(g, x, cos, sin, on_int(b, "interleaved", 0) != 0);
   on_set_output(b, packed ? attn_merge_heads(g, y) : y);

@@ -163,18 +163,18 @@ void build_scan(Build *b) {
   ScanBody s = {.b = b, .g = on_graph(b, "body")};
   i64 count = on_int(b, "num_scan_inputs", 0), in_axis[64], out_axis[64], in_dir[64], out_dir[64];
   if (count < 1 || count > (i64)b->nin || count > 64)
-    on_bad(b, "num_scan_inputs is %lld, which does not fit the node", (long long)count);
+    on_bad(b, "num_scan_inputs is %lld, expected 1 to 64, and as many inputs", (long long)count);
   s.nin = (u32)count;
   s.nstate = b->nin - s.nin;
   if (s.g->outputs.n < s.nstate || s.g->outputs.n - s.nstate > 64)
-    on_bad(b, "the body has %u outputs, which do not fit the node", s.g->outputs.n);
+    on_bad(b, "the body has %u outputs, expected the states and at most 64 more", s.g->outputs.n);
   s.nout = s.g->outputs.n - s.nstate;
   i32 na = on_ints(b, "scan_input_axes", in_axis, 64),
       nd = on_ints(b, "scan_input_directions", in_dir, 64);
   i32 ma = on_ints(b, "scan_output_axes", out_axis, 64),
       md = on_ints(b, "scan_output_directions", out_dir, 64);
   if (na > (i32)s.nin || nd > (i32)s.nin || ma > (i32)s.nout || md > (i32)s.nout)
-    on_bad(b, "there are more axes or directions than sequences");
+    on_bad(b, "more axes or directions than sequences, expected at most one each");
   for (i32 i = 0; i < nd; i++)
     if (in_dir[i] != 0 && in_dir[i] != 1)
       on_bad(b, "a direction is %lld, expected 0 or 1", (long long)in_dir[i]);

@@ -184,7 +184,8 @@ void build_gridsample(Build *b) {
   Type tx = *on_type(b, x), tg = *on_type(b, grid);
   u32 n = tx.rank - 2;
   if (tx.rank < 3 || tg.rank != tx.rank || (dim_is_const(tg.dim[n + 1]) && tg.dim[n + 1] != n))
-    on_bad(b, "a grid of rank %u does not fit an operand of rank %u", tg.rank, tx.rank);
+    on_bad(b, "a grid of rank %u for rank %u, expected equal ranks and a coordinate per axis",
+           tg.rank, tx.rank);
   DType type = tx.dt == DT_f64 || tg.dt == DT_f64 ? DT_f64 : DT_f32;
   Dim points = dim_product(b->ds, tg.dim + 1, n), flat[3] = {tg.dim[0], points, n};
   grid = mk_reshape(g, mk_cast(g, grid, type), flat, 3);
@@ -228,7 +229,7 @@ void build_affinegrid(Build *b) {
   u32 rank = on_known_dims(b, 1, size, MAX_RANK), n = rank - 2;
   if (rank < 3 || on_rank(b, theta) != 3 || on_dim(b, theta, 1) != n ||
       on_dim(b, theta, 2) != n + 1)
-    on_bad(b, "theta does not fit a size of %u elements", rank);
+    on_bad(b, "theta for a size of %u elements: expected [N, 2, 3] or [N, 3, 4]", rank);
   bool corners = on_int(b, "align_corners", 0) != 0;
   for (u32 i = 0; i < n; i++)
     col[n - 1 - i] =
@@ -270,7 +271,7 @@ static Deform deform_read(Build *b, Val x, Val w) {
   i64 channels = on_static_dim(b, x, 1), out = on_static_dim(b, w, 0);
   if (d.group < 1 || d.offset_group < 1 || channels % d.offset_group || out % d.group ||
       on_static_dim(b, w, 1) * d.group != channels)
-    on_bad(b, "%lld channels do not fit the weights, %lld groups and %lld offset groups",
+    on_bad(b, "found %lld channels, %lld groups and %lld offset groups, expected divisors",
            (long long)channels, (long long)d.group, (long long)d.offset_group);
   return d;
 }

@@ -250,7 +250,7 @@ void build_slice(Build *b) {
   bool late = false;
   if (b->opset < 10) {
     i32 m = on_ints(b, "starts", old[0], MAX_RANK), e = on_ints(b, "ends", old[1], MAX_RANK);
-    if (m < 0 || m != e) on_bad(b, "starts and ends are missing or differ in length");
+    if (m < 0 || m != e) on_bad(b, "expected attributes starts and ends of equal length");
     n = (u32)m;
     for (u32 i = 0; i < n; i++)
       start[i] = (Limit){false, old[0][i], 0}, end[i] = (Limit){false, old[1][i], 0};
@@ -283,7 +283,8 @@ void build_slice(Build *b) {
 /* Index vector of a padded axis for modes reflect, edge and wrap. */
 static Val pad_index(Build *b, i64 d, i64 lo, i64 hi, const char *mode) {
   i64 n = d + lo + hi;
-  if (n < 0 || n > INT32_MAX) on_bad(b, "the padded extent %lld is out of range", (long long)n);
+  if (n < 0 || n > INT32_MAX)
+    on_bad(b, "the padded extent is %lld, expected 0 to 2^31-1", (long long)n);
   if (d == 0 && n > 0) on_bad(b, "axis of extent 0: expected at least one element to pad from");
   Tensor *t = tensor_new(&b->c->work, DT_i64, &n, 1);
   for (i64 i = 0; i < n; i++) {
@@ -400,7 +401,7 @@ void build_center_crop_pad(Build *b) {
 
 static Val index_type(Build *b, Val v) {
   DType dt = on_dtype(b, v);
-  if (!dtype_is_int(dt)) on_bad(b, "indices must be integers, found %s", dtype_info[dt].name);
+  if (!dtype_is_int(dt)) on_bad(b, "indices have type %s, expected integers", dtype_info[dt].name);
   return dt == DT_i32 || dt == DT_i64 ? v : mk_cast(b->g, v, DT_i64);
 }
 
@@ -484,7 +485,7 @@ void build_onehot(Build *b) {
   else
     on_known_ints(b, 1, &depth, 1);
   if (depth < 0 || depth > INT32_MAX)
-    on_bad(b, "depth is %lld, which is out of range", (long long)depth);
+    on_bad(b, "depth is %lld, expected 0 to 2^31-1", (long long)depth);
   u32 rank = on_rank(b, idx) + 1;
   if (rank > MAX_RANK)
     on_unsupported(b, "the result has rank %u, expected at most %d", rank, MAX_RANK);

@@ -189,7 +189,7 @@ void build_split_to_sequence(Build *b) {
   i64 d = on_static_dim(b, x, axis), chunk = 1, at = 0;
   const Tensor *t = on_has(b, 1) ? on_known(b, 1) : NULL;
   if (t && (!dtype_is_int(t->dt) || t->rank > 1))
-    on_bad(b, "split must be integers of rank 0 or 1");
+    on_bad(b, "split has another type or rank, expected integers of rank 0 or 1");
   if (t && !t->rank) chunk = tensor_get(t, 0).i;
   if (chunk < 1) on_bad(b, "the parts have size %lld, expected at least 1", (long long)chunk);
   bool listed = t && t->rank;
@@ -265,7 +265,7 @@ static void map_one(Build *b, const OnnxGraph *body, Val i, u32 k, Val *ret) {
     in[j] = l->stack ? mk_gather(b->g, l->stack, i, 0) : l->at[k];
   }
   if (on_subgraph(b, body, in, b->nin, ret, b->nout) != b->nout)
-    on_bad(b, "the body must have %u outputs", b->nout);
+    on_bad(b, "the body: expected %u outputs", b->nout);
   for (u32 j = 0; j < b->nout; j++)
     if (!val_is_real(ret[j]))
       on_unsupported(b, "output %u of the body is a sequence, expected a tensor", j);
@@ -287,7 +287,8 @@ void build_sequence_map(Build *b) {
     if ((l->stack != 0) != open)
       on_unsupported(b, "sequences of known and of unknown length in one node");
     if (l->n != first->n)
-      on_bad(b, "input %u has %u elements, but the first has %u", j, l->n, first->n);
+      on_bad(b, "input %u has %u elements, expected %u as in the first sequence", j, l->n,
+             first->n);
   }
   Val *ret = NEWS(&b->c->work, Val, b->nout);
   if (open) { /* the whole capacity; results after the last element are unused */

@@ -65,7 +65,7 @@ void build_pow(Build *b) {
 void build_bitshift(Build *b) {
   bool left = on_str_is(b, "direction", "", "LEFT");
   if (!left && !on_str_is(b, "direction", "", "RIGHT"))
-    on_bad(b, "direction must be LEFT or RIGHT");
+    on_bad(b, "direction is another text, expected LEFT or RIGHT");
   b->out[0] = mk_map2(b->g, left ? OP_shl : OP_shr, on_in(b, 0), on_in(b, 1));
 }
 

@@ -25,7 +25,7 @@ MlNumbers ml_nums(Build *b, const char *name) {
     return r;
   }
   if (a->type != OA_floats && a->type != OA_ints)
-    on_bad(b, "attribute %s must be a list of numbers", name);
+    on_bad(b, "attribute %s has another type, expected a list of numbers", name);
   r.n = a->type == OA_floats ? a->floats.n : a->ints.n;
   r.at = NEWS(&b->c->work, double, r.n);
   for (u32 i = 0; i < r.n; i++)
@@ -129,11 +129,12 @@ static Val linear_scores(Build *b, Val x, u32 outputs) {
   MlNumbers w = ml_nums(b, "coefficients"), c = ml_nums(b, "intercepts");
   i64 n = on_static_dim(b, x, 1), dim[2] = {outputs, n};
   if (!outputs || !n || w.n / outputs != (u64)n || w.n % outputs)
-    on_bad(b, "there are %u coefficients for %lld features and %u outputs", w.n, (long long)n,
-           outputs);
+    on_bad(b, "found %u coefficients for %lld features and %u outputs: expected their product", w.n,
+           (long long)n, outputs);
   Val s = mk_contract(b->g, x, ml_const(b, on_dtype(b, x), w.at, dim, 2), "nf,of->no");
   if (!c.n) return s;
-  if (c.n != outputs) on_bad(b, "there are %u intercepts for %u outputs", c.n, outputs);
+  if (c.n != outputs)
+    on_bad(b, "found %u intercepts, expected %u, one for each output", c.n, outputs);
   return mk_add(b->g, s, ml_const(b, on_dtype(b, x), c.at, dim, 1));
 }
 
@@ -141,7 +142,7 @@ void build_linearregressor(Build *b) {
   Val x = ml_rows(b, on_in(b, 0));
   i64 targets = on_int(b, "targets", 1);
   if (targets < 1 || targets > INT32_MAX)
-    on_bad(b, "targets is %lld, which is out of range", (long long)targets);
+    on_bad(b, "targets is %lld, expected 1 to 2^31-1", (long long)targets);
   b->out[0] = mk_cast(b->g, ml_post(b, linear_scores(b, x, (u32)targets)), DT_f32);
 }
 
@@ -158,7 +159,8 @@ void build_linearclassifier(Build *b) {
     index = mk_cast(g, mk_gt(g, only, mk_like(g, only, 0)), DT_i64);
     s = ml_two_scores(b, s, false);
   } else {
-    if (labels && labels != rows) on_bad(b, "there are %u labels for %u scores", labels, rows);
+    if (labels && labels != rows)
+      on_bad(b, "found %u labels, expected %u, one for each score", labels, rows);
     index = mk_arg(g, OP_argmax, s, 1, false, false);
     s = ml_post(b, s);
   }
@@ -239,9 +241,10 @@ void build_featurevectorizer(Build *b) {
   Graph *g = b->g;
   const OnnxAttr *size = on_typed(b, "inputdimensions", OA_ints);
   Val *part = NEWS(&b->c->scratch, Val, b->nin + 1);
-  if (!b->nin) on_bad(b, "at least one operand is needed");
+  if (!b->nin) on_bad(b, "found no operand, expected at least one");
   if (size && size->ints.n != b->nin)
-    on_bad(b, "inputdimensions has %u elements for %u operands", size->ints.n, b->nin);
+    on_bad(b, "inputdimensions has %u elements, expected %u, one for each operand", size->ints.n,
+           b->nin);
   for (u32 i = 0; i < b->nin; i++) {
     Val x = mk_cast(g, on_in(b, i), DT_f32);
     if (on_rank(b, x) == 1) x = mk_unsqueeze(g, x, 1);
@@ -250,7 +253,7 @@ void build_featurevectorizer(Build *b) {
       i64 want = size->ints.at[i], have = on_static_dim(b, x, 1);
       Dim lo[2] = {0}, hi[2] = {0, want > have ? want - have : 0};
       if (want < 0 || want > INT32_MAX)
-        on_bad(b, "inputdimensions contains %lld, which is out of range", (long long)want);
+        on_bad(b, "inputdimensions contains %lld, expected 0 to 2^31-1", (long long)want);
       x = want < have ? mk_slice_axis(g, x, 1, 0, want)
                       : mk_pad(g, x, mk_like(g, x, 0), lo, hi, NULL);
     }
@@ -275,7 +278,8 @@ void build_onehotencoder(Build *b) {
                  *strs = on_typed(b, "cats_strings", OA_strings);
   Val x = on_in(b, 0);
   bool text = on_dtype(b, x) == DT_str;
-  if (text ? !strs : !ints) on_bad(b, "no categories have the type of the operand");
+  if (text ? !strs : !ints)
+    on_bad(b, "the categories have another type than the operand, expected the same type");
   if (!text) x = mk_cast(b->g, x, DT_i64);
   b->out[0] = mk_cast(b->g, matches(b, x, text ? on_table(b, strs) : on_table(b, ints)), DT_f32);
 }
@@ -284,8 +288,8 @@ static Val look_up(Build *b, Val x, Tensor *keys, Tensor *values, Val otherwise)
   Graph *g = b->g;
   i64 axis = on_rank(b, x);
   if (keys->n != values->n)
-    on_bad(b, "there are %llu keys for %llu values", (unsigned long long)keys->n,
-           (unsigned long long)values->n);
+    on_bad(b, "found %llu keys and %llu values, expected equal numbers",
+           (unsigned long long)keys->n, (unsigned long long)values->n);
   if (!keys->n) return mk_broadcast(g, otherwise, on_type(b, x)->dim, (u32)axis);
   if (on_dtype(b, x) != keys->dt)
     on_bad(b, "the keys are %s, but the operand is %s", dtype_info[keys->dt].name,

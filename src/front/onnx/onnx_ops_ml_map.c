@@ -9,7 +9,8 @@
 static const List *map_in(Build *b) {
   Val v = on_any(b, 0);
   const List *l = val_is_list(v) ? list_at(b->im, v) : NULL;
-  if (!l || !l->keys || l->count) on_bad(b, "the operand must be a map");
+  if (!l || !l->keys || l->count)
+    on_bad(b, "the operand is a tensor or a sequence, expected a map");
   return l;
 }
 
@@ -56,7 +57,7 @@ void build_castmap(Build *b) {
   if (on_str_is(b, "map_form", "DENSE", "SPARSE")) {
     i64 most = on_int(b, "max_map", 1);
     if (most < 1 || most > 1 << 24)
-      on_bad(b, "max_map is %lld, which is out of range", (long long)most);
+      on_bad(b, "max_map is %lld, expected 1 to 2^24", (long long)most);
     y = look_up(b, l, mk_iota(g, DT_i64, &most, 1, 0));
   } else {
     Val order, unused;
@@ -70,7 +71,8 @@ void build_castmap(Build *b) {
 static Val key_table(Build *b, const OnnxAttr *i, const OnnxAttr *s, u32 *n) {
   if (i && (i->type != OA_ints || !i->ints.n)) i = NULL;
   if (s && (s->type != OA_strings || !s->strings.n)) s = NULL;
-  if (!i == !s) on_bad(b, "exactly one list is expected, of integers or of strings");
+  if (!i == !s)
+    on_bad(b, "expected exactly one of the two lists of the vocabulary: integers or strings");
   *n = i ? i->ints.n : s->strings.n;
   return mk_const(b->g, on_table(b, i ? i : s));
 }
@@ -84,7 +86,8 @@ void build_zipmap(Build *b) {
   if (rank < 1 || rank > 2) on_bad(b, "the operand has rank %u, expected 1 or 2", rank);
   if (rank == 1) x = mk_unsqueeze(b->g, x, 0);
   Dim d = on_dim(b, x, 1);
-  if (dim_is_const(d) && d != n) on_bad(b, "there are %lld columns for %u labels", (long long)d, n);
+  if (dim_is_const(d) && d != n)
+    on_bad(b, "found %lld columns, expected %u, one for each label", (long long)d, n);
   l.stack = x;
   l.count = mk_extent(b->g, on_dim(b, x, 0), DT_i64);
   b->out[0] = list_add(b->im, l);

@@ -36,7 +36,7 @@ static Val vectors(Build *b, Val x, u32 count) {
   MlNumbers v = ml_nums(b, "support_vectors");
   i64 features = on_static_dim(b, x, 1), dim[2] = {count, features};
   if (!count || !features || v.n / count != (u64)features || v.n % count)
-    on_bad(b, "there are %u numbers for %u support vectors of %lld features", v.n, count,
+    on_bad(b, "support_vectors has %u numbers, expected %u vectors of %lld features", v.n, count,
            (long long)features);
   return ml_const(b, on_dtype(b, x), v.at, dim, 2);
 }
@@ -50,7 +50,7 @@ void build_svmregressor(Build *b) {
     on_bad(b, "n_supports is %lld and rho has %u elements, expected 0 or more and at least one",
            (long long)supports, rho.n);
   if (n != (supports ? supports : features))
-    on_bad(b, "%lld coefficients do not fit the support vectors", (long long)n);
+    on_bad(b, "found %lld coefficients, expected one for each support vector", (long long)n);
   Val k = supports ? kernel(b, x, vectors(b, x, (u32)supports)) : x;
   s = mk_contract(g, k, ml_const(b, on_dtype(b, x), w.at, &n, 1), "nm,m->n");
   s = mk_unsqueeze(g, mk_addk(g, s, rho.at[0]), 1);
@@ -71,7 +71,8 @@ static Val pair_matrix(Pairs *s, DType dt, const OnnxAttr *per, u32 total) {
   i64 dim[2] = {total, s->pairs};
   u64 cells;
   if (w.n != (u64)(s->classes - 1) * total)
-    on_bad(b, "there are %u coefficients for %u vectors of %u classes", w.n, total, s->classes);
+    on_bad(b, "found %u coefficients for %u vectors of %u classes, expected classes - 1 each", w.n,
+           total, s->classes);
   if (!size_mul(total, s->pairs, &cells) || cells > (1u << 28))
     on_unsupported(b, "%u vectors of %u pairs of classes need more than 2^28 coefficients", total,
                    s->pairs);
@@ -250,10 +251,11 @@ void build_svmclassifier(Build *b) {
            "vectors_per_class lists %u classes with %llu vectors, expected 2 to 4096 classes and "
            "less than 2^31 vectors",
            s.classes, (unsigned long long)total);
-  if (rho.n != s.pairs) on_bad(b, "rho has %u elements for %u pairs of classes", rho.n, s.pairs);
+  if (rho.n != s.pairs)
+    on_bad(b, "rho has %u elements, expected %u, one for each pair of classes", rho.n, s.pairs);
   u32 labels = ml_label_count(b, "classlabels_ints");
   if (labels && labels != s.classes)
-    on_bad(b, "there are %u labels for %u classes", labels, s.classes);
+    on_bad(b, "found %u labels, expected %u, one for each class", labels, s.classes);
   i64 n = s.pairs;
   Val k = kernel(b, x, vectors(b, x, (u32)total));
   Val score = mk_contract(g, k, pair_matrix(&s, on_dtype(b, x), per, (u32)total), "nm,mp->np");

@@ -172,12 +172,13 @@ static void read_members(Forest *f) {
       *vec_push(a, &f->member) = x;
   }
   if (f->sets >= f->set.n)
-    on_bad(f->b, "there are %u sets for %u membership nodes", f->set.n - 1, f->sets);
+    on_bad(f->b, "found %u member sets for %u membership nodes, expected as many", f->set.n - 1,
+           f->sets);
 }
 
 static u32 child(Forest *f, i64 at, bool leaf, u32 inner, u64 leaves) {
   if (at < 0 || (u64)at >= (leaf ? leaves : inner))
-    on_bad(f->b, "child %lld does not exist", (long long)at);
+    on_bad(f->b, "child %lld is neither a node nor a leaf", (long long)at);
   return (u32)at + (leaf ? inner : 0);
 }
 
@@ -335,7 +336,7 @@ static void measure(Forest *f) {
   u32 *todo = NEWS(a, u32, n + 1), *parents = NEWS(a, u32, n), *level = NEWS(a, u32, n);
   bool *seen = NEWS(a, bool, n);
   for (u32 i = 0; i < f->root.n; i++) {
-    if (seen[f->root.at[i]]) on_bad(b, "two trees have the same root");
+    if (seen[f->root.at[i]]) on_bad(b, "two trees have the same root, expected one for each");
     seen[f->root.at[i]] = true;
     todo[count++] = f->root.at[i];
   }
@@ -359,7 +360,7 @@ static void measure(Forest *f) {
       if (!--parents[kid[k]]) todo[count++] = kid[k];
     }
   }
-  if (count != met) on_bad(b, "the nodes of a tree form a cycle");
+  if (count != met) on_bad(b, "the nodes of a tree form a cycle, expected a tree");
 }
 
 /* ---- traversal ---- */
@@ -587,7 +588,7 @@ static Forest forest_new(Build *b, Val x) {
 }
 
 static Val evaluate(Forest *f, Val x, Agg agg) {
-  if (!f->node.n || !f->root.n) on_bad(f->b, "the ensemble has no trees");
+  if (!f->node.n || !f->root.n) on_bad(f->b, "the ensemble has no trees, expected at least one");
   if (dtype_info[f->dt].bits < 32) f->dt = DT_f32;
   if (f->dt == DT_f64) x = mk_cast(f->b->g, x, DT_f64);
   f->dt = on_dtype(f->b, x);
@@ -601,7 +602,7 @@ static Val add_base(Build *b, Val y, u32 targets) {
   i64 n = base.n;
   if (!base.n) return y;
   if (base.n != 1 && base.n != targets)
-    on_bad(b, "there are %u base values for %u targets", base.n, targets);
+    on_bad(b, "found %u base values, expected 1 or %u, one for each target", base.n, targets);
   return mk_add(b->g, y, ml_const(b, on_dtype(b, y), base.at, &n, 1));
 }
 

@@ -157,7 +157,7 @@ void build_ms_range(Build *b) {
 void build_expanddims(Build *b) {
   i64 axis;
   u32 rank = on_rank(b, on_in(b, 0));
-  if (on_known_ints(b, 1, &axis, 1) != 1) on_bad(b, "axis must have one element");
+  if (on_known_ints(b, 1, &axis, 1) != 1) on_bad(b, "input 1, axis: expected one element");
   b->out[0] = mk_unsqueeze(b->g, b->in[0], on_axis(b, axis, rank + 1));
 }
 
@@ -227,7 +227,7 @@ void build_old_crop(Build *b) {
   Type t = *on_type(b, x);
   i64 border[4], scale[2];
   if (t.rank != 4) on_bad(b, "the operand has rank %u, expected 4", t.rank);
-  if (on_ints(b, "border", border, 4) != 4) on_bad(b, "border must have 4 elements");
+  if (on_ints(b, "border", border, 4) != 4) on_bad(b, "border: expected 4 elements");
   bool sized = on_ints(b, "scale", scale, 2) == 2;
   Dim start[4] = {0, 0, border[1], border[0]}, size[4] = {t.dim[0], t.dim[1]};
   for (u32 i = 0; i < 2; i++) {

@@ -33,7 +33,8 @@ static Val mask_keeps(Build *b, Val mask, Val scores) {
     Val before = mk_slice_axis(g, mask, 0, 0, batch);
     return attn_range_mask(g, mk_slice_axis(g, mask, 0, batch, batch), before, total);
   }
-  if (t.rank == 1) on_unsupported(b, "the mask index has another length than batch or 2 batch");
+  if (t.rank == 1)
+    on_unsupported(b, "the mask index: expected the batch size or twice the batch size");
   Val keep = mk_gt(g, mask, mk_like(g, mask, 0));
   if (t.rank == 2) return mk_unsqueeze(g, mk_unsqueeze(g, keep, 1), 1);
   if (t.rank == 3) return mk_unsqueeze(g, keep, 1);
@@ -315,7 +316,7 @@ void build_groupquery(Build *b) {
   grouped_refuse(b);
   Heads h = grouped_read(b);
   Dim length = on_dim(b, h.q, 2), total;
-  if (on_known_dims(b, 6, &total, 1) != 1) on_bad(b, "total_sequence_length must have one element");
+  if (on_known_dims(b, 6, &total, 1) != 1) on_bad(b, "total_sequence_length: expected one element");
   Cache c = {.length = on_has(b, 3) ? dim_max(b->ds, on_dim(b, b->in[3], 2), total) : total};
   /* negative for a padded prompt: no earlier tokens */
   Val size = mk_extent(g, length, DT_i64);

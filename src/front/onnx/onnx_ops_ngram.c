@@ -20,14 +20,14 @@ static NgramPool read_pool(Build *b) {
   p.index = on_typed(b, "ngram_indexes", OA_ints);
   if (p.ints && !p.ints->ints.n) p.ints = NULL;
   if (!p.ints == !(p.strs && p.strs->strings.n))
-    on_bad(b, "exactly one of pool_int64s and pool_strings is expected");
+    on_bad(b, "expected exactly one of the attributes pool_int64s and pool_strings");
   if (!p.start || !p.index || !p.index->ints.n)
-    on_bad(b, "ngram_counts or ngram_indexes is missing");
+    on_bad(b, "expected the attributes ngram_counts and ngram_indexes, found at most one");
   p.items = p.ints ? p.ints->ints.n : p.strs->strings.n;
   for (u32 i = 0; i < p.index->ints.n; i++) {
     i64 at = p.index->ints.at[i];
     if (at < 0 || at > (1 << 24))
-      on_bad(b, "ngram_indexes contains %lld, which is out of range", (long long)at);
+      on_bad(b, "ngram_indexes contains %lld, expected 0 to 2^24", (long long)at);
     if (at >= p.size) p.size = at + 1;
   }
   return p;
@@ -44,8 +44,8 @@ static Val items_at(const NgramPool *p, u32 from, u32 count, u32 n, u32 k, DType
   return mk_cast(p->b->g, mk_const(p->b->g, t), dt);
 }
 
-/* x[rows, i + d] for all i below the run-time length; *there tells if the item exists (else the
- * last one is used). */
+/* x[rows, i + d] for all i below the run-time length; *there: does the item exist? If not, the last
+ * one is used. */
 static Val items_after(Build *b, Val x, i64 d, Val *there) {
   Graph *g = b->g;
   Dim length = on_dim(b, x, 1);
@@ -104,7 +104,8 @@ static Val weighted(const NgramPool *p, Val y) {
   if (idf) y = mk_cast(g, mk_gt(g, y, mk_like(g, y, 0)), DT_f32);
   if (!w || !w->floats.n) return y;
   if (w->floats.n < (u64)p->size)
-    on_bad(b, "there are %u weights for %lld outputs", w->floats.n, (long long)p->size);
+    on_bad(b, "found %u weights, expected at least %lld, one for each output", w->floats.n,
+           (long long)p->size);
   Tensor *t = tensor_new(&b->c->work, DT_f32, &p->size, 1);
   for (u32 i = 0; i < (u32)p->size; i++) tensor_set(t, i, (Scalar){.f = (double)w->floats.at[i]});
   return mk_mul(g, y, mk_const(g, t));
@@ -129,7 +130,8 @@ void build_tfidf(Build *b) {
   Dim out[2] = {on_dim(b, x, 0), p.size};
   for (u32 n = 1; n <= p.start->ints.n; n++) {
     i64 from = p.start->ints.at[n - 1], end = n < p.start->ints.n ? p.start->ints.at[n] : p.items;
-    if (from < 0 || end < from || end > p.items) on_bad(b, "ngram_counts does not fit the pool");
+    if (from < 0 || end < from || end > p.items)
+      on_bad(b, "ngram_counts: expected ascending positions in the pool");
     u32 count = (u32)(end - from) / n;
     for (i64 step = 1; count && n >= lo && n <= hi && step <= (n == 1 ? 1 : skip + 1); step++) {
       Val hits = count_hits(&p, x, (u32)from, count, n, step);

@@ -54,7 +54,7 @@ static void kernel_extents(Build *b, Window *w, Val weights) {
   for (u32 i = 0; i < w->n; i++) {
     w->size[i] = on_static_dim(b, weights, 2 + i);
     if (w->size[i] < 1 || w->size[i] > INT32_MAX)
-      on_bad(b, "the kernel has extent %lld, which is out of range", (long long)w->size[i]);
+      on_bad(b, "the kernel has extent %lld, expected 1 to 2^31-1", (long long)w->size[i]);
   }
   if (!on_has_attr(b, "kernel_shape")) return;
   on_int_list(b, "kernel_shape", given, w->n, 1, 1);
@@ -95,7 +95,7 @@ static bool output_shape(Build *b, i64 *shape, u32 n) {
   for (u32 i = 0; i < n; i++) {
     shape[i] = all[(u32)found - n + i];
     if (shape[i] < 1 || shape[i] > INT32_MAX)
-      on_bad(b, "output_shape: element %u is %lld, which is out of range", i, (long long)shape[i]);
+      on_bad(b, "output_shape: element %u is %lld, expected 1 to 2^31-1", i, (long long)shape[i]);
   }
   return true;
 }
@@ -288,8 +288,8 @@ void build_maxunpool(Build *b) {
     if (n != w.n + 2) on_bad(b, "output_shape has %u elements, expected %u", n, w.n + 2);
     for (u32 i = 0; i < n; i++) {
       if (dim_is_const(dim[i]) && want[i] < dim[i])
-        on_bad(b, "output_shape is %lld on axis %u, but there are %lld elements",
-               (long long)want[i], i, (long long)dim[i]);
+        on_bad(b, "output_shape is %lld on axis %u, expected at least %lld", (long long)want[i], i,
+               (long long)dim[i]);
       hi[i] = dim_sub(b->ds, want[i], dim[i]);
     }
     y = mk_pad(b->g, y, zero, none, hi, NULL);
@@ -312,10 +312,10 @@ void build_col2im(Build *b) {
   Dim grid[MAX_RANK], wide[MAX_RANK], start[MAX_RANK] = {0}, dim[MAX_RANK];
   for (u32 i = 0; i < w.n; i++) {
     if (image[i] < 1 || image[i] > INT32_MAX || w.size[i] < 1 || w.size[i] > INT32_MAX)
-      on_bad(b, "image_shape or block_shape: axis %u is out of range", i);
+      on_bad(b, "image_shape or block_shape: axis %u has an extent outside of 1 to 2^31-1", i);
     wide[i] = image[i] + pads[i] + pads[w.n + i];
     if (wide[i] < window_span(&w, i))
-      on_bad(b, "the block does not fit into the image on axis %u", i);
+      on_bad(b, "the block is longer than the padded image on axis %u", i);
     grid[i] = w.size[i];
     grid[w.n + i] = (wide[i] - window_span(&w, i)) / w.stride[i] + 1;
   }
@@ -379,7 +379,8 @@ void build_gemm(Build *b) {
     for (u32 i = 0; i < have.rank; i++) {
       Dim d = i < 2 ? want.dim[1 - i] : 1, e = have.dim[have.rank - 1 - i];
       if (e != 1 && dim_is_const(d) && dim_is_const(e) && d != e)
-        on_bad(b, "C has extent %lld where the product has %lld", (long long)e, (long long)d);
+        on_bad(b, "C has extent %lld, expected 1 or %lld, that of the product", (long long)e,
+               (long long)d);
     }
     if (have.rank > 2) on_bad(b, "C has rank %u, expected at most 2", have.rank);
     if (exact) z = mk_cast(b->g, z, DT_f64);

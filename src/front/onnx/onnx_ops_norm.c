@@ -212,8 +212,8 @@ static Val likelihood_loss(Build *b, Val logp, Val label, Val weight) {
   u32 how = on_choice(b, "reduction", "mean sum none");
   bool mean = how == 0, sum = how == 1;
   if (on_rank(b, logp) < 2 || on_rank(b, label) != on_rank(b, logp) - 1)
-    on_bad(b, "labels have rank %u, which does not fit scores of rank %u", on_rank(b, label),
-           on_rank(b, logp));
+    on_bad(b, "labels have rank %u and scores rank %u, expected one less and at least 2",
+           on_rank(b, label), on_rank(b, logp));
   bool ignores = on_has_attr(b, "ignore_index");
   i64 axes[MAX_RANK];
   Val zero = mk_like(b->g, logp, 0), factor = 0, skip = 0;

@@ -54,7 +54,7 @@ static Val broadcast_param(Build *b, Val v, Val x, i64 axis, i64 block) {
   }
   if (t.rank != 1) on_bad(b, "scale or zero point has rank %u, expected 0 or 1", t.rank);
   if (dim_is_const(t.dim[0]) && dim_is_const(tx.dim[at]) && t.dim[0] != tx.dim[at])
-    on_bad(b, "there are %lld scales or zero points for extent %lld of axis %u",
+    on_bad(b, "found %lld scales or zero points, expected %lld, the extent of axis %u",
            (long long)t.dim[0], (long long)tx.dim[at], at);
   return mk_expand_tail(b->g, v, tx.rank - 1 - at);
 }
@@ -114,7 +114,9 @@ static void check_quantized(Build *b, DType dt) {
 static DType dtype_attr(Build *b, const char *name, DType otherwise) {
   i64 code = on_int(b, name, 0);
   DType dt = code ? dtype_from_onnx(code) : otherwise;
-  if (!dt) on_bad(b, "attribute %s: element type %lld is not known", name, (long long)code);
+  if (!dt)
+    on_bad(b, "attribute %s: unknown element type %lld, expected one of ONNX", name,
+           (long long)code);
   return dt;
 }
 
@@ -236,7 +238,7 @@ static void want_bytes(Build *b) {
   for (u32 i = 0; i < 2; i++) {
     DType dt = on_dtype(b, on_in(b, i));
     if (dt != DT_i8 && dt != DT_u8)
-      on_bad(b, "input %u must be int8 or uint8, found %s", i, dtype_info[dt].name);
+      on_bad(b, "input %u has type %s, expected int8 or uint8", i, dtype_info[dt].name);
   }
 }
 
@@ -247,7 +249,7 @@ void build_matmulinteger(Build *b) {
 }
 
 static Val scalar(Build *b, Val v) {
-  if (!one_element(b, v)) on_bad(b, "a scale or zero point must be a scalar");
+  if (!one_element(b, v)) on_bad(b, "a scale or zero point: expected one element");
   return mk_reshape(b->g, v, NULL, 0);
 }
 
@@ -441,7 +443,7 @@ static Val unpacked(Build *b, Val x, i64 bits) {
   i64 per = 8 / bits;
   Type t = *on_type(b, x);
   if (per == 1) return x;
-  if (t.dt != DT_u8) on_bad(b, "packed values must be u8, found %s", dtype_info[t.dt].name);
+  if (t.dt != DT_u8) on_bad(b, "packed values have type %s, expected u8", dtype_info[t.dt].name);
   Val shift = mk_cast(g, mk_mulk(g, mk_iota(g, DT_i32, &per, 1, 0), (double)bits), DT_u8);
   Val y = mk_shr(g, mk_unsqueeze(g, x, t.rank), shift);
   y = mk_and(g, y, mk_like(g, y, (double)((1 << bits) - 1)));

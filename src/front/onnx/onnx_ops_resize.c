@@ -6,7 +6,7 @@
 static u32 read_floats(Build *b, u32 i, double *out, u32 max) {
   const Tensor *t = on_known(b, i);
   if (t->n > max || !dtype_is_float(t->dt))
-    on_bad(b, "input %u must hold at most %u floats", i, max);
+    on_bad(b, "input %u has another type or length, expected at most %u floats", i, max);
   for (u32 k = 0; k < t->n; k++) out[k] = tensor_get(t, k).f;
   return (u32)t->n;
 }
@@ -40,7 +40,8 @@ static void scales_from_sizes(Build *b, ResizeAxis *x, u32 n, const i64 *size) {
     if (x[i].in < 0)
       on_unsupported(b, "input sizes gives a number for a symbolic dimension, expected scales");
     if (size[i] < 0 || size[i] > INT32_MAX || (x[i].in == 0 && size[i]))
-      on_bad(b, "a size is %lld, which is out of range", (long long)size[i]);
+      on_bad(b, "a size is %lld, expected 0 to 2^31-1, and 0 for an empty axis",
+             (long long)size[i]);
     x[i].out = size[i];
     x[i].scale = x[i].in ? (double)size[i] / (double)x[i].in : 1;
     if (!i || (larger ? x[i].scale > pick : x[i].scale < pick)) pick = x[i].scale;
@@ -135,12 +136,12 @@ void build_resize(Build *b) {
   ResizeAxis x[MAX_RANK];
   u32 in_scales = old ? 1 : 2, in_sizes = old ? 99 : 3;
   bool by_scale = has_operand(b, in_scales), by_size = has_operand(b, in_sizes);
-  if (by_scale == by_size) on_bad(b, "exactly one of scales and sizes must be given");
+  if (by_scale == by_size) on_bad(b, "expected exactly one of the inputs scales and sizes");
   axis_extents(b, v, x, axes, n);
   if (by_scale || (!scales_from_dims(b, v, in_sizes, x, n) && !late_sizes(b, v, in_sizes, x, n))) {
     u32 got = by_scale ? read_floats(b, in_scales, scale, MAX_RANK)
                        : on_known_ints(b, in_sizes, size, MAX_RANK);
-    if (got != n) on_bad(b, "there are %u scales or sizes for %u axes", got, n);
+    if (got != n) on_bad(b, "found %u scales or sizes, expected %u, one for each axis", got, n);
     if (by_scale)
       sizes_from_scales(b, x, n, scale);
     else
@@ -148,7 +149,7 @@ void build_resize(Build *b) {
   }
   if (r.coord == RC_tf_crop_and_resize) {
     if (read_floats(b, 1, roi, 2 * MAX_RANK) != 2 * n)
-      on_bad(b, "roi must have %u elements", 2 * n);
+      on_bad(b, "roi: expected %u elements", 2 * n);
     for (u32 i = 0; i < n; i++) x[i].roi0 = roi[i], x[i].roi1 = roi[n + i];
   }
   b->out[0] = compose_resize(b->g, &r, v, x, n);
@@ -162,10 +163,10 @@ void build_upsample(Build *b) {
   i64 axes[MAX_RANK];
   for (u32 i = 0; i < n; i++) axes[i] = i, scale[i] = 1;
   if (b->opset >= 9) {
-    if (read_floats(b, 1, scale, MAX_RANK) != n) on_bad(b, "scales must have %u elements", n);
+    if (read_floats(b, 1, scale, MAX_RANK) != n) on_bad(b, "scales: expected %u elements", n);
   } else if (on_has_attr(b, "scales")) {
     if (on_floats(b, "scales", scale, MAX_RANK) != (i32)n)
-      on_bad(b, "scales must have %u elements", n);
+      on_bad(b, "scales: expected %u elements", n);
   } else {
     if (n != 4) on_bad(b, "the operand has rank %u, expected 4", n);
     scale[2] = on_float(b, "height_scale", 1);

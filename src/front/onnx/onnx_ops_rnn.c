@@ -74,7 +74,7 @@ static void read_acts(Cell *k, u32 d, u32 per) {
       nb = on_floats(b, "activation_beta", beta, 6);
   u32 ia = 0, ib = 0;
   if (names && (names->type != OA_strings || names->strings.n < per * (d + 1)))
-    on_bad(b, "activations must list %u names per direction", per);
+    on_bad(b, "activations lists fewer names, expected %u for each direction", per);
   for (u32 i = 0; i < per * (d + 1); i++) {
     const char *name =
         names ? str_text(b->c, names->strings.at[i]) : usual[k->kind != CELL_rnn][i % per];
@@ -192,7 +192,7 @@ static Val initial(Build *b, u32 input, u32 d, Val x, i64 hidden) {
       fits = have == want[i] || !dim_is_const(have) || !dim_is_const(want[i]);
     }
     if (!fits)
-      on_bad(b, "input %u, the initial state, must be [directions, batch, hidden_size]", input);
+      on_bad(b, "input %u: expected an initial state [directions, batch, hidden_size]", input);
     return h;
   }
   Dim shape[2] = {on_dim(b, x, 1), hidden};
@@ -259,7 +259,7 @@ void build_rnn(Build *b) {
   i64 gates = on_static_dim(b, w, k.quantized ? 2 : 1),
       hidden = on_int(b, "hidden_size", gates / (i64)k.kind);
   if (hidden < 1 || hidden * (i64)k.kind != gates)
-    on_bad(b, "W has %lld rows, which do not fit hidden_size %lld", (long long)gates,
+    on_bad(b, "W has %lld rows, expected hidden_size %lld times the gates", (long long)gates,
            (long long)hidden);
   k.hidden = (u32)hidden;
   k.clip = on_float(b, "clip", 0);

@@ -196,7 +196,7 @@ void build_maxroipool(Build *b) {
   if (t.rank != 4 || on_rank(b, rois) != 2)
     on_bad(b, "X has rank %u and rois rank %u, expected 4 and 2", t.rank, on_rank(b, rois));
   if (on_ints(b, "pooled_shape", pooled, 2) != 2 || pooled[0] < 1 || pooled[1] < 1)
-    on_bad(b, "pooled_shape must have two positive elements");
+    on_bad(b, "pooled_shape: expected two positive elements");
   Val in_y = bin_members(b, rois, 2, t.dim[2], pooled[0]),
       in_x = bin_members(b, rois, 1, t.dim[3], pooled[1]);
   Val batch = on_index(b, mk_squeeze(g, mk_cast(g, column(b, rois, 0), DT_i64), 1), t.dim[0]),

@@ -25,7 +25,7 @@ static void step(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan
     in[s->nstate + k] = mk_gather(g, s->seq[k], at, 0);
   }
   if (on_subgraph(b, s->body, in, nin, ret, nout) != nout)
-    on_bad(b, "the body must have %u outputs", nout);
+    on_bad(b, "the body: expected %u outputs", nout);
   for (u32 k = 0; k < s->nstate; k++) carried[k] = ret[k];
   for (u32 k = 0; k < s->nout; k++) scan[k] = ret[s->nstate + k];
 }
@@ -47,7 +47,7 @@ void build_scan8(Build *b) {
   i64 count = on_int(b, "num_scan_inputs", 0), backward[64] = {0};
   if (on_has(b, 0)) on_unsupported(b, "input 0, sequence_lens, is given");
   if (count < 1 || count > 64 || b->nin < 1 + (u32)count)
-    on_bad(b, "num_scan_inputs is %lld, which does not fit the node", (long long)count);
+    on_bad(b, "num_scan_inputs is %lld, expected 1 to 64, and as many inputs", (long long)count);
   Scan8 s = {.b = b,
              .body = on_graph(b, "body"),
              .nseq = (u32)count,
@@ -55,7 +55,7 @@ void build_scan8(Build *b) {
              .backward = backward};
   s.nstate = b->nin - 1 - s.nseq;
   if (s.body->outputs.n < s.nstate)
-    on_bad(b, "the body has %u outputs, which do not fit the node", s.body->outputs.n);
+    on_bad(b, "the body has %u outputs, expected one or more for each state", s.body->outputs.n);
   s.nout = s.body->outputs.n - s.nstate;
   on_ints(b, "directions", backward, 64);
   for (u32 k = 1; k < b->nin; k++) on_in(b, k);

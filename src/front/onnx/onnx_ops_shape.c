@@ -31,13 +31,15 @@ static void fill_auto(Build *b, Val x, Dim *dim, u32 n) {
       rest = dim_mul(b->ds, rest, dim[i]);
       continue;
     }
-    if (at != n) on_bad(b, "more than one dimension is -1");
+    if (at != n) on_bad(b, "several elements of shape are -1, expected at most one");
     at = i;
   }
   if (at == n) return;
   Dim total = type_count(b->ds, t);
   if (rest == 0) {
-    if (total != 0) on_bad(b, "shape does not fit the %lld elements", (long long)total);
+    if (total != 0)
+      on_bad(b, "shape has another number of elements, expected %lld as in the operand",
+             (long long)total);
     dim[at] = 0;
     return;
   }
@@ -123,7 +125,7 @@ void build_transpose(Build *b) {
   if (n < 0)
     for (u32 i = 0; i < rank; i++) perm[i] = rank - 1 - i;
   else if ((u32)n != rank)
-    on_bad(b, "perm has %d elements for rank %u", n, rank);
+    on_bad(b, "perm has %d elements, expected %u, the rank", n, rank);
   else
     on_axes(b, perm, rank, rank);
   b->out[0] = mk_transpose(b->g, x, perm);
@@ -191,7 +193,7 @@ void build_tile(Build *b) {
     b->out[0] = mk_repeat(b->g, x, on_axis(b, axis, rank), tiles);
     return;
   }
-  if (on_known_dims(b, 1, k, MAX_RANK) != rank) on_bad(b, "repeats must have %u elements", rank);
+  if (on_known_dims(b, 1, k, MAX_RANK) != rank) on_bad(b, "repeats: expected %u elements", rank);
   for (u32 i = 0; i < rank; i++) x = mk_repeat(b->g, x, i, k[i]);
   b->out[0] = x;
 }
@@ -209,7 +211,7 @@ void build_constant(Build *b) {
   u32 given = 0, at = 0;
   for (u32 i = 0; i < sizeof forms / sizeof *forms; i++)
     if (on_has_attr(b, forms[i].name)) given++, at = i;
-  if (given != 1) on_bad(b, "exactly one value attribute is needed, found %u", given);
+  if (given != 1) on_bad(b, "found %u value attributes, expected exactly one", given);
   const char *name = forms[at].name;
   OnnxAttrType type = forms[at].type;
   b->out[0] = mk_const(b->g, type ? on_table(b, on_typed(b, name, type)) : on_tensor(b, name));
@@ -265,16 +267,17 @@ void build_range(Build *b) {
     if (dtype_is_float(dt)) {
       double count = d.f ? __builtin_ceil((l.f - s.f) / d.f) : -1;
       if (!(d.f != 0) || !(count < (double)DIM_MAX))
-        on_bad(b, "delta is 0 or the range has no end");
+        on_bad(b, "delta is 0 or the range has no end, expected a finite range");
       n = count > 0 ? (i64)count : 0;
     } else {
       i64 span;
       if (d.i == 0 || __builtin_sub_overflow(l.i, s.i, &span))
-        on_bad(b, "delta is 0 or the range is too long");
+        on_bad(b, "delta is 0 or the range is too long, expected at most 2^36 elements");
       k = span / d.i + (span % d.i != 0 && (span < 0) == (d.i < 0));
       n = k > 0 ? k : 0;
     }
-    if (n > DIM_MAX / 16) on_bad(b, "the range has %lld elements, which is too many", (long long)n);
+    if (n > DIM_MAX / 16)
+      on_bad(b, "the range has %lld elements, expected at most 2^36", (long long)n);
   }
   Val i = mk_iota(b->g, dtype_is_float(dt) ? dtype_acc(dt) : dt, &n, 1, 0);
   Val from = mk_widen(b->g, start);
@@ -287,7 +290,7 @@ void build_eyelike(Build *b) {
   Type t = *on_type(b, x); /* copied: building nodes moves types */
   if (t.rank != 2) on_bad(b, "the operand must have rank 2, found %u", t.rank);
   DType dt = on_has_attr(b, "dtype") ? dtype_from_onnx(on_int(b, "dtype", 0)) : t.dt;
-  if (!dt) on_bad(b, "the element type is not known");
+  if (!dt) on_bad(b, "dtype is not an element type of ONNX, expected one");
   Val row = mk_iota(b->g, DT_i64, t.dim, 2, 0), col = mk_iota(b->g, DT_i64, t.dim, 2, 1);
   Val on = mk_eq(b->g, mk_addk(b->g, row, (double)on_int(b, "k", 0)), col);
   b->out[0] = mk_cast(b->g, on, dt);
@@ -320,10 +323,12 @@ void build_split(Build *b) {
   u32 axis = on_axis_of(b, x, 0), n = b->nout;
   Dim d = on_dim(b, x, axis), *size = NEWS(&b->c->work, Dim, n), at = 0;
   i32 given = on_ints_or_input(b, "split", 1, size, n);
-  if (given >= 0 && (u32)given != n) on_bad(b, "there are %d sizes for %u outputs", given, n);
+  if (given >= 0 && (u32)given != n)
+    on_bad(b, "found %d sizes, expected %u, one for each output", given, n);
   if (given < 0) {
     i64 parts = on_int(b, "num_outputs", n);
-    if (parts != n) on_bad(b, "num_outputs is %lld, but the node lists %u", (long long)parts, n);
+    if (parts != n)
+      on_bad(b, "num_outputs is %lld, expected %u, the number of outputs", (long long)parts, n);
     if (!dim_is_const(d)) on_unsupported(b, "split of a symbolic dimension");
     i64 chunk = (d + n - 1) / n;
     if (d % n && !on_has_attr(b, "num_outputs"))
@@ -339,5 +344,6 @@ void build_split(Build *b) {
     at += size[i];
   }
   if (dim_is_const(d) && at != d)
-    on_bad(b, "the sizes add up to %lld, but the extent is %lld", (long long)at, (long long)d);
+    on_bad(b, "the sizes add up to %lld, expected %lld, the extent of the axis", (long long)at,
+           (long long)d);
 }

@@ -113,7 +113,7 @@ static Complex completed(Build *b, Complex x, i64 n) {
 
 static i64 check_length(Build *b, i64 n) {
   if (n < 1 || n > DFT_MAX)
-    on_bad(b, "the length of the transform is %lld, which is out of range", (long long)n);
+    on_bad(b, "the length of the transform is %lld, expected 1 to 2^24", (long long)n);
   return n;
 }
 
@@ -127,7 +127,8 @@ static Complex parts_of(Build *b, Val x, u32 axis) {
     if (i != axis) perm[k++] = i;
   perm[k] = axis;
   Val part[2] = {0};
-  if (t.dim[last] != 1 && t.dim[last] != 2) on_bad(b, "the last extent must be 1 or 2");
+  if (t.dim[last] != 1 && t.dim[last] != 2)
+    on_bad(b, "the last extent is another number, expected 1 (real) or 2 (complex)");
   for (u32 i = 0; i < (u32)t.dim[last]; i++) {
     Val v = mk_transpose(g, mk_squeeze(g, mk_slice_axis(g, x, last, i, 1), last), perm);
     Dim flat[2] = {1, t.dim[axis]};
@@ -165,7 +166,7 @@ void build_dft(Build *b) {
   if (axis == t.rank - 1)
     on_bad(b, "axis %u holds real and imaginary parts, expected another axis", axis);
   if (on_has(b, 1)) {
-    if (on_known_ints(b, 1, &n, 1) != 1) on_bad(b, "dft_length must have one element");
+    if (on_known_ints(b, 1, &n, 1) != 1) on_bad(b, "dft_length: expected one element");
   } else {
     n = on_static_dim(b, x, axis);
     if (inverse && half) n = 2 * (n - 1);
@@ -192,7 +193,7 @@ void build_stft(Build *b) {
   i64 step, n = 0;
   if (t.rank != 2 && t.rank != 3) on_bad(b, "the signal has rank %u, expected 3", t.rank);
   if (on_known_ints(b, 1, &step, 1) != 1 || step < 1)
-    on_bad(b, "frame_step must be a positive number");
+    on_bad(b, "frame_step: expected one positive number");
   if (t.rank == 2) x = mk_unsqueeze(g, x, 2);
   if (on_has(b, 3))
     on_known_ints(b, 3, &n, 1);
@@ -221,7 +222,8 @@ void build_stft(Build *b) {
 
 static DType output_type(Build *b) {
   DType dt = dtype_from_onnx(on_int(b, "output_datatype", 1));
-  if (!dtype_is_float(dt) && !dtype_is_int(dt)) on_bad(b, "output_datatype is not a number type");
+  if (!dtype_is_float(dt) && !dtype_is_int(dt))
+    on_bad(b, "output_datatype is another type, expected a type of numbers");
   return dt;
 }
 
@@ -231,7 +233,7 @@ void build_window(Build *b) {
   const double *row = k[b->arg];
   Graph *g = b->g;
   Dim size;
-  if (on_known_dims(b, 0, &size, 1) != 1) on_bad(b, "size must have one element");
+  if (on_known_dims(b, 0, &size, 1) != 1) on_bad(b, "input 0, size: expected one element");
   Val n = mk_extent(g, size, DT_f64), i = mk_iota(g, DT_f64, &size, 1, 0);
   if (!on_int(b, "periodic", 1)) n = mk_addk(g, n, -1);
   Val at = mk_div(g, mk_mulk(g, i, turn), n);
@@ -272,7 +274,7 @@ void build_melweights(Build *b) {
     double hertz = 700 * (pow(10, ((double)i * (hi - lo) / (bins + 2) + lo) / 2595) - 1);
     double at = floor((length + 1) * hertz / rate);
     if (!(at >= 0 && at < (double)lines))
-      on_bad(b, "the frequencies do not lie within the spectrum");
+      on_bad(b, "expected 0 <= lower_edge_hertz < upper_edge_hertz within the spectrum");
     edge[i] = (i64)at;
   }
   Tensor *t = tensor_new(&b->c->work, DT_f64, dim, 2);

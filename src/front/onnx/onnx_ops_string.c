@@ -309,7 +309,7 @@ void build_string_normalizer(Build *b) {
   Val x = text_in(b, 0);
   u32 rank = on_rank(b, x);
   if (rank < 1 || rank > 2 || (rank == 2 && on_dim(b, x, 0) != 1))
-    on_bad(b, "the operand must have the shape [C] or [1, C]");
+    on_bad(b, "the operand has another shape, expected [C] or [1, C]");
   if (rank == 2) x = mk_squeeze(g, x, 0);
   const OnnxAttr *words = on_typed(b, "stopwords", OA_strings);
   if (words && words->strings.n) {

@@ -26,7 +26,6 @@ static void sort_column(Graph *g, void *user, Val i, Val *cond, Val *carried, Va
   carried[0] = mk_gather(g, carried[0], sorted_order(b, column), 0);
 }
 
-/* Row indices in sorted order. */
 static Val order_of(UniqueRows *r) {
   Build *b = r->b;
   Graph *g = b->g;

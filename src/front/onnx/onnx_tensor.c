@@ -39,7 +39,7 @@ static u64 check_shape(Ctx *c, Loc loc, Str name, const Ints *dims) {
 static DType check_dtype(Ctx *c, Loc loc, const OnnxTensor *t) {
   if (t->code == 0) fail(c, ERR_input, loc, "tensor '%s' has no element type", show(c, t->name));
   if (t->dt == DT_none)
-    fail(c, ERR_unsupported, loc, "tensor '%s' has element type %d, which is not known",
+    fail(c, ERR_unsupported, loc, "tensor '%s' has unknown element type %d, expected one of ONNX",
          show(c, t->name), (int)t->code);
   return t->dt;
 }
@@ -60,7 +60,7 @@ static Tensor *from_raw(const Load *l) {
     fail(l->c, ERR_input, l->loc, "tensor '%s': strings cannot be raw data", show(l->c, t->name));
   if (t->raw.n != l->bytes)
     fail(l->c, ERR_input, l->loc,
-         "tensor '%s': %zu bytes of raw data, %llu expected from shape and type",
+         "tensor '%s' has %zu bytes of raw data, expected %llu from shape and type",
          show(l->c, t->name), t->raw.n, (unsigned long long)l->bytes);
   return from_bytes(l, t->raw.at);
 }
@@ -83,7 +83,8 @@ static u32 list_field(DType dt) {
 }
 
 static _Noreturn void fail_value(const Load *l, u64 i, i64 x) {
-  fail(l->c, ERR_input, l->loc, "tensor '%s': value %lld at %llu does not fit %s",
+  fail(l->c, ERR_input, l->loc,
+       "tensor '%s': found %lld at element %llu, expected a value of type %s",
        show(l->c, l->t->name), (long long)x, (unsigned long long)i, dtype_info[l->dt].name);
 }
 
@@ -222,7 +223,7 @@ static Tensor *from_file(const Load *l, const char *model_path) {
   u64 length = found[LENGTH] ? parse_count(l, "length", found[LENGTH]->value) : l->bytes;
   if (length != l->bytes)
     fail(c, ERR_input, l->loc,
-         "tensor '%s': %llu bytes of external data, %llu expected from shape and type",
+         "tensor '%s' has %llu bytes of external data, expected %llu from shape and type",
          show(c, t->name), (unsigned long long)length, (unsigned long long)l->bytes);
   File f = file_read_beneath(c, model_path, found[LOCATION]->value, l->loc);
   if (offset > f.n || length > f.n - offset)
@@ -240,7 +241,7 @@ Tensor *onnx_tensor(Ctx *c, const OnnxTensor *t, const char *model_path, Loc loc
   l.n = check_shape(c, loc, t->name, &t->dims);
   u64 bits; /* n <= 2^40, so it cannot overflow; checked anyway */
   if (!size_mul(l.n, stored_bits(l.dt), &bits) || !size_add(bits, 7, &l.bytes))
-    fail(c, ERR_input, loc, "tensor '%s' is too large", show(c, t->name));
+    fail(c, ERR_input, loc, "tensor '%s' has more than 2^40 elements", show(c, t->name));
   l.bytes /= 8;
   if (t->has_segment)
     fail(c, ERR_unsupported, loc, "tensor '%s' is stored in segments, which is not supported",
@@ -296,7 +297,7 @@ Tensor *onnx_sparse(Ctx *c, const OnnxSparse *s, const char *model_path, Loc loc
   for (u64 i = 0; i < val->n; i++) {
     i64 at = dense_position(idx, &s->dims, n, i);
     if (at < 0)
-      fail(c, ERR_input, loc, "sparse tensor '%s': index %llu is out of range", name,
+      fail(c, ERR_input, loc, "sparse tensor '%s': index number %llu is outside of its shape", name,
            (unsigned long long)i);
     if (at <= last)
       fail(c, ERR_input, loc, "sparse tensor '%s': indices are not ascending at %llu", name,

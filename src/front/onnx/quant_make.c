@@ -155,7 +155,6 @@ static Tensor *raised(QuantMake *k, const Tensor *like, const i8 *code) {
   return t;
 }
 
-/* Weights with a DequantizeLinear. */
 static void make_weights(QuantMake *k, QuantLayer *l) {
   u64 key = 2 * (u64)l->w + l->axis;
   /* ONNX Runtime fails on shared s8 weights of int8 products; it accepts u8, but not with s8. */

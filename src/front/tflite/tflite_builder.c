@@ -144,7 +144,7 @@ Val lite_real(LiteNode *b, u32 i) {
 u32 lite_ints(LiteNode *b, u32 i, i64 *out, u32 max) {
   u32 n;
   if (!graph_ints(b->g, lite_in(b, i), out, max, &n))
-    lite_unsupported(b, "input %u, '%s', must be a constant of at most %u integers", i,
+    lite_unsupported(b, "input %u, '%s': expected a constant of at most %u integers", i,
                      show(b->c, lite_operand(b, i)->name), max);
   return n;
 }
@@ -152,14 +152,14 @@ u32 lite_ints(LiteNode *b, u32 i, i64 *out, u32 max) {
 u32 lite_dim_list(LiteNode *b, u32 i, Dim *out, u32 max) {
   u32 n;
   if (!graph_dim_list(b->g, lite_in(b, i), out, max, &n))
-    lite_unsupported(b, "input %u, '%s', must be at most %u extents that are known, or of inputs",
+    lite_unsupported(b, "input %u, '%s': expected at most %u known extents, or extents of inputs",
                      i, show(b->c, lite_operand(b, i)->name), max);
   return n;
 }
 
 i64 lite_int(LiteNode *b, u32 i) {
   i64 x;
-  if (lite_ints(b, i, &x, 1) != 1) lite_bad(b, "input %u must be one number", i);
+  if (lite_ints(b, i, &x, 1) != 1) lite_bad(b, "input %u: expected one number", i);
   return x;
 }
 

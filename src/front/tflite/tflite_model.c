@@ -59,7 +59,7 @@ static i64 *shape_of(LiteRead *r, const FlatVec *v, bool open, Str name) {
   for (u32 i = 0; i < v->n; i++) {
     dim[i] = flat_vec_int(v, i);
     if (dim[i] < (open ? -1 : 0))
-      fail(r->c, ERR_input, r->f->loc, "tensor '%s': dimension %u is %lld, which is out of range",
+      fail(r->c, ERR_input, r->f->loc, "tensor '%s': dimension %u is %lld, expected 0 or more",
            show(r->c, name), i, (long long)dim[i]);
   }
   return dim;
@@ -83,15 +83,16 @@ static LiteQuant quant_of(LiteRead *r, const LiteTensor *t, FlatTable q) {
     z[i] = zero.n ? flat_vec_int(&zero, zero.n == 1 ? 0 : i) : 0;
     if (!(s[i] >= 0 && s[i] <= 3.4e38f) || z[i] < -65536 || z[i] > 65536)
       fail(r->c, ERR_input, r->f->loc,
-           "tensor '%s' has scale %g and zero point %lld, which are out of range", name,
+           "tensor '%s' has scale %g and zero point %lld, expected up to 3.4e38 and +-65536", name,
            (double)s[i], (long long)z[i]);
   }
   out.scale = s;
   out.zero = z;
   out.axis = (u32)axis;
   if (out.n > 1 && (axis < 0 || axis >= t->rank || t->dim[axis] != out.n))
-    fail(r->c, ERR_input, r->f->loc, "tensor '%s': %u scales on axis %lld do not fit its shape",
-         name, out.n, (long long)axis);
+    fail(r->c, ERR_input, r->f->loc,
+         "tensor '%s' has %u scales on axis %lld, expected one for each point of an axis", name,
+         out.n, (long long)axis);
   return out;
 }
 
@@ -120,7 +121,8 @@ Tensor *lite_tensor(Ctx *c, const LiteTensor *t, Loc loc) {
   if (!t->dt || t->dt == DT_str)
     fail(c, ERR_unsupported, loc, "tensor '%s' has contents of type %d, which is not supported",
          name, t->code);
-  if (!shape_count(t->dim, t->rank, &n)) fail(c, ERR_input, loc, "tensor '%s' is too large", name);
+  if (!shape_count(t->dim, t->rank, &n))
+    fail(c, ERR_input, loc, "tensor '%s' has more than 2^40 elements", name);
   u32 bits = dtype_info[t->dt].bits;
   bytes = bits < 8 && t->dt != DT_bool ? (n * bits + 7) / 8 : n * dtype_bytes(t->dt);
   const u8 *at = t->sparse.f ? lite_dense(c, t, bytes, loc) : t->raw.at;

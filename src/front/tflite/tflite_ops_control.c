@@ -31,7 +31,7 @@ static Type type_like(LiteNode *b, const LiteTensor *t) {
   return type_tensor(&b->c->work, t->dt, t->dim, t->rank);
 }
 
-/* Initial contents are expanded; limits what a small file can allocate. */
+/* limit of expanded initial contents, because a small file can request much memory */
 enum { START_MOST = 1 << 26 };
 
 /* The stored form of 0 in all elements. */
@@ -111,7 +111,8 @@ void lite_assign_variable(LiteNode *b) {
   Val v = lite_in(b, 1);
   const Tensor *t = graph_const(b->g, v);
   if (b->im->once) {
-    if (!t || s->now) lite_unsupported(b, "the initial contents of a variable must be constants");
+    if (!t || s->now)
+      lite_unsupported(b, "the initial contents of a variable are computed, expected constants");
     s->start = (Tensor *)(uintptr_t)t;
     return;
   }
@@ -133,14 +134,15 @@ void lite_call_once(LiteNode *b) {
 
 static Val condition(LiteNode *b, Val v) {
   Dim n = type_count(b->ds, graph_type(b->g, v));
-  if (lite_dt(b, v) != DT_bool || n != 1) lite_bad(b, "a condition must be one bool");
+  if (lite_dt(b, v) != DT_bool || n != 1)
+    lite_bad(b, "the condition has another type or shape, expected one bool");
   return mk_reshape(b->g, v, NULL, 0);
 }
 
 static void call(LiteNode *b, u32 field, const Val *in, u32 nin, Val *ret, u32 nret) {
   u32 graph = (u32)flat_i32(&b->op->opt, field, 0);
   if (lite_subgraph(b, graph, in, nin, ret, nret) != nret)
-    lite_bad(b, "sub-graph %u must have %u outputs", graph, nret);
+    lite_bad(b, "sub-graph %u: expected %u outputs", graph, nret);
 }
 
 void lite_if(LiteNode *b) {

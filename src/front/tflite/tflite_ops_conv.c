@@ -62,7 +62,8 @@ static bool fits_i32(LiteNode *b, const LiteProduct *p) {
   if (!w || !w->rank || (lite_has(b, p->bias) && !k)) return false;
   u32 axis = tw->q.n > 1 ? tw->q.axis : 0;
   if (axis >= w->rank || (tw->q.n > 1 && w->dim[axis] != tw->q.n))
-    lite_bad(b, "%u scales of weights on axis %u do not fit the weights", tw->q.n, axis);
+    lite_bad(b, "the weights have %u scales on axis %u, expected one for each point of an axis",
+             tw->q.n, axis);
   u64 inner = 1, n = (u64)w->dim[axis];
   for (u32 i = axis + 1; i < w->rank; i++) inner *= (u64)w->dim[i];
   double *sum = NEWS(&b->c->scratch, double, n + 1), most = 0;
@@ -76,7 +77,7 @@ static bool fits_i32(LiteNode *b, const LiteProduct *p) {
 /* y + k, k along p->axis. */
 static Val biased(LiteNode *b, const LiteProduct *p, Val y, Val k) {
   if (lite_rank(b, k) != 1 || val_dim(b->g, k, 0) != val_dim(b->g, y, p->axis))
-    lite_bad(b, "the bias must have one element per output channel");
+    lite_bad(b, "the bias: expected one element for each output channel");
   return mk_add(b->g, y, mk_expand_tail(b->g, k, lite_rank(b, y) - 1 - p->axis));
 }
 
@@ -177,14 +178,15 @@ static LiteWindow window_of(LiteNode *b, i64 sh, i64 sw, i64 dh, i64 dw) {
 
 static i64 known_dim(LiteNode *b, Val v, u32 axis) {
   Dim d = val_dim(b->g, v, axis);
-  if (!dim_is_const(d)) lite_unsupported(b, "the extent of axis %u must be static", axis);
+  if (!dim_is_const(d))
+    lite_unsupported(b, "the extent of axis %u is symbolic, expected a number", axis);
   return d;
 }
 
 static i64 window_dim(LiteNode *b, Val w, u32 axis) {
   i64 n = known_dim(b, w, axis);
   if (n < 1 || n > INT32_MAX)
-    lite_bad(b, "a window has extent %lld, which is out of range", (long long)n);
+    lite_bad(b, "a window has extent %lld, expected 1 to 2^31-1", (long long)n);
   return n;
 }
 
@@ -316,7 +318,7 @@ void lite_transpose_conv(LiteNode *b) {
     t.s.w.size[i] = window_dim(b, w, 1 + i);
     t.out[i] = shape[1 + i];
     if (t.out[i] < 1 || t.out[i] > INT32_MAX)
-      lite_bad(b, "the result has extent %lld, which is out of range", (long long)t.out[i]);
+      lite_bad(b, "the result has extent %lld, expected 1 to 2^31-1", (long long)t.out[i]);
   }
   LiteProduct p = {.x = 2, .w = 1, .bias = 3, .axis = 1, .is_window = true};
   p.act = flat_i8(o, 3, LA_none);
@@ -358,7 +360,7 @@ void lite_fully_connected(LiteNode *b) {
 
 static Val transposed(LiteNode *b, Val v, bool turn) {
   u32 rank = lite_rank(b, v);
-  if (rank < 2) lite_bad(b, "the operands must have at least rank 2");
+  if (rank < 2) lite_bad(b, "an operand has rank 0 or 1, expected at least 2");
   return turn ? mk_move_axis(b->g, v, rank - 1, rank - 2) : v;
 }
 

@@ -159,7 +159,7 @@ static void detect_fast(const Detect *d) {
 
 void lite_detections(LiteNode *b) {
   Detect d = {.b = b};
-  if (b->op->nout != 4) lite_bad(b, "there are %u outputs, expected 4", b->op->nout);
+  if (b->op->nout != 4) lite_bad(b, "found %u outputs, expected 4", b->op->nout);
   read_options(&d);
   decode(&d);
   if (d.regular)

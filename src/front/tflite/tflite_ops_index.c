@@ -7,7 +7,8 @@
 static Val index_of(LiteNode *b, u32 i) {
   Val v = lite_in(b, i);
   DType dt = lite_dt(b, v);
-  if (!dtype_is_int(dt)) lite_bad(b, "indices must be integers, found %s", dtype_info[dt].name);
+  if (!dtype_is_int(dt))
+    lite_bad(b, "indices have type %s, expected integers", dtype_info[dt].name);
   return dt == DT_i32 || dt == DT_i64 ? v : mk_cast(b->g, v, DT_i64);
 }
 
@@ -36,7 +37,7 @@ void lite_gather(LiteNode *b) {
   i64 batch = flat_i32(&b->op->opt, 1, 0);
   if (batch < 0) batch += rank;
   if (batch < 0 || batch > axis || batch > rank)
-    lite_bad(b, "batch_dims is %lld, which is out of range", (long long)batch);
+    lite_bad(b, "batch_dims is %lld, expected 0 to the axis", (long long)batch);
   Dim d = val_dim(b->g, x, axis);
   idx = mk_check_index(b->g, idx, &d, 1);
   lite_set_stored(
@@ -90,7 +91,7 @@ void lite_update_slice(LiteNode *b) {
   Val x = lite_in(b, 0), y = lite_in(b, 1), start = mk_cast(g, index_of(b, 2), DT_i64), inside = 0;
   Type t = *graph_type(g, x), u = *graph_type(g, y);
   if (u.rank != t.rank || lite_rank(b, start) != 1)
-    lite_bad(b, "the operands have different ranks");
+    lite_bad(b, "the operands have different ranks, expected equal ones");
   for (u32 i = 0; i < t.rank; i++) {
     if (u.dim[i] == t.dim[i]) continue;
     Dim most = dim_sub(b->ds, t.dim[i], u.dim[i]);
@@ -146,7 +147,7 @@ void lite_one_hot(LiteNode *b) {
   if (rank > MAX_RANK)
     lite_unsupported(b, "rank %u is not supported; expected at most %d", rank, MAX_RANK);
   if (depth < 0 || depth > INT32_MAX)
-    lite_bad(b, "depth is %lld, which is out of range", (long long)depth);
+    lite_bad(b, "depth is %lld, expected 0 to 2^31-1", (long long)depth);
   u32 axis = lite_axis(b, flat_i32(&b->op->opt, 0, 0), rank);
   Dim shape[MAX_RANK];
   for (u32 i = 0; i < rank; i++) shape[i] = i == axis ? depth : 1;

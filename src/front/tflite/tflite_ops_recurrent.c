@@ -36,8 +36,8 @@ void lite_svdf(LiteNode *b) {
   Dim batch = val_dim(g, x, 0), filters = val_dim(g, w, 0), memory = val_dim(g, time, 1);
   if (!dim_is_const(filters) || !dim_is_const(memory) || rank < 1 || filters % rank || memory < 1 ||
       val_dim(g, time, 0) != filters)
-    lite_bad(b, "rank %lld and %lld filters do not fit the weights", (long long)rank,
-             (long long)filters);
+    lite_bad(b, "found rank %lld and %lld filters, expected a multiple of the rank",
+             (long long)rank, (long long)filters);
   Val feature = whole ? mk_cast(g, w, DT_i32) : lite_real(b, SVDF_feature);
   x = whole ? lite_sub_zero_point(b, x, lite_operand(b, SVDF_x)) : lite_real(b, SVDF_x);
   feature = mk_contract(g, x, feature, "bi,fi->bf");
@@ -67,7 +67,7 @@ void lite_svdf(LiteNode *b) {
 
 /* Converts [batch, time, n] (or time first) to [time, batch, n], and back. */
 static Val time_first(LiteNode *b, Val x, bool already) {
-  if (lite_rank(b, x) != 3) lite_bad(b, "the operand must have rank 3, found %u", lite_rank(b, x));
+  if (lite_rank(b, x) != 3) lite_bad(b, "the operand has rank %u, expected 3", lite_rank(b, x));
   return already ? x : mk_transpose(b->g, x, (const i64[]){1, 0, 2});
 }
 
@@ -235,7 +235,7 @@ static void read_whole(LiteLstm *k, bool first) {
     if (lite_has(b, LSTM_peep + q))
       lite_unsupported(b, "an integer layer with peepholes is not supported");
   if (b->op->nintermediate < 5 || b->op->intermediate[4] < 0)
-    lite_bad(b, "five intermediate tensors are needed");
+    lite_bad(b, "an integer LSTM has fewer intermediate tensors, expected five");
   const LiteTensor *hidden = &b->im->scope->graph->tensor[b->op->intermediate[4]];
   k->hidden = ldexp(1, -30) / one_scale(b, hidden);
   k->h_zero = hidden->q.n ? hidden->q.zero[0] : 0;

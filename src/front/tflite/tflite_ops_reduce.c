@@ -102,7 +102,7 @@ void lite_local_response_normalization(LiteNode *b) {
   i64 radius = flat_i32(o, 0, 0), size = 2 * radius + 1, one = 1;
   last_axis(b, x);
   if (radius < 0 || radius > 1 << 20)
-    lite_bad(b, "radius is %lld, which is out of range", (long long)radius);
+    lite_bad(b, "radius is %lld, expected 0 to 2^20", (long long)radius);
   Val sum = mk_pool(b->g, OP_pool_sum, mk_mul(b->g, x, x), 1, &size, &one, &one, &radius, &radius);
   Val base =
       mk_addk(b->g, mk_mulk(b->g, sum, (double)flat_f32(o, 2, 0)), (double)flat_f32(o, 1, 0));

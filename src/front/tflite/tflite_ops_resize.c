@@ -15,17 +15,16 @@ typedef struct LiteResize {
 
 static LiteResize read_resize(LiteNode *b, Val x, u32 field) {
   LiteResize r;
-  if (lite_rank(b, x) != 4) lite_bad(b, "the operand must have rank 4, found %u", lite_rank(b, x));
+  if (lite_rank(b, x) != 4) lite_bad(b, "the operand has rank %u, expected 4", lite_rank(b, x));
   if (lite_ints(b, 1, r.out, 2) != 2) lite_bad(b, "expected two sizes, height and width");
   r.corners = flat_u8(&b->op->opt, field, 0) != 0;
   r.half = flat_u8(&b->op->opt, field + 1, 0) != 0;
   for (u32 i = 0; i < 2; i++) {
     Dim d = val_dim(b->g, x, 1 + i);
     if (r.out[i] < 1 || r.out[i] > INT16_MAX)
-      lite_bad(b, "the requested size is %lld, which is out of range", (long long)r.out[i]);
+      lite_bad(b, "the requested size is %lld, expected 1 to 32767", (long long)r.out[i]);
     if (!dim_is_const(d)) lite_unsupported(b, "resizing an open extent is not supported");
-    if (d < 1 || d > INT16_MAX)
-      lite_bad(b, "an extent is %lld, which is out of range", (long long)d);
+    if (d < 1 || d > INT16_MAX) lite_bad(b, "an extent is %lld, expected 1 to 32767", (long long)d);
   }
   return r;
 }

@@ -15,7 +15,8 @@ static Val reshaped(LiteNode *b, Val x, i64 *given, u32 n) {
     if (given[i] == -1 && at == n)
       at = i;
     else if (given[i] < 0)
-      lite_bad(b, "element %u of the shape is %lld, which is out of range", i, (long long)given[i]);
+      lite_bad(b, "element %u of the shape is %lld, expected 0 or more, or a single -1", i,
+               (long long)given[i]);
     else
       rest = dim_mul(b->ds, rest, given[i]);
   }
@@ -27,7 +28,7 @@ static Val reshaped(LiteNode *b, Val x, i64 *given, u32 n) {
   return mk_reshape(b->g, x, given, n);
 }
 
-/* The computed shape. The file tells which elements the converter left open. */
+/* Uses the computed shape; the shape in the file only says which extents are open. */
 void lite_reshape(LiteNode *b) {
   Val x = lite_in(b, 0);
   i64 dim[MAX_RANK];
@@ -107,7 +108,7 @@ void lite_transpose(LiteNode *b) {
   Val x = lite_in(b, 0);
   u32 rank = lite_rank(b, x), seen = 0;
   i64 perm[MAX_RANK];
-  if (lite_ints(b, 1, perm, MAX_RANK) != rank) lite_bad(b, "perm must have %u elements", rank);
+  if (lite_ints(b, 1, perm, MAX_RANK) != rank) lite_bad(b, "perm: expected %u elements", rank);
   for (u32 i = 0; i < rank; i++) {
     perm[i] = lite_axis(b, perm[i], rank);
     if (seen >> perm[i] & 1) lite_bad(b, "axis %lld occurs twice", (long long)perm[i]);
@@ -184,7 +185,7 @@ void lite_slice(LiteNode *b) {
   u32 n, m;
   for (u32 i = 1; i < 3; i++)
     if (lite_rank(b, lite_in(b, i)) != 1 || val_dim(b->g, lite_in(b, i), 0) != (i64)t.rank)
-      lite_bad(b, "begin and size must have %u elements", t.rank);
+      lite_bad(b, "begin and size have another length, expected %u elements", t.rank);
   if (!graph_dim_list(b->g, from, begin, MAX_RANK, &n) ||
       !graph_ints(b->g, to, size, MAX_RANK, &m)) {
     lite_set_stored(b, 0, slice_late(b, x, from, to, t.rank));
@@ -202,7 +203,7 @@ void lite_tile(LiteNode *b) {
   Dim k[MAX_RANK];
   u32 rank = lite_rank(b, x);
   if (lite_dim_list(b, 1, k, MAX_RANK) != rank)
-    lite_bad(b, "multiples must have %u elements", rank);
+    lite_bad(b, "multiples: expected %u elements", rank);
   for (u32 i = 0; i < rank; i++) x = mk_repeat(b->g, x, i, k[i]);
   lite_set_stored(b, 0, x);
 }
@@ -229,7 +230,7 @@ void lite_zeros_like(LiteNode *b) {
 
 static const Tensor *known(LiteNode *b, u32 i) {
   const Tensor *t = graph_const(b->g, lite_in(b, i));
-  if (!t || t->n != 1) lite_unsupported(b, "input %u must be one constant number", i);
+  if (!t || t->n != 1) lite_unsupported(b, "input %u: expected one constant number", i);
   return t;
 }
 
@@ -290,7 +291,8 @@ void lite_pack(LiteNode *b) {
   u32 axis = lite_axis(b, flat_i32(&b->op->opt, 1, 0), rank + 1);
   Val *v = NEWS(&b->c->work, Val, n);
   for (u32 i = 0; i < n; i++) {
-    if (lite_rank(b, lite_in(b, i)) != rank) lite_bad(b, "the operands have different ranks");
+    if (lite_rank(b, lite_in(b, i)) != rank)
+      lite_bad(b, "the operands have different ranks, expected equal ones");
     v[i] = mk_unsqueeze(b->g, lite_in(b, i), axis);
   }
   lite_set_stored(b, 0, mk_concat(b->g, v, n, axis));
@@ -301,7 +303,8 @@ void lite_unpack(LiteNode *b) {
   u32 axis = lite_axis(b, flat_i32(&b->op->opt, 1, 0), lite_rank(b, x));
   Dim d = val_dim(b->g, x, axis);
   if (d != b->op->nout)
-    lite_bad(b, "there are %u results for an axis of extent %lld", b->op->nout, (long long)d);
+    lite_bad(b, "found %u results, expected %lld, the extent of the axis", b->op->nout,
+             (long long)d);
   for (u32 i = 0; i < b->op->nout; i++)
     lite_set_stored(b, i, mk_squeeze(b->g, mk_slice_axis(b->g, x, axis, i, 1), axis));
 }
@@ -312,7 +315,8 @@ static void split(LiteNode *b, Val x, u32 axis, const Dim *size) {
     lite_set_stored(b, i, mk_slice_axis(b->g, x, axis, at, size[i]));
     at = dim_add(b->ds, at, size[i]);
   }
-  if (at != val_dim(b->g, x, axis)) lite_bad(b, "the parts do not cover the axis");
+  if (at != val_dim(b->g, x, axis))
+    lite_bad(b, "the sizes of the parts do not add up to the extent of the axis");
 }
 
 void lite_split(LiteNode *b) {
@@ -329,10 +333,10 @@ void lite_split_v(LiteNode *b) {
   Val x = lite_in(b, 0);
   u32 axis = lite_axis(b, lite_int(b, 2), lite_rank(b, x)), n = b->op->nout, open = n;
   Dim rest = val_dim(b->g, x, axis), *size = NEWS(&b->c->work, Dim, n + 1);
-  if (lite_ints(b, 1, size, n) != n) lite_bad(b, "%u sizes must be given", n);
+  if (lite_ints(b, 1, size, n) != n) lite_bad(b, "found another number of sizes, expected %u", n);
   for (u32 i = 0; i < n; i++) {
     if (size[i] < -1 || (size[i] == -1 && open < n))
-      lite_bad(b, "the sizes of the parts are out of range");
+      lite_bad(b, "a size is below -1, or several are -1; expected at most one -1");
     if (size[i] == -1)
       open = i;
     else
@@ -348,12 +352,13 @@ static u32 read_pads(LiteNode *b, Val x, Dim *lo, Dim *hi) {
   u32 rank = lite_rank(b, x);
   i64 pads[2 * MAX_RANK];
   if (lite_ints(b, 1, pads, 2 * MAX_RANK) != 2 * rank)
-    lite_bad(b, "paddings must have %u pairs", rank);
+    lite_bad(b, "paddings: expected %u pairs", rank);
   for (u32 i = 0; i < rank; i++) {
     lo[i] = pads[2 * i];
     hi[i] = pads[2 * i + 1];
     if (lo[i] < 0 || hi[i] < 0 || lo[i] > INT32_MAX || hi[i] > INT32_MAX)
-      lite_bad(b, "padding of %lld and %lld is out of range", (long long)lo[i], (long long)hi[i]);
+      lite_bad(b, "found padding of %lld and %lld, expected 0 to 2^31-1", (long long)lo[i],
+               (long long)hi[i]);
   }
   return rank;
 }
@@ -369,7 +374,7 @@ void lite_pad(LiteNode *b) {
   lite_set_stored(b, 0, mk_pad(b->g, x, by, lo, hi, NULL));
 }
 
-/* Rows are selected by a table; limits what a small file can allocate. */
+/* limit of the table that selects rows, because a small file can request much memory */
 enum { MIRROR_MOST = 1 << 20 };
 
 /* Mode 1 (symmetric) repeats the edge element, 0 (reflect) does not. */
@@ -446,15 +451,15 @@ static LiteBlocks read_blocks(LiteNode *b, Val x) {
   k.m = lite_ints(b, 1, k.block, MAX_RANK);
   u32 n = lite_ints(b, 2, k.amount, 2 * MAX_RANK);
   if (k.rank < 1 + k.m || n != 2 * k.m || k.rank + k.m > MAX_RANK)
-    lite_bad(b, "%u block sizes do not fit rank %u", k.m, k.rank);
+    lite_bad(b, "found %u block sizes for rank %u, expected fewer", k.m, k.rank);
   for (u32 i = 0; i < k.m; i++) {
     if (k.block[i] < 1 || k.block[i] > INT16_MAX)
-      lite_bad(b, "the block size is %lld, which is out of range", (long long)k.block[i]);
+      lite_bad(b, "the block size is %lld, expected 1 to 32767", (long long)k.block[i]);
     if (k.amount[2 * i] < 0 || k.amount[2 * i + 1] < 0 || k.amount[2 * i] > INT32_MAX ||
         k.amount[2 * i + 1] > INT32_MAX)
-      lite_bad(b, "an amount of padding or cropping is out of range");
+      lite_bad(b, "an amount of padding or cropping is negative or above 2^31-1");
     if (__builtin_mul_overflow(k.all, k.block[i], &k.all) || k.all > INT32_MAX)
-      lite_bad(b, "the blocks are too large");
+      lite_bad(b, "the product of the block sizes is above 2^31-1");
   }
   return k;
 }

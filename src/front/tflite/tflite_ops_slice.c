@@ -69,7 +69,7 @@ static StridedSpec read_spec(LiteNode *b) {
     s.end[i] = clamp(s.end[i], -INT32_MAX, INT32_MAX);
     if (offset) s.end[i] = clamp(s.end[i] + s.begin[i], -INT32_MAX, INT32_MAX);
     s.step[i] = clamp(s.step[i], -INT32_MAX, INT32_MAX);
-    if (!s.step[i]) lite_bad(b, "stride %u is 0", i);
+    if (!s.step[i]) lite_bad(b, "stride %u is 0, expected another number", i);
   }
   return s;
 }
@@ -89,7 +89,7 @@ void lite_strided_slice(LiteNode *b) {
     if (bit(&s, SS_ellipsis, i) && spread == s.n) spread = i;
     named += i != spread && !bit(&s, SS_new, i);
   }
-  if (named > t.rank) lite_bad(b, "there are %u entries for rank %u", named, t.rank);
+  if (named > t.rank) lite_bad(b, "found %u entries, expected at most %u, the rank", named, t.rank);
   for (u32 i = 0; i <= s.n; i++) {
     if (i == s.n || i == spread) { /* axes without an entry */
       if (i == s.n && spread < s.n) break;

@@ -7,7 +7,7 @@
  * statement, since operations work lane by lane. A piece of one lane is a scalar.
  * - Bytes made of four registers of floats are stored at once. The floats get variables, and a
  * shuffle that concatenates these is narrowed as a whole by back ends (ex_bytes).
- * - Any other shuffle takes its lanes from one or two variables of its own length, or becomes
+ * - Any other shuffle takes its lanes from one or two variables of the same length, or becomes
  * scalars. A single lane is taken from a variable. A reduction combines such lanes in order.
  * - A quotient by a constant that is rounded to bytes becomes two products, if these round
  * identically (prog_quotient.c) and the machine has FMA.
@@ -377,7 +377,7 @@ static void prepare(Legal *o, ExprId id) {
   if (alone || (x->kind == EX_shuffle && (o->steps || o->sequences.has->apart))) hoist(o, id);
 }
 
-/* Does the value read, in another lane or at another index, what the store writes? */
+/* Does the value load elements that the store writes, in another lane or at another index? */
 static bool clashes(const Legal *o, const Stmt *s, ExprId id) {
   Prog *p = o->p;
   const Expr *x = at(o, id);

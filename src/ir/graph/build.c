@@ -193,7 +193,7 @@ static Val batch_letters(Graph *g, Val x, const Type *other, u32 nbatch, char *t
 Val mk_matmul(Graph *g, Val a, Val b) {
   bool row = graph_type(g, a)->rank == 1, col = graph_type(g, b)->rank == 1;
   if (!graph_type(g, a)->rank || !graph_type(g, b)->rank)
-    fail(g->c, ERR_input, g->loc, "MatMul: operands must have rank 1 or more");
+    fail(g->c, ERR_input, g->loc, "MatMul: an operand is a scalar, expected rank 1 or more");
   if (row) a = mk_unsqueeze(g, a, 0);
   if (col) b = mk_unsqueeze(g, b, 1);
   Type ta = *graph_type(g, a), tb = *graph_type(g, b);

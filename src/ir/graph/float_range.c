@@ -95,7 +95,7 @@ static FloatRange of_map(const Node *n, const FloatRange *x) {
 
 static FloatRange range_of(Graph *g, Val v, Ends ends, u32 *left);
 
-/* Ranges of the operands of a scalar op, as far as needed. */
+/* Computes the ranges of those operands of a scalar op that are needed. */
 static void operands(Graph *g, const Node *n, Ends ends, u32 *left, FloatRange *x) {
   bool pick = n->op == OP_max || n->op == OP_min;
   u32 known = n->nin == 2 && graph_const(g, n->in[1]) ? 1 : 0; /* look at a constant limit first */

@@ -182,8 +182,7 @@ static bool entries(Graph *g, Val v, Dim *out, u32 *n) {
   return graph_dim_list(g, v, out, EAGER_FLOATS, n);
 }
 
-/* Matches n - 1 as some exporters write it: a dimension plus a negative constant, in either
- * order. */
+/* Matches n - 1 as exporters write it: a dimension plus a negative constant, in any order. */
 static bool dims_less(Graph *g, const Node *n, Dim *out, u32 *count) {
   Dim a[EAGER_FLOATS];
   i64 k[EAGER_FLOATS];
@@ -264,7 +263,7 @@ static bool signed_entries(Graph *g, Val v, SignedEntry *out, u32 *n) {
   return true;
 }
 
-/* 1, 0, or -1 if it depends on the run. */
+/* Result of a comparison: 1 or 0, or -1 if it depends on the run. */
 static int compare(Op op, const SignedEntry *a, const SignedEntry *b) {
   bool same = a->dim && a->dim == b->dim;
   switch (op) {
@@ -301,8 +300,7 @@ static bool compare_now(Graph *g, NodeId id, const Type *type, NodeId *result) {
   return true;
 }
 
-/* Select with a known condition: all selected entries must be dimensions; others may be
- * negative. */
+/* Select with a known condition: selected entries must be dimensions; others may be negative. */
 static bool dims_select(Graph *g, const Node *n, Dim *out, u32 *count, u64 total) {
   i64 cond[EAGER_FLOATS];
   SignedEntry side[2][EAGER_FLOATS];

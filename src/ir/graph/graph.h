@@ -205,8 +205,7 @@ void graph_result(Graph *g, Val v, Str name);            /* appends a result of 
  * Invalid operands or attributes fail with ERR_input at g->loc. With g->eager, may append a
  * constant (or dims) node with the same first output instead. */
 NodeId graph_add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr);
-/* Control nodes: build the regions first (graph_region(g, 0)), then add the node with its output
- * types. */
+/* Control nodes: build the regions (graph_region(g, 0)), then add the node with its types. */
 NodeId graph_add_control(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr,
                          const RegionId *region, u32 nregion);
 /* Adds n scan outputs to a loop: the values v of its body, stacked over iterations in out. */

@@ -10,10 +10,10 @@ static void infer_if(Graph *g, Node *n, Type *out) {
   const GraphRegion *then = &g->region.at[n->region[0]], *other = &g->region.at[n->region[1]];
   Type *c = graph_type(g, n->in[0]);
   if (c->dt != DT_bool || c->rank)
-    fail(g->c, ERR_input, n->loc, "if: the condition must be a bool scalar");
+    fail(g->c, ERR_input, n->loc, "if: the condition has another type, expected a bool scalar");
   if (then->ret.n != other->ret.n)
-    fail(g->c, ERR_input, n->loc, "if: the branches have %u and %u results", then->ret.n,
-         other->ret.n);
+    fail(g->c, ERR_input, n->loc, "if: the branches have %u and %u results, expected equal numbers",
+         then->ret.n, other->ret.n);
   u32 k = 0;
   for (u32 i = 0; i < n->nout; i++) {
     const Type *a = graph_type(g, then->ret.at[i]), *b = graph_type(g, other->ret.at[i]);
@@ -51,8 +51,8 @@ i64 loop_trip_count(Graph *g, const Node *n) {
 static void want_scalar(Graph *g, const Node *n, Val v, DType dt, const char *what) {
   const Type *t = graph_type(g, v);
   if (t->kind != TY_tensor || t->dt != dt || t->rank)
-    fail(g->c, ERR_input, n->loc, "%s: the %s must be a scalar of type %s", op_info[n->op].name,
-         what, dtype_info[dt].name);
+    fail(g->c, ERR_input, n->loc, "%s: the %s has another type, expected a scalar of type %s",
+         op_info[n->op].name, what, dtype_info[dt].name);
 }
 
 static bool sets(Graph *g, const GraphRegion *b, Sym s) {
@@ -130,7 +130,7 @@ static void infer_loop(Graph *g, Node *n, Type *out) {
 void infer_control(Graph *g, Node *n, Type *out) {
   u32 nret = g->region.at[n->region[0]].ret.n, want = n->op == OP_loop ? nret - 1 : nret;
   if (n->nout != want)
-    fail(g->c, ERR_input, n->loc, "%s: the body gives %u results for %u outputs",
+    fail(g->c, ERR_input, n->loc, "%s: the body has %u results, expected %u, one for each output",
          op_info[n->op].name, nret, n->nout);
   if (n->op == OP_if)
     infer_if(g, n, out);

@@ -205,8 +205,7 @@ static void stack_if(Graph *g, LoopDraft *d, u32 k, const Swap *s) {
   d->some[k] = true;
 }
 
-/* [T, .., m, ..] -> [.., T * m, ..], appended to init. some: a flag for each row that is kept; 0:
- * all are. */
+/* [T, .., m, ..] -> [.., T * m, ..], appended to init. some: flags of kept rows; 0: all. */
 static Val unstack(Graph *g, Val init, Val rows, Val some, u32 axis) {
   if (some && graph_type(g, rows)->dim[0] == 0) return init;
   if (some) rows = mk_gather(g, rows, mk_squeeze(g, mk_nonzero(g, some), 0), 0);

@@ -248,8 +248,7 @@ static bool stays_exact(Graph *g, const TripLine *a, const TripLine *other, i64 
          (hi <= a->round.hi || high);
 }
 
-/* Matches a comparison of lines whose gap closes. Outside of loops steps are 0 and the gap may
- * stay. */
+/* Matches a comparison of lines whose gap closes. Outside of loops the gap may stay. */
 static bool gap_of(Graph *g, CountedLoop *l, Val cond, bool inside, Gap *out) {
   bool flip = false;
   NodeId def = graph_val(g, cond)->def;

@@ -161,7 +161,7 @@ enum { PREFETCH_MAX = 1 << 20 }; /* bytes; lines stay in L2 until they are used 
  * Some compilers do not hoist them: for those, IG_FENCE_SPILL of C is empty. */
 typedef enum FenceFlag { FF_spills = 1 } FenceFlag;
 
-/* noinline: accumulators need all registers, so the kernel stays a function of its own.
+/* noinline: accumulators need all registers, so the kernel stays a function.
  * tree_walk: has more live integers than registers; they must not be moved to vector registers. */
 typedef enum KernelFlag { KF_noinline = 1, KF_tree_walk = 2 } KernelFlag;
 
@@ -311,8 +311,7 @@ void prog_set(Prog *p, Cursor *at, VarId v, ExprId value);
 BufId prog_root(const Prog *p, BufId b); /* the buffer whose memory b shares */
 /* Bytes of stored data: constants and initial contents of state. */
 u64 prog_stored_bytes(const Prog *p);
-/* Renames variables and buffers so that no name shadows another. Called before printing and
- * emitting. */
+/* Renames variables and buffers before printing so that no name shadows another. */
 void prog_names(Prog *p);
 
 /* prog_text.c, prog_parse.c: exact inverses; constants as for graph_print. The grammar is in
@@ -327,8 +326,7 @@ Prog *prog_parse(Ctx *c, const char *text, size_t n, Str file, const u8 *weights
  * match. Result in a. */
 i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a);
 bool prog_has_state(const Prog *p);
-/* Does the statement set a symbol to a size kept with the state? at: offset of the i64 in the
- * arena. */
+/* Does the statement set a symbol to a size kept with the state? at: its arena offset. */
 bool prog_is_state_size(const Prog *p, StmtId id, Sym *sym, u64 *at);
 /* Does the caller know s between runs, from the shape of an input or kept with the state? */
 bool prog_caller_knows(const Prog *p, Sym s);
@@ -366,8 +364,7 @@ double list_time(Prog *p, const Range *var, StmtId first); /* ns, of first and i
  * statement. */
 double prog_time(Prog *p, double *each);
 double prog_steps(Prog *p); /* upper bound of statements executed */
-/* Upper bound of statements that a list executes; above `limit` if there are more or it is
- * unknown. */
+/* Upper bound of the statements that a list executes; above `limit` if unknown. */
 u64 list_runs(Prog *p, StmtId first, u64 limit);
 
 /* prog_work.c: work of one kernel call; buffers exclude views and registers. */
@@ -484,8 +481,8 @@ ExprId ex_byte_part(const Prog *p, const Expr *x, u32 *q, i64 *k);
 const Expr *ex_half_load(const Prog *p, const Expr *x);
 /* bits that s stores as f16 or bf16; 0: none */
 ExprId ex_half_stored(const Prog *p, const Stmt *s);
-/* Wide registers pack and unpack within 128-bit parts: byte number of lane i of register q, if no
- * lane crosses parts. */
+/* x86 packs and unpacks wide registers within 128-bit parts. Returns the byte number of lane i of
+ * register q in that order. */
 static inline u32 byte_in_part(u32 q, u32 i) {
   return i / BYTES_JOINED * BYTES_JOINED * BYTES_JOINED + BYTES_JOINED * q + i % BYTES_JOINED;
 }
@@ -557,7 +554,7 @@ ExprId loop_trip_expr(Prog *p, const Stmt *loop);       /* trip count */
 
 /* CAP_ bits of target.h that a back end implements: for scalars, for vectors that fill a register
  * of some machine (4, 8 or 16 lanes of 32 bits), and for other vectors. bytes: it implements the
- * whole pattern of ex_bytes. apart: a shuffle is a statement of its own, since all threads of a
+ * whole pattern of ex_bytes. apart: a shuffle is a separate statement, since all threads of a
  * warp execute it. */
 typedef struct Caps {
   u32 scalars, registers, others;

@@ -176,8 +176,7 @@ static void check_params(ProgCheck *o) {
 
 /* ---- indices ---- */
 
-/* Does it consist of constants and variables of unrolled loops? Then unrolling makes it
- * constant. */
+/* Constants and variables of unrolled loops only? Then unrolling makes it constant. */
 static bool is_unrolled(ProgCheck *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
   if (e->kind == EX_const) return true;

@@ -93,8 +93,7 @@ static bool once(Prog *p, StmtId loop) {
          hi - lo <= f->step;
 }
 
-/* Is every element loaded for the last time before the store writes its place? See the method
- * above. */
+/* Is every element loaded for the last time before the store writes its place? */
 static bool in_order(KernelAccesses *o, const BufAccess *load, const BufAccess *store) {
   const Buf *x = prog_buf(o->p, load->buf), *y = prog_buf(o->p, store->buf);
   bool distinct[MEM_NEST] = {0};

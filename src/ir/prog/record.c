@@ -243,8 +243,8 @@ static const char *role_mismatch(Prog *p, const Stmt *loop) {
   Arena *a = &p->c->scratch;
   const Stmt *s;
   const char *name = show(p->c, prog_var(p, loop->var)->name);
-  /* Variables of the body; those that depend on the iteration; buffers whose elements the body
-   * stores without their previous values. */
+  /* Variables of the body; variables that depend on the iteration; buffers that the body stores to
+   * without reading their previous values. */
   Map in = map_new(a), depend = map_new(a), starts = map_new(a);
   *map_put(&depend, loop->var) = 1;
   for (StmtVisit w = prog_visit(p, loop->body); (s = prog_next(&w));) {

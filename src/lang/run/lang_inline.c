@@ -1,7 +1,7 @@
 /* lang_inline.c: expands calls of small functions; see lang_lower.h.
  *
  * In: a call of a name. Out: the instructions of the function that it probably calls, by static
- * type or as an argument of an expanded call, in variables of their own, and a plain call:
+ * type or as an argument of an expanded call, in separate variables, and a plain call:
  *
  *       enter f, row -> body    if f is that function, and its values have the expected kinds
  *       call

@@ -206,7 +206,6 @@ static bool literal_float(const Ast *n, LangKind other, double *out) {
   return (n->kind == AST_float || (n->kind == AST_int && other == KD_float)) && !n->to;
 }
 
-/* Evaluates the operands of n. */
 static Operands operands(Lowering *l, const Ast *n) {
   Operands p = {.form = 'r', .kind = KD_any};
   LangKind px = ast_kind(n->a), py = ast_kind(n->b);

@@ -71,7 +71,7 @@ LangValue object_method(Eval *ev, const Ast *at, const LangValue *on, const char
   LangValue out = {.kind = KD_null};
   ev->at = at;
   if (on->kind != KD_object)
-    eval_fail(ev, at->a, "%s has no functions of its own: it is an argument of others",
+    eval_fail(ev, at->a, "%s has no functions: pass it to a function as an argument",
               value_kind_name(on));
   LangObject *t = on->u.thing;
   if (t->what == OBJ_model && model_method(ev, t, name, arg, n, &out)) return out;

@@ -6,7 +6,7 @@
  * or after a `check` failed. In a dry run, conditions may be unknown: dry_paths.c executes all
  * paths as ranges of instructions.
  */
-/* Each handler needs a jump of its own, which branch predictors tell apart. gcc merges the jumps,
+/* Each handler needs a separate jump, which branch predictors tell apart. gcc merges the jumps,
  * and global common subexpressions keep it from duplicating them again. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-gcse")

@@ -103,8 +103,7 @@ void bi_dropout(Eval *ev, LangValue *arg, u32 n, LangValue *out) {
   (void)n;
 }
 
-/* Weights of all gates in one matrix [rows, gates * hidden]; every gate starts with the same
- * values. */
+/* Weights of all gates, [rows, gates * hidden]; every gate starts with the same values. */
 static LazyTensor *gates(Eval *ev, i64 rows, i64 hidden, i64 count) {
   const i64 dim[2] = {rows, count * hidden};
   LazyTensor *t = lazy_new(ev, dim, 2);

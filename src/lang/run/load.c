@@ -155,8 +155,7 @@ static const Tensor *read_idx(Eval *ev, const char *path, u32 rank) {
   return tensor_wrap(&c->keep, DT_u8, dim, rank, at + head);
 }
 
-/* "train" and "test" select the files of the data set by their usual names in the current
- * folder. */
+/* "train" and "test" select files of the data set by their usual names in this folder. */
 static void mnist(Eval *ev, const LangValue *which, const char *part, u32 rank, double scale,
                   LangValue *out) {
   if (which->kind != KD_string) ARG_BAD(ev, "MNIST: expected \"train\", \"test\" or a path");

@@ -29,7 +29,6 @@ static void write_output(IngotRepl *r, const char *text, size_t n) {
   if (r->o.write) r->o.write(r->o.user, text, n);
 }
 
-/* True if brackets are open. */
 static bool is_open(const Script *s) {
   i64 open = 0;
   for (u32 i = 0; i < s->token.n; i++) {

@@ -73,7 +73,7 @@ static u32 results(Eval *ev, const Ast *f, const LangValue *v, LazyTensor ***out
       (*out)[i] = x->u.lazy;
   }
   if (!n)
-    eval_fail(ev, f, "a function that becomes a model gives tensors, this one %s",
+    eval_fail(ev, f, "a function that becomes a model returns tensors; this one returns %s",
               value_kind_name(v));
   return n;
 }
@@ -103,8 +103,9 @@ static const BindDim *find_bind_dim(Ingot *m, const Ast *f, Str size) {
         const BindDim *d = &m->options.dim.at[j];
         if (!bind_dim_matches(d, f, i, k, size)) continue;
         if (found && found->bound == d->bound && found->value != d->value)
-          fail(m->c, ERR_usage, LOC_NONE, "the size '%s' is given as %lld and as %lld",
-               show(m->c, size), (long long)found->value, (long long)d->value);
+          fail(m->c, ERR_usage, LOC_NONE,
+               "the size '%s' was given as %lld and as %lld, expected one number", show(m->c, size),
+               (long long)found->value, (long long)d->value);
         if (!found || (found->bound && !d->bound)) found = d;
       }
   }
@@ -142,7 +143,7 @@ static void extents(Eval *ev, Ingot *m, const Ast *f, u32 i, i64 *dim) {
       const BindDim *d = &m->options.dim.at[j];
       if (d->symbol || !bind_dim_matches(d, f, i, k, 0)) continue;
       if (!d->bound && d->value != dim[k])
-        fail(m->c, ERR_usage, LOC_NONE, "dimension %u of '%s' is %lld, and %lld is given", k,
+        fail(m->c, ERR_usage, LOC_NONE, "dimension %u of '%s' is %lld, but %lld was given", k,
              str_text(ev->c, f->kid[i]->name), (long long)dim[k], (long long)d->value);
     }
     if (dim[k] < 1) dim[k] = size_of(ev, m, f, t->name[k], k);

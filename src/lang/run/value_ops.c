@@ -151,8 +151,7 @@ LangValue value_cast(Eval *ev, const Ast *n, LangValue d, const char *to) {
 
 i64 value_bound(Eval *ev, const Ast *n, const LangValue *d) {
   if (d->kind == KD_float) return truncated(d->u.f);
-  if (d->kind != KD_int)
-    eval_fail(ev, n, "a range goes from number to number, got %s", value_kind_name(d));
+  if (d->kind != KD_int) eval_fail(ev, n, "a range needs two numbers, got %s", value_kind_name(d));
   return d->u.i;
 }
 

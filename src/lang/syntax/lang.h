@@ -14,7 +14,7 @@ typedef struct Token Token;       /* a range of bytes in the text */
 typedef struct Ast Ast;           /* a statement or expression */
 typedef struct LangType LangType; /* static type of a value */
 typedef struct VarRef VarRef;     /* a possible location of a variable at run time */
-typedef struct LangFn LangFn;     /* what the checker knows about a function */
+typedef struct LangFn LangFn;     /* facts that the checker knows about a function */
 typedef struct Capture Capture;
 typedef struct StructInfo StructInfo; /* a struct definition */
 typedef struct ScopeNames ScopeNames; /* see check.h */

@@ -56,7 +56,6 @@ void parse_error(Parser *p, const char *hint, const char *fmt, ...) {
   p->panic = true;
 }
 
-/* The current token, for messages. */
 static const char *found(const Parser *p) {
   const Token *t = parse_peek(p);
   StrBuf s = sb_new(&p->s->c->work);

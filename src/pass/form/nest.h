@@ -88,8 +88,9 @@ void lower_row(Lower *l, Cursor at, const Form *f,
 ExprId nest_value(Nest *x); /* value of the body at the current point */
 
 /* inlined.c: values without memory, as marked by fuse.c */
-void inlined_value(Lower *l, Val v);        /* marks v as computed where it is read */
-bool inlined_make(Lower *l, const Node *n); /* true: the result of n needs no code of its own */
+void inlined_value(Lower *l, Val v); /* marks v as computed where it is read */
+bool inlined_make(Lower *l,
+                  const Node *n); /* true: no code is written for n; its users compute the result */
 /* Element of v, computed from its operands. */
 ExprId inlined_eval(Lower *l, Val v, const ExprId *idx, const ExprScope *in);
 /* The reduction whose accumulator the group of v uses, or v itself; 0: none. */
@@ -130,8 +131,7 @@ void open_loops(Prog *p, Cursor *at, const Dim *dim, u32 rank, u32 skip, VarId *
 /* Opens loops over all dimensions whose iterations run in order. */
 void open_ordered(Prog *p, Cursor *at, const Dim *dim, u32 rank, VarId *var);
 VarId for_role(Prog *p, Cursor *at, ExprId lo, ExprId hi, const char *name, LoopRole role);
-/* Marks a loop whose iterations are independent, see LF_parallel. Its role is batch, if it has
- * none. */
+/* Marks a loop with independent iterations (LF_parallel). Its default role is batch. */
 void loop_set_parallel(Prog *p, StmtId loop);
 VarId for_parallel(Prog *p, Cursor *at, ExprId lo, ExprId hi,
                    const char *name); /* opens a parallel loop */

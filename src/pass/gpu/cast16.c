@@ -53,7 +53,7 @@ static Val widened(Graph *g, Val half) {
   return v;
 }
 
-/* v as halves: what it was cast from, views included, or its own cast. */
+/* Returns v in 16 bits: the value it was cast from, through views, or a new cast. */
 static Val as_halves(Graph *g, Val v, DType dt) {
   Val half = halves_of(g, v);
   if (half) return half;

@@ -105,8 +105,7 @@ bool canon_in_range(Graph *g, Val v, double lo, double hi) {
   return t != NULL;
 }
 
-/* Returns k as [channels, 1, ...] for weights, if it varies only along axis 1 of a tensor of this
- * rank. */
+/* Returns k as [channels, 1, ...] for weights, if it varies only along axis 1. */
 static Val per_channel(Graph *g, Val k, u32 rank, Dim channels) {
   const Type *t = graph_type(g, k);
   Dim dim[MAX_RANK];

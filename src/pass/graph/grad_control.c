@@ -342,8 +342,8 @@ static void begin_block(Grad *d, LoopGrad *t) {
   t->mark = g->region.at[t->to].node.n;
 }
 
-/* Gradients of an iteration's results: carried back from the next iteration, and a row for
- * scans. */
+/* Sets the gradients of an iteration's results. For carried values they come from the next
+ * iteration, for scans from a row of the gradient. */
 static void seed(Grad *d, const Node *n, const LoopGrad *t) {
   Graph *g = d->g;
   for (u32 k = 0; k < t->carried; k++) {

@@ -43,7 +43,7 @@ static Val stretched(Graph *g, Val x, u32 n, const i64 *inner, const Dim *lo, co
   return mk_slice(g, x, start, size, NULL);
 }
 
-/* Padding as absolute values, and flags for those that crop. */
+/* Absolute values of the padding, with a flag if it crops. */
 typedef struct Pads {
   Dim lo[MAX_RANK], hi[MAX_RANK];
   bool less[2 * MAX_RANK];
@@ -137,9 +137,9 @@ static Val phase_back(Graph *g, const NodeWindow *s, i64 group, Val x, Val w, Va
   return mk_pad(g, y, mk_like(g, y, 0), front, pad_after, gaps);
 }
 
-/* Dilating v would insert stride - 1 zeros, and most products would be zero. Instead, elements of x
- * that are a stride apart use the same positions and form a convolution of v with these. 0: no
- * element is reached. */
+/* Gradient of x without dilating v, which would multiply mostly zeros. Elements of x that are a
+ * stride apart use the same window positions; they are a convolution of v with these. Returns 0 if
+ * no window reads x. */
 static Val input_by_phases(Graph *g, const NodeWindow *s, i64 group, Val x, Val w, Val v) {
   i64 phases = 1;
   Val all = 0;

@@ -107,8 +107,8 @@ static bool pad_fits(const LayoutCtx *w, const Node *n) {
   return blocked(w, n->in[0]) && !lo[1] && !interior[1];
 }
 
-/* int8 values are stored in the blocks that a convolution reads, whatever they are computed from.
- * Other readers, such as the other branch of a residual block, then read blocks too. */
+/* Any int8 value can be stored in the blocks that a convolution reads. Its other readers, such as
+ * the other branch of a residual block, then read blocks too. */
 static bool bytes_fit(const LayoutCtx *w, const Node *n) {
   return n->out[0] < w->nforeign && w->bytes[n->out[0]] &&
          graph_type(w->g, n->out[0])->dim[1] >= w->block;

@@ -123,7 +123,7 @@ static void add_out(Order *o, u32 step, u32 mem) {
 
 static void read_node(Order *o, u32 step, NodeId id);
 
-/* Adds a dependence of a unit on a node, or on what the node is computed from. */
+/* Adds a dependence of a unit on a node, or on the operands of an inlined node. */
 static void follow(Order *o, u32 step, NodeId def) {
   if (!def || o->home[def] != o->region || graph_node(o->g, def)->op == OP_const) return;
   u32 before = o->step_of[def];

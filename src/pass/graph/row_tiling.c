@@ -54,15 +54,15 @@ typedef struct RowTiling {
   u32 *until;     /* by value: position of the last kernel that reads it */
   u32 *uses;      /* by value */
   Val *in;        /* by value: the value whose memory it shares; itself, or 0: none */
-  ValueMem *room; /* by such a value */
-  u64 *saved;     /* by such a value: bytes saved if its kernel and its reader's are fused */
-  u64 *live;      /* by position: live bytes */
-  u64 *across;    /* by position: live bytes that existed before */
-  u32 *cut;       /* positions before which the graph can be cut */
+  ValueMem *room; /* by value that owns memory */
+  u64 *saved;  /* by value that owns memory: bytes saved if its kernel and its reader's are fused */
+  u64 *live;   /* by position: live bytes */
+  u64 *across; /* by position: live bytes that existed before */
+  u32 *cut;    /* positions before which the graph can be cut */
   u32 ncut;
 } RowTiling;
 
-/* Does its result have memory? A reduction over rows may, whatever fuse decides after tiling. */
+/* Does its result have memory? That of a reduction over rows may: fuse decides later. */
 static bool is_stored(const RowTiling *w, const Node *n) {
   return n->nout != 1 || graph_val(w->g, n->out[0])->home == HOME_buffer || stripe_reduces(w->g, n);
 }
@@ -243,7 +243,7 @@ static u64 bytes_outside(const RowTiling *w, const StripeGroup *r) {
 }
 
 typedef struct RowTilingCost {
-  u64 row;         /* bytes per row; 0: no memory of its own */
+  u64 row;         /* bytes per row; 0: it has no memory */
   u32 first, last; /* positions - from, of values in it and their users */
 } RowTilingCost;
 
@@ -370,7 +370,7 @@ static void offer(TilingPlan *to, const TilingPlan *before, u32 from, TilingPlan
   if (x.peak != to->peak ? x.peak < to->peak : x.kernels < to->kernels) *to = x;
 }
 
-/* Offers the run between two cuts in stripes, if possible. */
+/* Adds the run between two cuts as a choice, computed in stripes, if that is possible. */
 static void offer_stripes(const RowTiling *w, TilingPlan *way, u32 from, u32 to, u64 want) {
   Mark m = arena_mark(w->a);
   StripeGroup r = group_between(w, from, to);

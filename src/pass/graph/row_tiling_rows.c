@@ -18,7 +18,6 @@ static bool is_window(Graph *g, const Node *n) {
   return ns + 2 == graph_type(g, n->out[0])->rank;
 }
 
-/* A slice of all rows. */
 static bool is_part(Graph *g, const Node *n) {
   u32 rank;
   if (n->op != OP_slice) return false;

@@ -111,8 +111,8 @@ static Val again(Graph *g, Val v) {
   return graph_node(g, graph_add(g, OP_reshape, &v, 1, &shape, 1))->out[0];
 }
 
-/* Rewrites node n for operands in[], strings being k bytes wide; 0: not supported. A switch,
- * because one more axis means something else for each operator. */
+/* Rewrites node n for operands in[] whose strings are k bytes wide; 0: not supported. A switch,
+ * because each operator treats the additional axis differently. */
 static Val rewrite(Graph *g, const Node *n, Val *in, Dim k) {
   u32 c;
   i64 axis = node_int(n, AT_axis, 0);

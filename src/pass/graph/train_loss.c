@@ -118,7 +118,6 @@ static Val mae(Graph *g, const TrainOptions *o, Val y, Predictions *seen) {
   return mean(g, mk_map1(g, OP_abs, sub(g, y, label_like(g, y))));
 }
 
-/* Binary prediction: 1 or 0. */
 static Val above(Graph *g, Val y, double level) {
   return mk_cast(g, mk_map2(g, OP_lt, mk_like(g, y, level), y), DT_i64);
 }

@@ -47,7 +47,6 @@ static Part part_of(const Node *n) {
   }
 }
 
-/* Rebuilds the node on f32. */
 static void rebuild(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   Node n = *graph_node(g, id);

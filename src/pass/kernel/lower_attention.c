@@ -375,7 +375,7 @@ static void last_values(Attend *x, const AttendTile *t, Cursor at) {
   }
 }
 
-/* All panels, as many at a time as registers allow. */
+/* Writes the weighted sums of all panels of values, as many at a time as fit in registers. */
 static void all_values(Attend *x, const AttendTile *t, Cursor at) {
   Prog *p = x->p;
   i64 panels = x->y.axis[x->width].hi / x->lanes, most = x->budget / t->rows;
@@ -528,7 +528,7 @@ static bool is_outer(const Attend *x, u32 d) {
   return d != x->a->key && d != x->tile && d != x->block;
 }
 
-/* Sets the position to head h of those that do not share keys. */
+/* Sets the position to head h of the heads that do not share keys. */
 static void set_head(Attend *x, ExprId h) {
   Prog *p = x->p;
   for (u32 d = x->dims; d-- > 0;) {

@@ -634,7 +634,7 @@ static BufId registers(const Product *o, DType dt, u32 lanes, i64 n, i64 m, cons
   return b;
 }
 
-/* Opens a loop over warps, or threads, whatever holds the sums. */
+/* Opens a loop over the warps or the threads that hold the sums. */
 static ExprId open_sums(const Product *o, Cursor *at) {
   i64 n = thread_count(o);
   return team(o->t.p, at, o->mma ? n / WARP_LANES : n, o->mma ? LF_warp : LF_thread);

@@ -27,8 +27,7 @@ ExprId tile_unrolled(Prog *p, Cursor *at, i64 n, const char *name, LoopRole role
   return ex_var(p, v);
 }
 
-/* Opens a parallel loop with a role, and returns its counter; for n = 1 returns 0 without a
- * loop. */
+/* Opens a parallel loop with a role and returns its counter; for n = 1: 0, and no loop. */
 static ExprId count_role(Prog *p, Cursor *at, i64 n, const char *name, LoopRole role) {
   ExprId v = count_parallel(p, at, n, name);
   if (n > 1) prog_stmt(p, at->owner)->role = (u8)role;

@@ -28,7 +28,7 @@ typedef struct MmqLoops {
   MmqPanels q;
   BufId x, by, sum;  /* operands: int8, scales, sums; sum 0: none */
   BufId sums, acc;   /* tile [rows, LANES] */
-  BufId words;       /* if units lie along: x of a unit, i16[rows, QBLOCK_X] */
+  BufId words;       /* x of a unit, i16[rows, QBLOCK_X], if weights are stored along the unit */
   DType sum_dt;      /* type of sums */
   u32 together;      /* products whose sum fits in int16 */
   i64 first;         /* first result of the panels */
@@ -102,7 +102,7 @@ static ExprId step_weight(const MmqLoops *b, const VarId *byte, u32 e, u32 bytes
   return ex_cast(p, DT_i16, w, false);
 }
 
-/* sum + products of the elements of a step, in int16 as far as they fit. */
+/* Returns sum + the products of a step. Products are added in int16 while that cannot overflow. */
 static ExprId add_products(const MmqLoops *b, ExprId sum, const VarId *x, const VarId *byte, u32 n,
                            u32 bytes) {
   Prog *p = b->p;

@@ -540,8 +540,7 @@ static bool any_guard(const Form *f) {
   return false;
 }
 
-/* How often the panels of operand k are read: once per row, in a convolution also once per
- * image. */
+/* How often the panels of operand k are read: once per row, or per row and image. */
 static double times_read(const Tile *t, u32 k) {
   double n = 1;
   const Layout *y = layout_of(t->l, t->f.out.buf);
@@ -682,8 +681,7 @@ void tile_choose_store(Tile *t) {
   trial_end(t, mark);
 }
 
-/* Can vectors run along this reduction axis? Every operand must be contiguous there, or
- * constant. */
+/* Can vectors run along this reduction axis? Operands must be contiguous or constant. */
 static bool rows_along(Tile *t, u32 axis) {
   Lower *l = t->l;
   const Axis *a = &t->f.axis[axis];

@@ -227,7 +227,6 @@ static void pack_into(const Tile *t, u32 k, const Places *q, const Tensor *x, Te
   pack_box(s, 0, s->first, group && big ? dtype_bytes(to->dt) - size : 0, from);
 }
 
-/* Converts to f32. */
 static const Tensor *as_floats(Arena *a, const Tensor *x) {
   Tensor *y = tensor_new(a, DT_f32, x->dim, x->rank);
   for (u64 i = 0; i < x->n; i++) tensor_set(y, i, (Scalar){.f = (double)tensor_get(x, i).i});

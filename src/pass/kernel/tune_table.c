@@ -19,7 +19,6 @@ void tune_set(TuneTable *t, Str key, Str choice) {
   *map_put(&t->table, key) = choice;
 }
 
-/* 0: no entry. */
 static Str tune_get(const TuneTable *t, Str key) {
   const u32 *at = map_get(&t->table, key);
   return at ? *at : 0;

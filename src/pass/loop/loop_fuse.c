@@ -368,7 +368,7 @@ static void merge_kernel(LoopFuse *m, StmtId k) {
   }
 }
 
-/* Fuses kernels that are one loop over the same range, then those that process one row. */
+/* Fuses kernels that are one loop over the same range, then kernels that process one row. */
 static void merge_list(LoopFuse *m, StmtId first) {
   Prog *p = m->p;
   for (StmtId k = first; k; k = prog_stmt(p, k)->next) {

@@ -427,7 +427,7 @@ static bool is_separable(ParallelCtx *o, StmtId loop) {
   return fine;
 }
 
-/* Gives the statement a variable of its own in place of v. */
+/* Replaces v in the statement by a new variable. */
 static VarId rename_var(ParallelCtx *o, StmtId id, VarId v) {
   Prog *p = o->p;
   VarId mine = prog_add_var(p, DT_i64, prog_var(p, v)->name);

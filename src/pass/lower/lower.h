@@ -14,7 +14,7 @@ static inline BufId lower_out(const Lower *l, u32 i) {
   return l->buf[l->n->out[i]];
 }
 void lower_region(Lower *l, RegionId b);
-void lower_copy(Lower *l, BufId from, BufId to); /* writes a kernel of its own */
+void lower_copy(Lower *l, BufId from, BufId to); /* writes a separate kernel */
 
 /* lower_form.c */
 void lower_form(Lower *l, Cursor at, const Form *f);

@@ -2,7 +2,7 @@
  *
  * In: a program that sets symbols to computed values. Out: the same program with a `require` after
  * every such set whose value may leave the bounds of its symbol. A require inside a kernel ends
- * only the kernel, which is a function of its own in back ends. The require is therefore repeated
+ * only the kernel, which is a function in back ends. The require is therefore repeated
  * after the kernel, where it ends the run.
  *
  * needs: plan, because it adds statements to lists that other passes match  keeps: results bit for

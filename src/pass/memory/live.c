@@ -200,7 +200,8 @@ static void branches(Liveness *w, const Stmt *s) {
   roll_back(w, undo);
   list(w, s->other);
   u32 most = 0;
-  for (u32 i = 0; i < both.n; i++) /* moves those that the other branch killed too to the front */
+  for (u32 i = 0; i < both.n;
+       i++) /* moves the entries that the other branch killed too to the front */
     if (w->killed[both.at[i]] > before) both.at[most++] = both.at[i];
   roll_back(w, undo);
   for (u32 i = 0; i < most; i++) kill(w, both.at[i], before);

@@ -28,8 +28,8 @@ typedef struct PlacerCtx {
   u32 *leaf;     /* by item */
   u32 *end;      /* by node (root 1, leaves from `leaves` on): 1 + last point; 0: none */
   u64 *top;      /* by node: highest end of a placed item */
-  u64 *floor;    /* by node: maximum below. If it exceeds both children, the whole node was raised,
-                    and the higher child (both if equal) must still be raised */
+  u64 *floor; /* by node: maximum of its items. If it exceeds both children, all items of the node
+                 were raised, but the children not yet */
   PlaceItem **found, **sorted;
   u32 nsorted;
 } PlacerCtx;
@@ -335,8 +335,8 @@ static u64 area(const PlaceItem *it) {
   return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
 }
 
-/* Places what a search left over where it fits, largest first, and keeps the plan if it is better.
- * Skipped if much more is left than in another attempt. */
+/* Places the remaining items of a search where they fit, largest first, and keeps the plan if it is
+ * better. Does nothing if much more remains than in another attempt. */
 static void finish(BestPlan *b, Key *order) {
   u64 rest = 0;
   u32 done = 0;

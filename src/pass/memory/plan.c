@@ -46,7 +46,7 @@ static bool take_over(PlaceSharing *o, u32 from, u32 to) {
     return false;
   o->into[to] = x;
   a->last = b->last;
-  b->first = 1; /* an empty interval: no memory of its own */
+  b->first = 1; /* an empty interval: it has no memory */
   b->last = 0;
   return true;
 }
