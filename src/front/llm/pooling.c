@@ -137,7 +137,7 @@ static Pooling read_pooling(LmFile *f, const JsonDoc *d) {
   return how;
 }
 
-/* A Dense module: its matrix and bias are in a file of its own. */
+/* A Dense module; a separate file has its matrix and bias. */
 static Val dense(Pool *p, Val x, const JsonDoc *d, const char *folder) {
   LmFile *f = p->f;
   Ctx *c = f->c;
