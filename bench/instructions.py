@@ -5,7 +5,7 @@
 
 The networks are those of test/tflite/nets.py (random weights). Every run must give the bytes of LiteRT (int8) or agree within 1e-4 (f32).
 A plugin of QEMU (count.c) counts every executed instruction of NAME_run: exact, but neither cycles nor time. RAM is arena and stack that was
-seen to be used, without inputs and outputs. --march: default the one of MARCH below; scalar: plain C. --functions lists counts by function.
+seen to be used, without inputs and outputs. --march: default those of BOARDS below. --functions lists counts by function.
 TFLM: release build, kernels and CMSIS-NN at -O2, of Invoke() with the same files; RAM is its arena and stack.
 """
 import argparse
@@ -22,12 +22,12 @@ ROOT, INGOT = boards.ROOT, boards.INGOT
 sys.path.insert(0, os.path.join(ROOT, "test"))
 from lib import npy
 
-# board of qemu-system-arm, flags, start of RAM, --march besides scalar
-BOARDS = {"m0plus": ("mps2-an385", "-mcpu=cortex-m0plus -mfloat-abi=soft", 0x20000000, None),
-          "m3": ("mps2-an385", "-mcpu=cortex-m3 -mfloat-abi=soft", 0x20000000, None),
-          "m4": ("mps2-an386", "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16", 0x20000000, "cortex-m4"),
-          "m7": ("mps2-an500", "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-sp-d16", 0x20000000, "cortex-m4"),
-          "m55": ("mps3-an547", "-mcpu=cortex-m55 -mfloat-abi=hard", 0x21000000, "cortex-m55")}
+# board of qemu-system-arm, flags, start of RAM, targets
+BOARDS = {"m0plus": ("mps2-an385", "-mcpu=cortex-m0plus -mfloat-abi=soft", 0x20000000, ["cortex-m"]),
+          "m3": ("mps2-an385", "-mcpu=cortex-m3 -mfloat-abi=soft", 0x20000000, ["cortex-m"]),
+          "m4": ("mps2-an386", "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16", 0x20000000, ["cortex-m", "cortex-m4"]),
+          "m7": ("mps2-an500", "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-sp-d16", 0x20000000, ["cortex-m", "cortex-m4"]),
+          "m55": ("mps3-an547", "-mcpu=cortex-m55 -mfloat-abi=hard", 0x21000000, ["cortex-m", "cortex-m4"])}
 # Millions of instructions of TFLM 90b983c2b with CMSIS-NN 4ab83cc3, arm-none-eabi-gcc 12.2.1.
 TFLM = {"images_i8": {"m3": 41.8, "m4": 29.9, "m7": 30.0, "m55": 4.91}, "keywords_i8": {"m3": 10.5, "m4": 7.70, "m7": 7.65, "m55": 1.82},
         "wakewords_i8": {"m3": 32.0, "m4": 24.1, "m7": 24.0, "m55": 6.56}, "anomalies_i8": {"m3": 0.955, "m4": 0.583, "m7": 0.583, "m55": 0.285},
@@ -142,22 +142,20 @@ def main():
     p.add_argument("--write", help="a document with the marks <!-- instructions --> and <!-- end -->")
     p.add_argument("--nets", default=",".join(f"{n}_{k}" for k in ("i8", "f32") for n in NAMES))
     p.add_argument("--cpus", default=",".join(BOARDS))
-    p.add_argument("--march", help="one target instead of scalar and that of the board")
+    p.add_argument("--march", help="one target instead of those of the board")
     p.add_argument("--flags", default="-O2")
     p.add_argument("--options", default="", help="more options of ingot compile")
     p.add_argument("--functions", action="store_true")
     p.add_argument("--keep", help="folder for the program, its C and its counts")
     o = p.parse_args()
     lines = ["| network | Cortex | target | millions of instructions | TFLM | ratio | RAM | code | weights |", "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
-    known = boards.must(INGOT, "doctor", "--json") if not o.march else ""
     with tempfile.TemporaryDirectory() as folder:
         o.plugin = plugin(folder)
         for name in o.nets.split(","):
             for cpu in o.cpus.split(","):
                 if name.endswith("f32") and cpu not in ("m4", "m7"):
                     continue  # without an FPU, or with 512 KB for weights
-                more = BOARDS[cpu][3]
-                for march in [o.march] if o.march else ["scalar"] + ([more] if more and f'"{more}"' in known else []):
+                for march in [o.march] if o.march else BOARDS[cpu][3][:1 if name.endswith("f32") else None]:
                     got = measure(folder, os.path.join(cases(), name), cpu, o, march)
                     lines.append(row(name, cpu, march, got))
                     if not o.write:

@@ -118,6 +118,13 @@ static FAST void forget(LangValue *d) {
   set(d, (LangValue){.kind = KD_none});
 }
 
+/* The value of a temp, which is left without it. */
+static FAST LangValue take(LangValue *d) {
+  LangValue v = *d;
+  d->kind = KD_none;
+  return v;
+}
+
 static FAST LangValue of_int(int64_t i) {
   return (LangValue){KD_int, .u = {.i = i}};
 }
@@ -169,8 +176,7 @@ static __attribute__((noinline)) LangValue as_type(LangValue d, const LangType *
   return d;
 }
 
-/* Operands of any kind. do_NAME_int and do_NAME_float are for operands of this static type: then
- * the C compiler knows the kind of the result, and drops later tests of it. */
+/* Operands of any kind. */
 static __attribute__((noinline)) LangValue binary(Tok op, LangValue x, LangValue y, int at) {
   Ast *n = node_of(at, NULL);
   n->op = op;
@@ -180,6 +186,7 @@ static __attribute__((noinline)) LangValue binary(Tok op, LangValue x, LangValue
   return r;
 }
 
+/* do_NAME takes values of any kind. NAME_int and NAME_float are for numbers of proven kind. */
 #define ARITHMETIC(name, sign)                                                                     \
   static FAST LangValue do_##name(LangValue x, LangValue y, int at) {                              \
     if (x.kind == KD_int && y.kind == KD_int)                                                      \
@@ -187,28 +194,17 @@ static __attribute__((noinline)) LangValue binary(Tok op, LangValue x, LangValue
     if (is_number(x) && is_number(y)) return of_float(number(x) sign number(y));                   \
     return binary(TOK_##name, x, y, at);                                                           \
   }                                                                                                \
-  static FAST LangValue do_##name##_int(LangValue x, LangValue y, int at) {                        \
-    if (x.kind == KD_int && y.kind == KD_int)                                                      \
-      return of_int((int64_t)((uint64_t)x.u.i sign(uint64_t) y.u.i));                              \
-    return of_int(as_type(binary(TOK_##name, x, y, at), &type_of_int, at).u.i);                    \
+  static FAST LangValue name##_int(int64_t x, int64_t y) {                                         \
+    return of_int((int64_t)((uint64_t)x sign(uint64_t) y));                                        \
   }                                                                                                \
-  static FAST LangValue do_##name##_float(LangValue x, LangValue y, int at) {                      \
-    if (x.kind == KD_float && y.kind == KD_float) return of_float(x.u.f sign y.u.f);               \
-    return of_float(as_type(binary(TOK_##name, x, y, at), &type_of_float, at).u.f);                \
+  static FAST LangValue name##_float(double x, double y) {                                         \
+    return of_float(x sign y);                                                                     \
   }
 #define COMPARISON(name, sign)                                                                     \
   static FAST LangValue do_##name(LangValue x, LangValue y, int at) {                              \
     if (x.kind == KD_int && y.kind == KD_int) return of_bool(x.u.i sign y.u.i);                    \
     if (is_number(x) && is_number(y)) return of_bool(number(x) sign number(y));                    \
     return binary(TOK_##name, x, y, at);                                                           \
-  }                                                                                                \
-  static FAST LangValue do_##name##_int(LangValue x, LangValue y, int at) {                        \
-    if (x.kind == KD_int && y.kind == KD_int) return of_bool(x.u.i sign y.u.i);                    \
-    return of_bool(holds(binary(TOK_##name, x, y, at)));                                           \
-  }                                                                                                \
-  static FAST LangValue do_##name##_float(LangValue x, LangValue y, int at) {                      \
-    if (x.kind == KD_float && y.kind == KD_float) return of_bool(x.u.f sign y.u.f);                \
-    return of_bool(holds(binary(TOK_##name, x, y, at)));                                           \
   }
 ARITHMETIC(add, +)
 ARITHMETIC(sub, -)
@@ -224,21 +220,18 @@ static FAST LangValue do_div(LangValue x, LangValue y, int at) {
   if (is_number(x) && y.kind == KD_float && y.u.f != 0) return of_float(number(x) / y.u.f);
   return binary(TOK_div, x, y, at);
 }
-static FAST LangValue do_div_int(LangValue x, LangValue y, int at) {
-  if (x.kind == KD_int && y.kind == KD_int && y.u.i > 0) return of_int(x.u.i / y.u.i);
-  return of_int(as_type(binary(TOK_div, x, y, at), &type_of_int, at).u.i);
+static FAST LangValue div_int(int64_t x, int64_t y, int at) {
+  return y > 0 ? of_int(x / y) : binary(TOK_div, of_int(x), of_int(y), at);
 }
-static FAST LangValue do_div_float(LangValue x, LangValue y, int at) {
-  if (x.kind == KD_float && y.kind == KD_float && y.u.f != 0) return of_float(x.u.f / y.u.f);
-  return of_float(as_type(binary(TOK_div, x, y, at), &type_of_float, at).u.f);
+static FAST LangValue div_float(double x, double y, int at) {
+  return y != 0 ? of_float(x / y) : binary(TOK_div, of_float(x), of_float(y), at);
 }
 
 static FAST LangValue do_mod(LangValue x, LangValue y, int at) {
   return binary(TOK_mod, x, y, at);
 }
-static FAST LangValue do_mod_int(LangValue x, LangValue y, int at) {
-  if (x.kind == KD_int && y.kind == KD_int && y.u.i > 0) return of_int(x.u.i % y.u.i);
-  return of_int(as_type(binary(TOK_mod, x, y, at), &type_of_int, at).u.i);
+static FAST LangValue mod_int(int64_t x, int64_t y, int at) {
+  return y > 0 ? of_int(x % y) : binary(TOK_mod, of_int(x), of_int(y), at);
 }
 
 static FAST LangValue do_at(LangValue x, LangValue y, int at) {
@@ -253,6 +246,28 @@ static FAST LangValue do_neg(LangValue x, int at) {
 
 static FAST LangValue cast(LangValue x, const char *to, int at) {
   return value_cast(&eval, node_of(at, NULL), x, to);
+}
+
+/* An integer operand of a float operator. */
+static FAST LangValue promoted(LangValue x) {
+  return x.kind == KD_int ? of_float((double)x.u.i) : x;
+}
+
+static LangValue to_int(double x) {
+  return value_cast(&eval, nodes, of_float(x), "int64");
+}
+
+static FAST LangValue min_int(int64_t x, int64_t y) {
+  return of_int(x <= y ? x : y);
+}
+static FAST LangValue max_int(int64_t x, int64_t y) {
+  return of_int(x >= y ? x : y);
+}
+static FAST LangValue min_float(double x, double y) {
+  return of_float(number_minmax(false, x, y));
+}
+static FAST LangValue max_float(double x, double y) {
+  return of_float(number_minmax(true, x, y));
 }
 
 /* ---- lists ---- */
@@ -270,7 +285,9 @@ static FAST LangValue range(int64_t from, int64_t end, int at) {
 }
 
 static FAST LangValue repeat(LangValue d, LangValue times, int at) {
-  return value_repeat(&eval, node_of(at, NULL), d, &times);
+  LangValue l = value_repeat(&eval, node_of(at, NULL), d, &times);
+  drop(times);
+  return l;
 }
 
 /* A node at the position `at` whose index is at `where`. */
@@ -280,20 +297,86 @@ static Ast *node_of_index(int at, int where) {
   return n;
 }
 
-/* Takes the index. */
-static FAST LangValue at_index(LangValue v, LangValue i, int at, int where) {
-  if (v.kind == KD_array && i.kind == KD_int && (uint64_t)i.u.i < v.u.list->n)
-    return share(v.u.list->at[i.u.i]);
+static __attribute__((noinline)) LangValue any_index(LangValue v, LangValue i, int at, int where) {
   LangValue r = value_index(&eval, node_of_index(at, where), &v, &i);
   drop(i);
   return r;
 }
+
+/* Takes the index. */
+static FAST LangValue at_index(LangValue v, LangValue i, int at, int where) {
+  if (v.kind == KD_array && i.kind == KD_int && (uint64_t)i.u.i < v.u.list->n)
+    return share(v.u.list->at[i.u.i]);
+  return any_index(v, i, at, where);
+}
+
+/* Takes v, too. */
+static LangValue index_taken(LangValue v, LangValue i, int at, int where) {
+  LangValue r = at_index(v, i, at, where);
+  drop(v);
+  return r;
+}
+
+/* Elements of proven kind. row, row_index: positions of v[i] in v[i][j] */
+#define BY_KIND(name, field)                                                                       \
+  static FAST LangValue index_##name(LangValue v, int64_t i, int at, int where) {                  \
+    if (v.kind == KD_array && (uint64_t)i < v.u.list->n && v.u.list->at[i].kind == KD_##name)      \
+      return of_##name(v.u.list->at[i].u.field);                                                   \
+    return of_##name(as_type(any_index(v, of_int(i), at, where), &type_of_##name, at).u.field);    \
+  }                                                                                                \
+  static FAST LangValue index2_##name(LangValue v, int64_t i, int64_t j, int row, int row_index,   \
+                                      int at, int where) {                                         \
+    if (v.kind == KD_array && (uint64_t)i < v.u.list->n && v.u.list->at[i].kind == KD_array)       \
+      return index_##name(v.u.list->at[i], j, at, where);                                          \
+    LangValue d = index_taken(any_index(v, of_int(i), row, row_index), of_int(j), at, where);      \
+    return of_##name(as_type(d, &type_of_##name, at).u.field);                                     \
+  }
+BY_KIND(int, i)
+BY_KIND(float, f)
+BY_KIND(bool, i != 0)
 
 static FAST LangValue *place_element(LangValue *in, LangValue i, int at, int where) {
   if (in->kind == KD_array && in->u.list->box.refs == 1 && i.kind == KD_int &&
       (uint64_t)i.u.i < in->u.list->n)
     return &in->u.list->at[i.u.i];
   return value_element(&eval, node_of_index(at, where), in, &i);
+}
+
+static __attribute__((noinline)) LangValue any_store(LangValue v, LangValue i, LangValue x, int at,
+                                                     int where) {
+  set(place_element(&v, i, at, where), x);
+  return v;
+}
+
+/* Sets element i of v to a number, unless that takes more than a store. */
+static FAST bool stored(LangValue v, int64_t i, LangValue x) {
+  if (v.kind != KD_array || v.u.list->box.refs != 1 || (uint64_t)i >= v.u.list->n ||
+      v.u.list->at[i].kind >= KD_string)
+    return false;
+  v.u.list->at[i] = x;
+  return true;
+}
+
+/* v[i] = x; returns v. */
+static FAST LangValue store(LangValue v, LangValue i, LangValue x, int at, int where) {
+  return i.kind == KD_int && stored(v, i.u.i, x) ? v : any_store(v, i, x, at, where);
+}
+
+/* v[i][j] = x */
+static FAST LangValue store2(LangValue v, LangValue i, LangValue j, LangValue x, int row,
+                             int row_index, int at, int where) {
+  if (v.kind == KD_array && v.u.list->box.refs == 1 && i.kind == KD_int &&
+      (uint64_t)i.u.i < v.u.list->n) {
+    v.u.list->at[i.u.i] = store(v.u.list->at[i.u.i], j, x, at, where);
+    return v;
+  }
+  LangValue *to = place_element(&v, i, row, row_index);
+  *to = store(*to, j, x, at, where);
+  return v;
+}
+
+static void check_array(LangValue d, int at) {
+  if (d.kind != KD_array) script_fail(at, "Cannot iterate over type %s", value_kind_name(&d));
 }
 
 static FAST LangValue item(LangValue v, int64_t i, int at) {
@@ -343,18 +426,11 @@ static FAST LangValue *held(LangValue *d, const char *name, int at) {
   return d;
 }
 
-/* The value of a variable whose static type is a number or a boolean. */
-static FAST LangValue int_in(LangValue *d, const char *name, int at) {
-  if (d->kind == KD_int) return of_int(d->u.i);
-  return of_int(as_type(share(*held(d, name, at)), &type_of_int, at).u.i);
-}
-static FAST LangValue float_in(LangValue *d, const char *name, int at) {
-  if (d->kind == KD_float) return of_float(d->u.f);
-  return of_float(as_type(share(*held(d, name, at)), &type_of_float, at).u.f);
-}
-static FAST LangValue bool_in(LangValue *d, const char *name, int at) {
-  if (d->kind == KD_bool) return of_bool(d->u.i != 0);
-  return of_bool(as_type(share(*held(d, name, at)), &type_of_bool, at).u.i != 0);
+/* The value d of a variable or temp, which has another kind than t. */
+static __attribute__((noinline)) LangValue expected(LangValue d, const LangType *t,
+                                                    const char *name, int at) {
+  if (d.kind == KD_none) script_fail(at, "Undefined variable: %s", name);
+  return as_type(d, t, at);
 }
 
 static FAST LangValue *assigned(LangValue *d, const char *name, int at) {
@@ -362,8 +438,14 @@ static FAST LangValue *assigned(LangValue *d, const char *name, int at) {
   return d;
 }
 
-static FAST void becomes(LangValue *d, const LangType *to, int at) {
-  if (d->kind != to->kind || value_is_boxed(d)) value_convert(&eval, node_of(at, NULL), d, to);
+static __attribute__((noinline)) LangValue converted(LangValue d, const LangType *to, int at) {
+  value_convert(&eval, node_of(at, NULL), &d, to);
+  return d;
+}
+
+/* Takes d. */
+static FAST LangValue becomes(LangValue d, const LangType *to, int at) {
+  return d.kind != to->kind || value_is_boxed(&d) ? converted(d, to, at) : d;
 }
 
 /* ---- patterns ---- */
@@ -381,6 +463,10 @@ static FAST bool fits_bool(LangValue d, bool b) {
 }
 static FAST bool fits_text(LangValue d, LangValue s) {
   return d.kind == KD_string && value_equal(&eval, &d, &s);
+}
+
+static _Noreturn void no_fit(LangValue d, int at) {
+  script_fail(at, "Non-exhaustive match: value %s didn't match any pattern", value_kind_name(&d));
 }
 
 /* ---- calls ---- */
@@ -420,7 +506,7 @@ static FAST LangValue call(LangValue f, LangValue *arg, u32 n, const int *at) {
     eval.sizes = &own;
   }
   for (u32 i = 0; i < n; i++)
-    if (s->param[i]) becomes(&arg[i], s->param[i], at[1 + i]);
+    if (s->param[i]) arg[i] = becomes(arg[i], s->param[i], at[1 + i]);
   d = s->code(f.u.fn, arg, at);
   eval.sizes = outer;
   drop(f);
@@ -452,13 +538,28 @@ static LangValue call_method(LangValue on, const char *name, LangValue *arg, u32
   return out;
 }
 
-/* Borrows the arguments. */
+/* Takes the arguments. */
 static LangValue builtin(BuiltinFn *fn, const char *name, LangValue *arg, u32 n, int at) {
   LangValue out = null;
   eval.at = node_of(at, name);
   fn(&eval, arg, n, &out);
   eval.at = node_of(at, name);
+  for (u32 i = 0; i < n; i++) drop(arg[i]);
   return out;
+}
+
+static LangValue builtin2(BuiltinFn *fn, const char *name, LangValue x, LangValue y, int at) {
+  LangValue arg[2];
+  arg[0] = x;
+  arg[1] = y;
+  return builtin(fn, name, arg, 2, at);
+}
+
+static FAST LangValue len(LangValue d, int at) {
+  if (d.kind != KD_array) return builtin(bi_len, "len", &d, 1, at);
+  LangValue n = of_int((int64_t)d.u.list->n);
+  drop(d);
+  return n;
 }
 
 /* ---- models ---- */

@@ -468,6 +468,10 @@ static u32 maddubs(u32 a, u32 b, u32 c) {
 static u32 eval_packed(Op op, u32 a, u32 b, u32 c) {
   if (op == OP_maddubs) return maddubs(a, b, c);
   if (op == OP_requant) return (u32)imk_requant((i32)a, (i32)b, c);
+  if (op == OP_widen_i8x2) {
+    a >>= b % 2 * 8;
+    return (u16)(i8)(u8)a | (u32)(u16)(i8)(u8)(a >> 16) << 16;
+  }
   if (op == OP_psign) c = 0;
   for (u32 i = 0; i < 32; i += 8) {
     u32 x = a >> i & 255;
@@ -547,7 +551,7 @@ Scalar scalar_eval(Op op, DType d, const Scalar *arg) {
       r.i = compare_int(op, d != DT_u64, a.i, b.i);
     else
       r.i = scalar_wrap(d, op == OP_dot_i8x4 || op == OP_dot_i16x2 || op == OP_maddubs ||
-                                   op == OP_psign || op == OP_requant
+                                   op == OP_psign || op == OP_requant || op == OP_widen_i8x2
                                ? (i64)eval_packed(op, (u32)a.i, (u32)b.i, (u32)c.i)
                                : eval_int(op, d, a.i, b.i));
     return r;

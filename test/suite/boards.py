@@ -8,7 +8,7 @@ import re
 import sys
 
 from lib import onnxfile
-from lib.core import ROOT, Fail, Test, explain, must, need, run, tail, want
+from lib.core import ROOT, Fail, Skip, Test, explain, must, need, run, tail, want
 
 sys.path.append(os.path.join(ROOT, "bench"))
 import boards  # noqa: E402
@@ -36,6 +36,28 @@ def table(env):
         for have, want in zip(numbers, said[name]):
             if abs(have - want) > NEAR * want:
                 raise Fail(f"{name}: {have} bytes, docs/results/boards.md says {want}: make boards")
+
+
+# Millions of instructions on a Cortex-M4, and bytes of RAM.
+MOST = {("ResNet-8", "cortex-m"): (31, 40_000), ("DS-CNN", "cortex-m"): (8.5, 20_000), ("MobileNetV1-0.25", "cortex-m"): (25, 60_000),
+        ("autoencoder", "cortex-m"): (0.65, 2_000), ("ResNet-8", "cortex-m4"): (21, 40_000), ("DS-CNN", "cortex-m4"): (5.4, 20_000),
+        ("MobileNetV1-0.25", "cortex-m4"): (16, 60_000), ("autoencoder", "cortex-m4"): (0.45, 2_000)}
+
+
+def instructions(env):
+    """The int8 networks of MLPerf Tiny give the bytes of LiteRT on a Cortex-M4, in few instructions and little RAM."""
+    for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
+        need(tool)
+    if not os.path.isdir(os.path.join(env.build, "tflitecases", "nets")):
+        raise Skip("the networks are made by test/run tflite/nets")
+    names = ",".join(f"{x}_i8" for x in ("images", "keywords", "wakewords", "anomalies"))
+    got = must([sys.executable, os.path.join(ROOT, "bench", "instructions.py"), "--nets", names, "--cpus", "m4"], "bench/instructions.py",
+               env={"INGOT": env.need_ingot()})
+    rows = re.findall(r"^\| ([\w.-]+), int8 \| M4 \| (\S+) \| ([\d.]+) \|.*?\|.*?\| ([\d,]+) \|", got, re.M)
+    want(len(rows) == len(MOST), f"rows of {got}")
+    for name, target, count, ram in rows:
+        most, most_ram = MOST[name, target]
+        want(float(count) <= most and int(ram.replace(",", "")) <= most_ram, f"{name}, {target}: {count} million instructions, {ram} bytes of RAM")
 
 
 def keywords(path):
@@ -122,4 +144,4 @@ def training(env):
 
 
 def tests(env):
-    return [Test("boards/table", lambda: table(env), cost=10), Test("boards/training", lambda: training(env), cost=12)]
+    return [Test("boards/instructions", lambda: instructions(env), cost=20), Test("boards/table", lambda: table(env), cost=10), Test("boards/training", lambda: training(env), cost=12)]

@@ -222,6 +222,9 @@ def compiled(env, lib, name, model, precision):
         raise Fail(f"--dump=cuda: {explain(got)}: {tail(got.text())}")
     if b"#include <" in got.out.split(b"#ifdef __CUDACC_RTC__")[0]:
         raise Fail("the text for NVRTC includes a header")
+    for kernel in re.findall(rb"IG_BLOCK\(\d+\) (\w+\(.*?\n})\n", got.out, re.S):  # before the loop over blocks, or in it and at the end
+        if b"ig_after();" not in kernel.split(b"for (")[0] and kernel.count(b"ig_after();") != 2:
+            raise Fail(f"a kernel does not wait for earlier ones: {kernel[:2000].decode()}")
     log = compile_for(lib, got.out, name)
     spills = [s for s in re.findall(r"(\d+) bytes spill stores", log) if s != "0"]
     if spills or "spill" not in log:

@@ -34,10 +34,11 @@ def off(case, have, expected):
     return None
 
 
-def check(env, folder, case, engine):
-    where, to = os.path.join(folder, case["name"]), os.path.join(env.scratch("tflite", *case["name"].split("/")), f"{engine}.npz")
+def check(env, folder, case, engine, march=None):
+    where, to = os.path.join(folder, case["name"]), os.path.join(env.scratch("tflite", *case["name"].split("/")), f"{engine}-{march}.npz")
     for k in range(case["runs"]):
         how = ["--steps", str(k + 1)] if case["state"] else []
+        how += ["--march", march] if march else []
         got = run([env.need_ingot(), "run", os.path.join(where, "model.tflite"), "--inputs", os.path.join(where, f"in_{0 if case['state'] else k}.npz"),
                    "--output", to, "--engine", engine, *how], LIMIT)
         if case["refuse"]:
@@ -231,4 +232,7 @@ def tests(env):
         return [*own, Test("tflite/setup", say)]
     return [*own, Test("tflite/covered", lambda: covered(table))] + [
             Test(f"tflite/{case['name']}/{engine}", lambda c=case, g=engine: check(env, folder, c, g), 0.05)
-            for case in table for engine in (*ENGINES, *(("c",) if case["compiled"] else ()))]
+            for case in table for engine in (*ENGINES, *(("c",) if case["compiled"] else ()))] + [
+            # register tiles of microcontrollers: their C is portable
+            Test(f"tflite/{case['name']}/{march}", lambda c=case, m=march: check(env, folder, c, "c", m), 0.5)
+            for case in table if re.match(r"layers/(conv|depthwise|fully_connected)_.*_[iu]8$", case["name"]) and not case["refuse"] for march in ("cortex-m", "cortex-m4")]

@@ -378,6 +378,7 @@ static const struct IntCall {
 } int_calls[OP_SCALARS] = {
     [OP_dot_i8x4] = {RT_dot_i8x4, RT_dot_i8x4, "ig_dot_i8x4", "ig_dot_i8x4"},
     [OP_dot_i16x2] = {RT_dot_i16x2, RT_dot_i16x2, "ig_dot_i16x2", "ig_dot_i16x2"},
+    [OP_widen_i8x2] = {RT_widen_i8x2, RT_widen_i8x2, "ig_widen_i8x2", "ig_widen_i8x2"},
     [OP_div] = {RT_sdiv, RT_udiv, "ig_sdiv", "ig_udiv"},
     [OP_maddubs] = {RT_maddubs, RT_maddubs, "ig_maddubs", "ig_maddubs"},
     [OP_psign] = {RT_psign, RT_psign, "ig_psign", "ig_psign"},
@@ -539,7 +540,7 @@ static void put_op(Emit *e, const Expr *x, Precedence at) {
 
 static void put_quad(Emit *e, const Expr *x) {
   const Expr *from = prog_expr(e->p, x->arg[0]);
-  bool vectors = e->b.mode == BM_vectors;
+  bool vectors = e->b.mode == BM_vectors || (e->o->target && e->o->target->micro);
   if (e->cuda) {
     sb_puts(e->t, from->lanes == 2 ? "ig_pair(&" : "ig_quad(&");
   } else if (from->lanes == 2) {

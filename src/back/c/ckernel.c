@@ -214,6 +214,7 @@ static Function make_function(Emit *e, StmtId id, const Stmt *s, const Uses *u) 
   f.param = param_names(e, u);
   f.names = e->names;
   if (s->flags & KF_noinline) c_need(e, RT_noinline);
+  if (e->o->target && e->o->target->micro) c_need(e, RT_micro);
   if (s->flags & KF_tree_walk) c_need(e, RT_tree_walk);
   e->b = outer_body;
   e->in_kernel = false;

@@ -33,6 +33,7 @@ static bool is_sum_loop(Emit *e, const Stmt *s) {
 
 static void put_for(Emit *e, const Stmt *s) {
   const char *name = e->var.at[s->var] = name_loop(e, s->var);
+  if (s->flags & LF_after) put_line(e, "ig_after();");
   if (s->flags & LF_nounroll && e->b.mode == BM_vectors) put_line(e, "_Pragma(\"GCC unroll 1\")");
   if (e->warps && !e->team) /* the body runs in all threads and is large */
     put_line(e, "IG_NO_UNROLL");

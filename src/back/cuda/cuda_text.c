@@ -276,14 +276,6 @@ static void put_inner_args(StrBuf *t, const Kernel *k) {
   if (k->takes.random) sb_fmt(t, "%sseed", comma);
 }
 
-/* Does it say itself from where on it needs earlier kernels? */
-static bool starts_early(Prog *p, StmtId body) {
-  const Stmt *s;
-  for (StmtVisit w = prog_visit(p, body); (s = prog_next(&w));)
-    if (s->kind == ST_for && s->flags & LF_after) return true;
-  return false;
-}
-
 /* Text of the function without its name; *inner: text of the function that it calls, or none. */
 static bool write_kernel(Emit *e, Kernel *k, StrBuf *text, const char ***names) {
   StrBuf body = sb_new(&e->c->scratch), *outer = e->t;
@@ -293,7 +285,7 @@ static bool write_kernel(Emit *e, Kernel *k, StrBuf *text, const char ***names) 
   put_text_params(e, text, k, k->any_set);
   sb_puts(text, ") {\n");
   if (warps) sb_puts(text, "  const int lane = ig_lane_id();\n");
-  bool early = !k->any_set && starts_early(e->p, k->body);
+  bool early = !k->any_set && strstr(sb_cstr(&body), "ig_after();"); /* LF_after */
   if (!k->any_set) {
     if (!early) sb_puts(text, "  ig_after();\n");
     put_slots(e, text, k);

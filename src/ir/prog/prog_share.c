@@ -5,8 +5,9 @@
  * kernel by buffer, cached until another kernel is queried. Each load of the operand is compared
  * with each store of the result. Let C be the loops around both. In one iteration of C the load
  * must come first. Different iterations of C must access different elements: each counter of C must
- * appear in an index that is the same expression in both and is injective in it. Softmax, layer
- * norm and all maps pass; transposes, products and stencils do not. */
+ * appear in an index that is the same expression in both and is injective in it. A load and a store
+ * whose indices never meet are in any order: the results of a register tile. Softmax, layer norm
+ * and all maps pass; transposes, products and stencils do not. */
 #include "ir/prog/prog_mem.h"
 
 typedef struct BufAccess {
@@ -93,13 +94,41 @@ static bool once(Prog *p, StmtId loop) {
          hi - lo <= f->step;
 }
 
+static i64 gcd(i64 a, i64 b) {
+  return b ? gcd(b, a % b) : a;
+}
+
+/* Do the load and the store never access the same element, in any iterations? True if an index
+ * differs by its range, or by the remainder modulo the steps of all counters. */
+static bool apart(KernelAccesses *o, const BufAccess *load, const BufAccess *store) {
+  for (u32 d = 0; d < prog_buf(o->p, load->buf)->rank; d++) {
+    StridedIndex s[2];
+    if (!mem_steps(o->p, &load->at, load->idx[d], &s[0]) ||
+        !mem_steps(o->p, &store->at, store->idx[d], &s[1]))
+      continue;
+    i64 by = s[0].k - s[1].k, step = 0, lo[2], hi[2];
+    for (u32 i = 0; i < 2; i++) {
+      lo[i] = hi[i] = s[i].k;
+      for (u32 k = 0; k < s[i].n; k++) {
+        hi[i] += s[i].coef[k] * (s[i].trip[k] - 1);
+        step = gcd(s[i].coef[k], step);
+      }
+    }
+    if (load->lanes > 1 || store->lanes > 1) continue;
+    if (hi[0] < lo[1] || hi[1] < lo[0] || (step ? by % step : by)) return true;
+  }
+  return false;
+}
+
 /* Is every element loaded for the last time before the store writes its place? */
 static bool in_order(KernelAccesses *o, const BufAccess *load, const BufAccess *store) {
   const Buf *x = prog_buf(o->p, load->buf), *y = prog_buf(o->p, store->buf);
   bool distinct[MEM_NEST] = {0};
-  if (load->order > store->order || x->rank != y->rank || x->dt != y->dt) return false;
+  if (x->rank != y->rank || x->dt != y->dt) return false;
   for (u32 d = 0; d < x->rank; d++)
     if (x->dim[d] != y->dim[d]) return false;
+  if (apart(o, load, store)) return true;
+  if (load->order > store->order) return false;
   Nesting both = load->at;
   for (both.n = 0; both.n < load->at.n && both.n < store->at.n; both.n++)
     if (load->at.loop[both.n] != store->at.loop[both.n]) break;

@@ -119,14 +119,9 @@ static bool holds_open(const Eval *ev, const LangValue *d) {
   return false;
 }
 
-static bool compares(Tok op) {
-  return op == TOK_lt || op == TOK_le || op == TOK_gt || op == TOK_ge || op == TOK_eq ||
-         op == TOK_ne;
-}
-
 bool dry_binary(Eval *ev, const Ast *n, const LangValue *x, const LangValue *y, LangValue *out) {
   bool open = value_is_unknown(ev, x) || value_is_unknown(ev, y);
-  if (compares(n->op) && (n->op == TOK_eq || n->op == TOK_ne || open)) {
+  if (tok_compares(n->op) && (n->op == TOK_eq || n->op == TOK_ne || open)) {
     bool elements =
         x->kind == KD_tensor ? y->kind == KD_array : x->kind == KD_array && y->kind == KD_tensor;
     if (elements || (!holds_open(ev, x) && !holds_open(ev, y))) return false;

@@ -57,11 +57,19 @@ const char *builtin_name(const Eval *ev) {
 
 /* ---- frames ---- */
 
-static Frame *next_frame(Eval *ev) {
-  Frame *f = ev->frame;
-  if (!f->next) f->next = NEW(&ev->c->keep, Frame);
-  f->next->outer = f;
-  return f->next;
+/* The next frame, without registers. */
+static Frame *next_frame(Eval *ev, const Ast *at, const RegCode *code, ClosureObj *self) {
+  Frame *outer = ev->frame, *f = outer->next;
+  if (!f) f = outer->next = NEW(&ev->c->keep, Frame);
+  f->outer = outer;
+  f->top = ev->top;
+  f->regs = ev->regs;
+  f->code = code;
+  f->self = self;
+  f->call = at;
+  f->size.n = 0;
+  f->careful = ev->careful || ev->in_grad || ev->dims;
+  return f;
 }
 
 static Locals *segment_new(Eval *ev, u32 room) {
@@ -106,14 +114,7 @@ Frame *frame_push(Eval *ev, const Ast *at, ClosureObj *fn, LangValue *arg, u32 n
   if (n != code->nparam)
     eval_fail(ev, at, "Wrong number of arguments: expected %u, got %u", code->nparam, n);
   if (++ev->depth > EVAL_DEPTH) eval_fail(ev, at, "calls are nested too deeply");
-  Frame *f = next_frame(ev);
-  f->top = ev->top;
-  f->regs = ev->regs;
-  f->code = code;
-  f->self = fn;
-  f->call = at;
-  f->size.n = 0;
-  f->careful = ev->careful || ev->in_grad || ev->dims;
+  Frame *f = next_frame(ev, at, code, fn);
   f->r = arg;
   if (!fits(ev, arg, code->nreg)) {
     f->r = fits(ev, ev->top, code->nreg) ? ev->top : other_segment(ev, at, code->nreg);
@@ -164,14 +165,7 @@ Locals *file_variables(Eval *ev, const RegCode *code, const Locals *old) {
 }
 
 LangValue run_file(Eval *ev, const RegCode *code) {
-  Frame *f = next_frame(ev);
-  f->top = ev->top;
-  f->regs = ev->regs;
-  f->code = code;
-  f->self = NULL;
-  f->call = NULL;
-  f->size.n = 0;
-  f->careful = ev->careful || ev->in_grad || ev->dims;
+  Frame *f = next_frame(ev, NULL, code, NULL);
   ev->regs = ev->file[code->file];
   f->r = ev->regs->at;
   ev->top = f->r + code->nreg;

@@ -171,11 +171,6 @@ static CodeOp op_of(Tok op, CodeOp add) { /* add: add in the wanted form */
   return (CodeOp)(add + (u32)row[op] * (CO_sub_i - CO_add_i));
 }
 
-static bool compares(Tok op) {
-  return op == TOK_lt || op == TOK_le || op == TOK_gt || op == TOK_ge || op == TOK_eq ||
-         op == TOK_ne;
-}
-
 /* An operand that is read after `later` was evaluated. */
 static InReg stable(Lowering *l, Ast *n, const Ast *later) {
   InReg x = operand(l, n);
@@ -212,11 +207,11 @@ static Operands operands(Lowering *l, const Ast *n) {
   bool typed = (px == KD_int || px == KD_float) && (py == KD_int || py == KD_float) &&
                n->op != TOK_at && (n->op != TOK_mod || (px == KD_int && py == KD_int));
   double f;
-  if (typed && is_small(n->a) && !is_small(n->b) && py == KD_int && !compares(n->op)) {
+  if (typed && is_small(n->a) && !is_small(n->b) && py == KD_int && !tok_compares(n->op)) {
     p = (Operands){.y = operand(l, n->b), .kind = KD_int, .form = 'l', .k = (u32)(i32)n->a->i};
     return p;
   }
-  if (typed && literal_float(n->a, py, &f) && n->b->kind != AST_float && !compares(n->op)) {
+  if (typed && literal_float(n->a, py, &f) && n->b->kind != AST_float && !tok_compares(n->op)) {
     p.y = promote(l, n->b, operand(l, n->b));
     p.k = constant(l, value_float(f));
     p.kind = KD_float;
@@ -259,7 +254,7 @@ static LangKind arithmetic(Lowering *l, const Ast *n, u32 dst) {
     code_emit(l, op, dst, form == 2 ? p.y.reg : p.x.reg, form ? p.k : p.y.reg, n);
   }
   l->top = top;
-  return p.kind == KD_any ? KD_any : compares(n->op) ? KD_bool : p.kind;
+  return p.kind == KD_any ? KD_any : tok_compares(n->op) ? KD_bool : p.kind;
 }
 
 /* Jumps if n does not hold. Its evaluation changes no variables. */
@@ -291,7 +286,7 @@ static void condition(Lowering *l, Ast *n, Positions *otherwise) {
     *vec_push(l->a, otherwise) = code_emit(l, CO_jump, 0, 0, 0, n);
     known_undo(l, mark);
     patch_all(l, &fails);
-  } else if (n->kind == AST_binary && compares(n->op)) {
+  } else if (n->kind == AST_binary && tok_compares(n->op)) {
     Operands p = operands(l, n);
     u32 i;
     if (p.kind == KD_any) {

@@ -189,11 +189,36 @@ static void find_graphs(Ingot *m, Script *s, u64 steps, bool no_files, StrBuf *o
   if (e) fail(c, e, LOC_NONE, "%s", said);
 }
 
+typedef struct NativeJob {
+  Eval ev;
+  const StrBuf *graphs;
+  StrBuf *out;
+  bool whole;
+} NativeJob;
+
+static void write_native(Ctx *c, void *arg) {
+  NativeJob *j = arg;
+  (void)c;
+  j->whole = native_program(&j->ev, main_of(j->ev.s), j->graphs, j->out);
+}
+
+/* False if the program needs graphs. */
+static bool native(Script *s, const StrBuf *graphs, StrBuf *out) {
+  const IngotScript o = {.engine = NULL};
+  NativeJob j = {.graphs = graphs, .out = out};
+  eval_begin(&j.ev, s, &o);
+  j.ev.native = true;
+  Err e = ctx_protect(s->c, write_native, &j);
+  eval_end(&j.ev);
+  if (e) longjmp(*s->c->door, (int)e);
+  return j.whole;
+}
+
 void script_native(Ingot *m, Script *s, u64 steps, bool no_files, StrBuf *out) {
-  if (native_program(s, main_of(s), NULL, out)) return;
+  if (native(s, NULL, out)) return;
   StrBuf graphs = sb_new(&m->c->keep);
   find_graphs(m, s, steps, no_files, &graphs);
-  native_program(s, main_of(s), &graphs, out);
+  native(s, &graphs, out);
 }
 
 static void build(Ingot *m, const char *path, const IngotBuild *o) {

@@ -93,7 +93,7 @@ void script_native(Ingot *m, Script *s, u64 steps, bool no_files, StrBuf *out);
 
 /* native_program.c: the program as C. main: function to call after the statements, or NULL. graphs:
  * C of the tensor graphs, or NULL. False if graphs is NULL and the program has tensors. */
-bool native_program(Script *s, const Ast *main, const StrBuf *graphs, StrBuf *out);
+bool native_program(Eval *ev, const Ast *main, const StrBuf *graphs, StrBuf *out);
 /* native_graphs.c: the C of all graphs, and their table. d: NULL if there are none */
 void native_graphs(DryRun *d, StrBuf *out);
 

@@ -5,8 +5,8 @@
  * dry run finds (dry.h) and native_graphs.c compiles like networks. tools/script_all.c has the
  * values and functions of src/lang.
  *
- * The AST is printed as C and not lowered to Prog: Prog has loops over buffers of known shape, but
- * no values with dynamic size, sharing or kind. Tensor code is never generated here.
+ * Register code is printed as C and not lowered to Prog: Prog has loops over buffers of known
+ * shape, but no values with dynamic size, sharing or kind. Tensor code is never generated here.
  */
 #include "lang/run/native.h"
 
@@ -75,7 +75,7 @@ static void put_extents(NativeGen *p, const LangType *t) {
   sb_puts(&p->tables, "NULL}");
 }
 
-u32 native_type(NativeGen *p, const Ast *at, const LangType *t) {
+u32 native_type(NativeGen *p, const LangType *t) {
   static const char *const kinds[KD_COUNT] = {
 #define KIND(name, text) "KD_" #name,
 #include "lang/syntax/kinds.def"
@@ -84,11 +84,11 @@ u32 native_type(NativeGen *p, const Ast *at, const LangType *t) {
   u32 *known = map_get(&p->type_at, (u64)(uintptr_t)t);
   if (known) return *known - 1;
   if (t->kind == KD_tensor || t->kind == KD_object) p->tensors = true;
-  u32 elem = t->kind == KD_array ? native_type(p, at, t->elem) : 0;
+  u32 elem = t->kind == KD_array ? native_type(p, t->elem) : 0;
   u32 of = t->kind == KD_struct ? native_struct(p, t->of) : 0;
   StrBuf items = sb_new(p->a);
   for (u32 i = 0; t->kind == KD_tuple && i < t->n; i++)
-    sb_fmt(&items, "%s&type_%u", i ? ", " : "", native_type(p, at, t->item[i]));
+    sb_fmt(&items, "%s&type_%u", i ? ", " : "", native_type(p, t->item[i]));
   *vec_push(p->a, &p->type) = t;
   *map_put(&p->type_at, (u64)(uintptr_t)t) = p->type.n;
   sb_fmt(&p->tables, "static const LangType type_%u = {%s, ", p->type.n - 1, kinds[t->kind]);
@@ -112,41 +112,25 @@ u32 native_fn(NativeGen *p, LangFn *f) {
   return *at - 1;
 }
 
-static void begin(NativeGen *p, LangFn *in, u32 file) {
-  p->in = in;
-  p->file = file;
-  p->ntemp = p->nloop = p->deep = 0;
-  p->live.n = 0;
-  p->loop = NULL;
-}
-
-static void put_variables(NativeGen *p, const LangFn *f) {
-  for (u32 i = 0; i < f->nslot; i++) native_emit(p, "LangValue l%u = {.kind = KD_none};", i);
-  for (u32 i = 0; i < f->ast->nkid; i++) native_emit(p, "l%u = arg[%u];", f->ast->kid[i]->slot, i);
-  for (u32 i = 0; i < f->capture.n; i++)
-    native_emit(p, "set(&l%u, share(self->with[%u]));", f->capture.at[i].slot, i);
-  native_emit(p, "(void)self, (void)arg, (void)at;");
-}
-
-static void put_function(NativeGen *p, u32 number) {
+static void put_function(NativeGen *p, Eval *ev, u32 number) {
   LangFn *f = p->fn.at[number];
-  begin(p, f, f->ast->file);
+  const RegCode *code = code_of_fn(ev, f);
   sb_fmt(p->out,
          "\n/* %s */\nstatic LangValue f%u(ClosureObj *self, LangValue *arg, const int *at) {\n",
          f->ast->name ? str_text(p->c, f->ast->name) : "a function without a name", number);
-  native_emit(p, "LangValue r = {.kind = KD_none};");
-  put_variables(p, f);
-  Temp t = native_temp(p);
-  native_emit(p, "LangValue t%u = {.kind = KD_none};", t);
-  native_live(p, t);
-  native_block(p, f->ast->a, t);
-  native_emit(p, "set(&r, t%u);", t);
-  native_emit(p, "goto out;");
+  native_emit(p, "LangValue r;");
+  for (u32 i = 0; i < code->nvar; i++)
+    if (i < code->nparam)
+      native_emit(p, "LangValue v%u = arg[%u];", i, i);
+    else
+      native_emit(p, "LangValue v%u = {.kind = KD_none};", i);
+  for (u32 i = 0; i < f->capture.n; i++)
+    native_emit(p, "v%u = share(self->with[%u]);", f->capture.at[i].slot, i);
+  native_emit(p, "(void)self, (void)arg, (void)at;");
+  native_code(p, code);
   sb_puts(p->out, "out:\n");
-  for (u32 i = 0; i < f->nslot; i++) native_emit(p, "drop(l%u);", i);
-  if (f->result->kind == KD_float)
-    native_emit(p, "if (r.kind == KD_int) r = of_float((double)r.u.i);");
-  native_emit(p, "return r;");
+  for (u32 i = 0; i < code->nvar; i++) native_emit(p, "drop(v%u);", i);
+  native_emit(p, code->floats ? "return promoted(r);" : "return r;");
   sb_puts(p->out, "}\n");
 }
 
@@ -158,27 +142,16 @@ static void put_shape(NativeGen *p, u32 number, StrBuf *out) {
     if (t->kind == KD_any || t->kind == KD_none)
       sb_puts(&params, "NULL, ");
     else
-      sb_fmt(&params, "&type_%u, ", native_type(p, f->ast->kid[i], t));
+      sb_fmt(&params, "&type_%u, ", native_type(p, t));
   }
   sb_fmt(out, "static LangFn fn_%u = {f%u, %u, (const LangType *const[]){%sNULL}, %u};\n", number,
          number, f->ast->nkid, sb_cstr(&params), f->capture.n);
 }
 
-static void put_file(NativeGen *p, const Script *s) {
-  begin(p, NULL, s->number);
+static void put_file(NativeGen *p, Eval *ev, const Script *s) {
   sb_fmt(p->out, "\n/* the statements of %s */\nstatic void file_%u(void) {\n",
          s->number ? "a module" : "the program", s->number);
-  for (u32 i = 0; i < s->root->nkid; i++) { /* functions are visible in the whole file */
-    Ast *n = s->root->kid[i];
-    if (n->kind != AST_fn || !n->name) continue;
-    native_emit(p, "if (!g%u[%u].kind) {", s->number, n->slot);
-    p->deep++;
-    native_stmt(p, n, 0);
-    p->deep--;
-    native_emit(p, "}");
-  }
-  native_block(p, s->root, 0);
-  native_emit(p, "goto out;");
+  native_code(p, code_of_file(ev, s, 0, false));
   sb_puts(p->out, "out:;\n}\n");
 }
 
@@ -214,7 +187,8 @@ static void put_main(NativeGen *p, const Ast *main, StrBuf *out) {
   sb_puts(out, "}\n");
 }
 
-bool native_program(Script *s, const Ast *main, const StrBuf *graphs, StrBuf *out) {
+bool native_program(Eval *ev, const Ast *main, const StrBuf *graphs, StrBuf *out) {
+  Script *s = ev->s;
   Ctx *c = s->c;
   NativeGen p = {.c = c, .a = &c->work, .s = s, .typed = !graphs};
   StrBuf shapes = sb_new(p.a), end = sb_new(p.a), places = sb_new(p.a);
@@ -226,8 +200,8 @@ bool native_program(Script *s, const Ast *main, const StrBuf *graphs, StrBuf *ou
   p.place_at = map_new(p.a);
   p.type_at = map_new(p.a);
   p.struct_at = map_new(p.a);
-  for (u32 i = s->all->n; i-- > 0;) put_file(&p, s->all->at[i]);
-  for (u32 i = 0; i < p.fn.n; i++) put_function(&p, i);
+  for (u32 i = s->all->n; i-- > 0;) put_file(&p, ev, s->all->at[i]);
+  for (u32 i = 0; i < p.fn.n; i++) put_function(&p, ev, i);
   for (u32 i = 0; i < p.fn.n; i++) put_shape(&p, i, &shapes);
   diag_raise(c);
   if (p.tensors && !graphs) return false;

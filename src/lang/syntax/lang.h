@@ -29,6 +29,10 @@ typedef enum Tok {
   TOK_COUNT
 } Tok;
 extern const char *const tok_text[TOK_COUNT];
+static inline bool tok_compares(Tok op) {
+  return op == TOK_lt || op == TOK_le || op == TOK_gt || op == TOK_ge || op == TOK_eq ||
+         op == TOK_ne;
+}
 
 struct Token {
   Tok kind;

@@ -107,6 +107,26 @@ static void clip(Nest *x, const Index *ix, u32 axis, Dim dim, ExprId *lo, ExprId
   }
 }
 
+ExprId nest_at_edge(Nest *x, u32 but) {
+  Prog *p = x->p;
+  ExprId any = 0;
+  for (u32 i = 0; i < x->f->naxes; i++) {
+    const Operand *of;
+    const Index *g = x->f->axis[i].reduce && i != but ? form_guard(x->f, i, &of) : NULL;
+    if (!g) continue;
+    u32 k = g->axis[0] != i;
+    for (u32 high = 0; high < 2; high++) {
+      if (!(g->guard & (high ? GUARD_high : GUARD_low))) continue;
+      i64 last = high ? g->coef[k] * (x->f->axis[i].hi - 1) : 0;
+      ExprId at = plus(p, scaled(x, g->axis[1 - k], g->coef[1 - k]), g->shift + last);
+      ExprId end = high ? ex_dim(p, prog_buf(p, of->buf)->dim[g - of->idx]) : ex_int(p, 0);
+      ExprId out = ex_op2(p, high ? OP_ge : OP_lt, at, end);
+      any = any ? ex_op2(p, OP_or, any, out) : out;
+    }
+  }
+  return any;
+}
+
 /* An axis of extent 1 needs no loop, unless clipping may leave it empty. */
 void nest_loop(Nest *x, u32 axis) {
   static const char *const names[] = {"i", "j", "k", "l", "m", "n", "o", "p"};

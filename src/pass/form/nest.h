@@ -79,6 +79,8 @@ ExprId nest_index(Nest *x, const Operand *o, u32 i);
 /* Address of an element of an operand: buffer, indices, and as result their number. */
 u32 nest_address(Nest *x, const Operand *o, BufId *b, ExprId *idx);
 ExprId nest_load(Nest *x, u32 in);
+/* Does the window leave the image along a reduction axis other than `but`? 0: it cannot. */
+ExprId nest_at_edge(Nest *x, u32 but);
 void nest_store(Nest *x, ExprId value);
 /* Applies the epilogue to the result of a reduction, if this kernel has one. */
 ExprId nest_finish(Nest *x, ExprId value);

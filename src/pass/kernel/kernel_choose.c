@@ -9,7 +9,7 @@
  * Decisions that layout_pass.c needs earlier (channel blocks, Winograd patches) come from family.c
  * and winograd_plan.c and are copied into the choice.
  */
-#include "pass/kernel/tile.h"
+#include "pass/kernel/i16.h"
 
 #include "ir/prog/cost.h"
 
@@ -283,6 +283,7 @@ static const FamilyFns families[FA_COUNT] = {
     [FA_horizontal] = {NULL, tile_write, true},
     [FA_transpose] = {transpose_choose, transpose_write, true},
     [FA_i16] = {i16_choose, i16_write, false},
+    [FA_window_tile] = {window_choose, window_write, false},
     [FA_row_acc] = {choose_loops, write_row, false},
     [FA_plain] = {NULL, write_loops, false},
 };

@@ -19,25 +19,14 @@
  * along a row of results. Small kernels are left alone, because rows need memory, which is scarce
  * where models are small.
  */
-#include "pass/kernel/tile.h"
+#include "pass/kernel/i16.h"
 
 enum {
   SUM_STEP = 16, /* lengths are a multiple of this, so that vectorized loops have no remainder */
   BLOCK = 16,    /* contiguous results: a vector of int8 */
 };
 
-/* A form as rows and columns. */
-typedef struct I16Plan {
-  u32 w, x;        /* operands: the constant one, the other */
-  u32 row, col;    /* axes; row may be FORM_AXES: a single row */
-  i64 rows, cols;  /* extents of these axes */
-  i64 sum, padded; /* length of the reduction, and with zero padding */
-  i64 block_rows, block_cols;
-  bool by_rows; /* the result is contiguous along rows */
-  bool guarded; /* windows may leave the image */
-} I16Plan;
-
-static i64 extent(const Form *f, u32 axis) {
+i64 i16_extent(const Form *f, u32 axis) {
   return f->axis[axis].hi - f->axis[axis].lo;
 }
 
@@ -46,7 +35,7 @@ static bool is_open(const Form *f, u32 axis) {
 }
 
 /* Returns the 8-bit type that holds all elements; DT_none: there is none. */
-static DType byte_type(const Tensor *t) {
+DType i16_byte_type(const Tensor *t) {
   i64 lo = 0, hi = 0;
   for (u64 i = 0; i < t->n; i++) {
     i64 x = tensor_get(t, i).i;
@@ -68,11 +57,10 @@ static bool is_weights(const Lower *l, const Form *f, u32 k) {
   }
   for (u32 i = 0; i < f->naxes; i++)
     if (operand_moves(o, i) && is_open(f, i)) return false;
-  return byte_type(b->data) != DT_none;
+  return i16_byte_type(b->data) != DT_none;
 }
 
-/* Do the elements of operand k fit in int16? int8 does, also minus a zero point. */
-static bool fits_i16(const Lower *l, const Form *f, u32 k) {
+bool i16_fits(const Lower *l, const Form *f, u32 k) {
   BufId b = f->in[k].buf;
   const Storage *s = storage_of(l, b);
   i64 zero = 0;
@@ -105,7 +93,7 @@ static bool find_axes(const Form *f, I16Plan *s) {
       s->sum *= f->axis[i].hi;
       s->guarded = s->guarded || form_guard(f, i, NULL);
     } else if (w && !x && (is_open(f, i) || f->axis[i].hi != 1)) {
-      if (s->col < FORM_AXES && extent(f, s->col) >= extent(f, i)) continue;
+      if (s->col < FORM_AXES && i16_extent(f, s->col) >= i16_extent(f, i)) continue;
       s->col = i;
     } else if (x && !w && !is_open(f, i) && f->axis[i].hi > 1) {
       if (s->row < FORM_AXES && f->axis[i].hi < 4 && f->axis[s->row].hi >= f->axis[i].hi) continue;
@@ -116,7 +104,7 @@ static bool find_axes(const Form *f, I16Plan *s) {
 }
 
 /* Halves `most` until it divides n. */
-static i64 part(i64 n, i64 most) {
+i64 i16_part(i64 n, i64 most) {
   while (n % most) most /= 2;
   return most;
 }
@@ -124,16 +112,22 @@ static i64 part(i64 n, i64 most) {
 static void find_blocks(const Lower *l, const Form *f, I16Plan *s) {
   s->rows = s->row < FORM_AXES ? f->axis[s->row].hi : 1;
   s->cols = f->axis[s->col].hi;
+  s->slide = FORM_AXES;
+  s->tile_cols = 1;
+  if (l->pass->target->micro) {
+    i16_tile_plan(l, f, s);
+    return;
+  }
   s->padded = (s->sum + SUM_STEP - 1) / SUM_STEP * SUM_STEP;
   s->by_rows = lies_along(l, f, s->row);
   s->block_rows = s->by_rows ? BLOCK : 4;
   while (s->block_rows > 4 && s->block_rows * s->padded * 2 > LIMIT_i16_row_bytes)
     s->block_rows /= 2;
   if (s->block_rows > s->rows) s->block_rows = s->rows;
-  s->block_cols = s->by_rows ? part(s->cols, 2) : s->cols < BLOCK ? s->cols : BLOCK;
+  s->block_cols = s->by_rows ? i16_part(s->cols, 2) : s->cols < BLOCK ? s->cols : BLOCK;
 }
 
-static bool choose(const Lower *l, const Form *f, I16Plan *s) {
+bool i16_plan(const Lower *l, const Form *f, I16Plan *s) {
   const PassCtx *u = l->pass;
   if (u->target->lanes >= 4 || !u->for_c || u->aim != AIM_time || !f->reduce) return false;
   if (f->nin != 2 || f->body != FB_op || f->op != OP_mul || f->with != OP_add || f->acc != DT_i32 ||
@@ -141,14 +135,15 @@ static bool choose(const Lower *l, const Form *f, I16Plan *s) {
     return false;
   for (u32 k = 0; k < 2; k++) {
     *s = (I16Plan){.w = k, .x = 1 - k};
-    if (!is_weights(l, f, k) || !fits_i16(l, f, 1 - k) || !find_axes(f, s)) continue;
+    if (!is_weights(l, f, k) || !i16_fits(l, f, 1 - k) || !find_axes(f, s)) continue;
     find_blocks(l, f, s);
     i64 around = 1, added = s->padded - s->sum;
     for (u32 i = 0; i < f->naxes; i++)
       if (!f->axis[i].reduce && !is_open(f, i) && i != s->row && i != s->col)
-        around *= extent(f, i);
-    if (s->cols < LIMIT_i16_columns || s->sum < LIMIT_i16_sum) continue;
-    if (s->sum * s->cols * s->rows < LIMIT_i16_products / around) continue;
+        around *= i16_extent(f, i);
+    i64 products = s->micro ? LIMIT_micro_products : LIMIT_i16_products;
+    if (s->cols < (s->micro ? 2 : LIMIT_i16_columns) || s->sum < LIMIT_i16_sum) continue;
+    if (s->sum * s->cols * s->rows < products / around) continue;
     if (added > s->sum / 3 && added * s->cols > LIMIT_i16_padding) continue;
     return true;
   }
@@ -157,7 +152,7 @@ static bool choose(const Lower *l, const Form *f, I16Plan *s) {
 
 bool i16_choose(Lower *l, const Form *f, KernelChoice *r) {
   I16Plan s;
-  if (!choose(l, f, &s)) return false;
+  if (!i16_plan(l, f, &s)) return false;
   r->family = FA_i16;
   r->size = str_fmt(l->c, "%lldx%lld dot products of %lld", (long long)s.block_rows,
                     (long long)s.block_cols, (long long)s.sum);
@@ -167,13 +162,14 @@ bool i16_choose(Lower *l, const Form *f, KernelChoice *r) {
 /* ---- weights ---- */
 
 /* Order in which the weights are stored: reduction axes last. */
-static u32 weight_order(const Form *f, const I16Plan *s, u32 *axis) {
+u32 i16_weight_order(const Form *f, const I16Plan *s, u32 *axis) {
   u32 n = 0;
   for (u32 i = 0; i < f->naxes; i++)
     if (!f->axis[i].reduce && i != s->col && operand_moves(&f->in[s->w], i)) axis[n++] = i;
   axis[n++] = s->col;
+  if (s->slide < FORM_AXES) axis[n++] = s->slide;
   for (u32 i = 0; i < f->naxes; i++)
-    if (f->axis[i].reduce) axis[n++] = i;
+    if (f->axis[i].reduce && i != s->slide) axis[n++] = i;
   return n;
 }
 
@@ -188,14 +184,24 @@ static u64 place_of(const Operand *o, const Tensor *t, const i64 *at) {
   return (u64)place;
 }
 
-/* One row per column, along the reduction, padded with zeros. */
-static BufId transposed_weights(Lower *l, const Form *f, const I16Plan *s) {
+/* Offset of element k of a row of weights. A tile stores TILE_STEP elements of each of its rows,
+ * then the next ones; for 16-bit pairs, elements 1 and 2 are exchanged. */
+static u64 weight_place(const I16Plan *s, u64 row, u64 k) {
+  static const u8 exchanged[TILE_STEP] = {0, 2, 1, 3};
+  u64 tile = (u64)s->tile_cols, padded = (u64)s->padded, in = k % TILE_STEP;
+  if (tile == 1 && !s->pairs) return row * padded + k;
+  if (s->pairs) in = exchanged[in];
+  return row / tile * tile * padded + (k / TILE_STEP * tile + row % tile) * TILE_STEP + in;
+}
+
+BufId i16_weights(Lower *l, const Form *f, const I16Plan *s) {
   const Operand *o = &f->in[s->w];
   const Tensor *t = prog_buf(l->p, prog_root(l->p, o->buf))->data;
-  u32 axis[FORM_AXES], n = weight_order(f, s, axis);
-  i64 key[2 + FORM_AXES + 5 * MAX_RANK] = {ON_i16, o->buf}, at[FORM_AXES] = {0}, rows = 1;
-  u32 nkey = 2, d;
-  for (u32 i = 0; i < n; i++) key[nkey++] = axis[i] * (i64)(1 << 16) + extent(f, axis[i]);
+  u32 axis[FORM_AXES], n = i16_weight_order(f, s, axis);
+  i64 key[5 + FORM_AXES + 5 * MAX_RANK] = {ON_i16, o->buf, s->tile_cols, s->padded, s->pairs},
+                              at[FORM_AXES] = {0}, rows = 1;
+  u32 nkey = 5, d;
+  for (u32 i = 0; i < n; i++) key[nkey++] = axis[i] * (i64)(1 << 16) + i16_extent(f, axis[i]);
   for (d = 0; d < o->rank; d++)
     for (u32 k = 0; k < o->idx[d].n; k++) {
       key[nkey++] = o->idx[d].axis[k];
@@ -204,12 +210,13 @@ static BufId transposed_weights(Lower *l, const Form *f, const I16Plan *s) {
   u32 *known = map_put_bytes(&l->once, key, nkey * sizeof *key);
   if (*known) return *known;
   for (u32 i = 0; i < n; i++)
-    if (!f->axis[axis[i]].reduce) rows *= extent(f, axis[i]);
-  Tensor *to = tensor_new(&l->c->keep, byte_type(t), (i64[]){rows, s->padded}, 2);
+    if (!f->axis[axis[i]].reduce) rows *= i16_extent(f, axis[i]);
+  i64 tile = s->tile_cols;
+  Tensor *to = tensor_new(&l->c->keep, i16_byte_type(t), (i64[]){rows / tile, s->padded * tile}, 2);
   for (u64 i = 0; i < (u64)(rows * s->sum); i++) {
     u64 row = i / (u64)s->sum, k = i % (u64)s->sum;
-    tensor_set(to, row * (u64)s->padded + k, tensor_get(t, place_of(o, t, at)));
-    for (d = n; d > 0 && ++at[axis[d - 1]] == extent(f, axis[d - 1]); d--) at[axis[d - 1]] = 0;
+    tensor_set(to, weight_place(s, row, k), tensor_get(t, place_of(o, t, at)));
+    for (d = n; d > 0 && ++at[axis[d - 1]] == i16_extent(f, axis[d - 1]); d--) at[axis[d - 1]] = 0;
   }
   *known = prog_add_const(l->p, to, prog_buf(l->p, o->buf)->name);
   return *known;
@@ -302,11 +309,11 @@ static ExprId column(const I16Writer *w, ExprId in_block) {
 /* Row of the weight matrix for column c of the tile. */
 static ExprId matrix_row(const I16Writer *w, VarId tile, i64 c) {
   Prog *p = w->p;
-  u32 axis[FORM_AXES], n = weight_order(w->f, w->s, axis);
+  u32 axis[FORM_AXES], n = i16_weight_order(w->f, w->s, axis);
   ExprId e = 0;
   for (u32 i = 0; i < n && axis[i] != w->s->col; i++) {
     ExprId v = value_of(p, w->outer.var[axis[i]]);
-    if (e) e = ex_op2(p, OP_mul, e, ex_int(p, extent(w->f, axis[i])));
+    if (e) e = ex_op2(p, OP_mul, e, ex_int(p, i16_extent(w->f, axis[i])));
     e = e ? ex_op2(p, OP_add, e, v) : v;
   }
   ExprId col = column(w, at_block(p, tile, w->tile_cols, ex_int(p, c)));
@@ -361,7 +368,7 @@ static void write_columns(I16Writer *w, Cursor at, i64 from, i64 cols, i64 count
   Prog *p = w->p;
   w->first_col = from;
   w->cols = cols;
-  w->tile_cols = part(cols, w->tile_rows > 1 ? 2 : 4);
+  w->tile_cols = i16_part(cols, w->tile_rows > 1 ? 2 : 4);
   w->col_block = loop_over(p, &at, count, "l");
   Cursor tile = at;
   VarId row_tile = loop_over(p, &tile, w->rows / w->tile_rows, "m");
@@ -376,7 +383,7 @@ static void write_blocks(I16Writer *w, i64 from, i64 rows, i64 count) {
   const I16Plan *s = w->s;
   Cursor at = w->outer.at;
   w->rows = rows;
-  w->tile_rows = part(rows, 4);
+  w->tile_rows = i16_part(rows, 4);
   VarId block = count > 1 ? for_parallel(p, &at, ex_int(p, 0), ex_int(p, count), "i") : 0;
   w->row0 = at_block(p, block, rows, from ? ex_int(p, from) : 0);
   fill_rows(w, at);
@@ -389,7 +396,11 @@ void i16_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   Prog *p = l->p;
   I16Plan s;
   (void)r;
-  if (!choose(l, f, &s)) internal_error(l->c, LOC_NONE, "the form does not fit the family i16");
+  if (!i16_plan(l, f, &s)) internal_error(l->c, LOC_NONE, "the form does not fit the family i16");
+  if (s.micro) {
+    i16_tile_write(l, at, f, &s);
+    return;
+  }
   I16Writer w = {.l = l, .p = p, .f = f, .s = &s, .outer = {.l = l, .p = p, .f = f, .at = at}};
   for (u32 i = 0; i < f->naxes; i++)
     if (!f->axis[i].reduce && i != s.row && i != s.col) nest_loop(&w.outer, i);
@@ -397,7 +408,7 @@ void i16_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   Dim sd[2] = {s.by_rows ? s.block_cols : s.block_rows, s.by_rows ? s.block_rows : s.block_cols};
   w.i16 = prog_add_buf(p, BS_local, DT_i16, wd, 2, str_of(p->c, "i16"));
   w.sums = prog_add_buf(p, BS_local, DT_i32, sd, 2, str_of(p->c, "sums"));
-  w.matrix = transposed_weights(l, f, &s);
+  w.matrix = i16_weights(l, f, &s);
   i64 whole = s.rows / s.block_rows, rest = s.rows % s.block_rows;
   write_blocks(&w, 0, s.block_rows, whole);
   if (rest) write_blocks(&w, s.rows - rest, rest, 1);

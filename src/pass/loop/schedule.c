@@ -17,7 +17,8 @@
  *   - Integer sums (OP_maddubs, OP_dot_i16x2): compilers know that order does not matter, and would
  *     compute the products of several steps first, which spills. A loop with dot_i16x2 is nounroll,
  *     because gcc would hoist the loads of several steps.
- *   - A kernel of many products is noinline: inlined, its accumulators would spill. A kernel that
+ *   - A kernel of many products, and every kernel of a microcontroller, is noinline: inlined, its
+ *     accumulators would spill. A kernel that
  *     follows several paths at once and stores only at their ends is marked tree_walk.
  *   - Products of bytes below 128 (dot_i8x4.low) take fewer instructions on some machines.
  *
@@ -259,7 +260,7 @@ static void see_products(Schedule *o, StmtId first, double times, Products *all)
   }
 }
 
-/* Flags of a kernel. Scalar loops are left to the C compiler. */
+/* Flags of a kernel with vectors. */
 static u8 kernel_flags(Schedule *o, StmtId body) {
   Products all = {0};
   if (o->target->loops || !prog_is_special(o->p, body)) return 0;
@@ -327,10 +328,14 @@ static void visit_list(Schedule *o, Cursor at, StmtId loop, bool handed) {
 void schedule(PassCtx *u) {
   Schedule o = {.p = u->p, .target = u->target};
   const Stmt *s;
-  if (u->target->lanes == 1) return;
+  if (u->target->lanes == 1 && !u->target->micro) return;
   for (StmtVisit w = prog_visit(u->p, u->p->body); (s = prog_next(&w));) {
     if (s->kind != ST_kernel) continue;
     w.skip = true;
+    if (u->target->micro) {
+      prog_stmt(u->p, w.id)->flags = KF_noinline;
+      continue;
+    }
     mark_low(u->p, w.id);
     if (u->target->warp) continue; /* its compiler does not need help */
     o.lanes = prog_lanes(u->p, s->body, u->target);
