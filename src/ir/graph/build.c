@@ -396,9 +396,9 @@ Val mk_nonzero(Graph *g, Val x) {
   return mk_map1(g, OP_nonzero, x);
 }
 
-Val mk_dequantize(Graph *g, Val blocks, const char *kind, bool exact) {
-  Attr at[2] = {at_str(g, AT_kind, kind), at_int(AT_exact, 1)};
-  return mk_node(g, OP_dequantize, &blocks, 1, at, exact ? 2 : 1);
+Val mk_dequantize(Graph *g, Val blocks, const char *kind, u32 x_bits) {
+  Attr at[2] = {at_str(g, AT_kind, kind), at_int(AT_x_bits, x_bits)};
+  return mk_node(g, OP_dequantize, &blocks, 1, at, x_bits == 8 ? 1 : 2);
 }
 
 Val mk_matmul_quant(Graph *g, const Val *in, u32 nin, const char *kind) {

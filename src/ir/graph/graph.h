@@ -315,8 +315,8 @@ Val mk_check_index(Graph *g, Val idx, const Dim *size, u32 n);
 Val mk_assert(Graph *g, Val wrong, const char *text);
 Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse);
 Val mk_nonzero(Graph *g, Val x);
-/* blocks: u8[.., n, bytes]; kind: row of qblocks.def; exact: products use floats. */
-Val mk_dequantize(Graph *g, Val blocks, const char *kind, bool exact);
+/* blocks: u8[.., n, bytes]; kind: row of qblocks.def; x_bits: see ops.def. */
+Val mk_dequantize(Graph *g, Val blocks, const char *kind, u32 x_bits);
 Val mk_matmul_quant(Graph *g, const Val *in, u32 nin, const char *kind);
 Val mk_bytes(Graph *g, Val strings, i64 k);
 Val mk_text(Graph *g, Val rows);

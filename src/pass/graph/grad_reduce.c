@@ -125,7 +125,7 @@ void back_dot_blocks(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   if (n->nin != 2) grad_refuse(g, n, "its operand x is quantized, expected floats");
   const char *kind = str_text(g->c, node_attr(n, AT_kind)->u.s);
-  Val w = mk_dequantize(g, n->in[1], kind, false);
+  Val w = mk_dequantize(g, n->in[1], kind, 8);
   grad_accumulate(d, n->in[0], mk_contract(g, v, w, "tr,rk->tk"));
 }
 
