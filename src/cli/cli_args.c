@@ -65,10 +65,10 @@ static const Opt opts[] = {
     FLAG("files", files, "let .ch programs read and write files (default for run, repl and build)"),
     FLAG("no-files", no_files,
          "refuse .ch programs that read or write files (default for other commands)"),
-    LIST("input-dim", "d", dim, "SPEC",
-         "set the size of a dimension: batch=1 (or batch:1) in all inputs, images:0=1 for "
-         "dimension 0 of input "
-         "images; repeatable or comma-separated"),
+    LIST(
+        "input-dim", "d", dim, "SPEC",
+        "set the size of a dimension: batch=1 (or batch:1) in all inputs, x:0=1 for dimension 0 of "
+        "the input named x; repeatable or comma-separated"),
     LIST("shapes", NULL, shape, "SPEC", "set input shapes: x:1x3x224x224; repeatable"),
     LIST("max-shapes", NULL, max_shape, "SPEC",
          "bound dimensions that stay symbolic: x:8x3x224x224, batch=8 or x:0=8"),
@@ -330,8 +330,8 @@ static const struct {
      "C file, with its header next to it, or FILE.igb: bytecode (default: C to stdout)"},
     {"build", "output", "PATH",
      "file to write: object OUT.o or library OUT.a or OUT.so, each with a header, OUT.wasm with a "
-     "JavaScript module, or else a program; without --function, PROGRAM.ch becomes a program, or C "
-     "as OUT.c"},
+     "JavaScript module; any other name: a program; a .ch file without --function: the whole "
+     "program, or its C as OUT.c"},
     {"run", "python", "PATH", "Python with onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},
@@ -350,8 +350,8 @@ static const struct {
     {"build", "clean", NULL, "delete cached profiles and programs; needs no model"},
     {"build", "verbose", NULL, "print every command and the settings of the preset"},
     {"build", "json", NULL,
-     "print JSON: output file, memory sizes, and the speed-ups of --lto, --fast-math, --pgo, "
-     "--bolt"},
+     "print JSON: output file and memory sizes; after a build with --lto, --fast-math, --pgo or "
+     "--bolt (see --help-all), their measured speed-ups instead"},
     {"build", "optimize", "N", "-O level of the C compiler: 0, 1, 2 (default), 3 or s"},
     {"build", "date", "YYYY-MM-DD", "date passed to the chat template (default 2026-01-01)"},
     {"build", "input", "SPEC",

@@ -10,18 +10,21 @@
  * A group is a root and the nodes of the inline and epilogue values that it is computed from.
  * Lowering writes a kernel for each group.
  *
- * Inline values are results of MAP nodes, of VIEW nodes and of gathers of whole rows. The user of
- * an inline value is a MAP, VIEW, JOIN or REDUCE, which reads each element where it needs it. A
- * CONTRACT or WINDOW may read an element many times. So it inlines only views and conversions that
- * cost little (node_is_decode, node_is_widening). The functions refuses and not_inline list the
- * exceptions.
+ * MAP, VIEW, JOIN, REDUCE, CONTRACT and WINDOW are structural kinds of operators (OpKind,
+ * src/ir/ops.def).
+ *
+ * Inline values are results of MAP nodes, of views (node_is_view) and of gathers of whole rows. A
+ * MAP, VIEW, JOIN or REDUCE inlines any of them. A CONTRACT or WINDOW may read an element many
+ * times, so it inlines only views and cheap conversions (node_is_decode for CONTRACT,
+ * node_is_widening for WINDOW). The functions refuses and not_inline list the exceptions.
  *
  * Epilogue values are results of REDUCE, CONTRACT and WINDOW nodes whose users are elementwise and
  * have the same shape. Typical elementwise nodes are bias, residual, activation and requantization.
  *
- * A view may have several uses, because inlining it only changes index expressions. Any other value
- * may have several uses only if all are in one group and at most CHEAP operations compute it again.
- * In SiLU, x * sigmoid(x), x may be a convolution plus bias.
+ * Views and the conversions that find_hot marks may have uses in several groups. Any other value
+ * with several uses is stored, unless all uses are in one group and it is cheap. A value is cheap
+ * if recomputing it takes at most CHEAP operations, or happens inside a lookup table. In SiLU, x *
+ * sigmoid(x), the value x = conv + bias is used twice in one epilogue, so it needs no buffer.
  *
  * A value is never inlined into another region, because a loop body would compute it in every
  * iteration.
@@ -37,7 +40,7 @@ enum {
   FUSE_NODES = 48, /* maximum nodes of an inlined expression */
   ROW = 4,         /* minimum elements of a row for its gather to be inlined */
   CHEAP = 2,       /* maximum operations to compute a value again instead of storing it */
-  SHOWN = 3,       /* users named in a line of --explain */
+  SHOWN = 3,       /* maximum users named in a line of --explain */
 };
 
 typedef struct Fuse {
@@ -48,14 +51,14 @@ typedef struct Fuse {
   RegionId *region;     /* by node: its region */
   u32 *size;            /* by value: number of nodes of its expression, with inlined operands */
   Val *epilogue;        /* by value: the reduction in whose epilogue it is computed; 0: none */
-  Val *sink;       /* by value: v if all its uses lead to v through elementwise nodes of one shape;
-                      the value itself: no such v */
-  u32 *weight;     /* by value: number of operations to compute it again */
+  Val *sink;   /* by value: the one value to which all its uses lead, through elementwise nodes of
+                  its shape; the value itself: there is none */
+  u32 *weight; /* by value: number of operations to compute it again */
   bool *scattered; /* by value: it needs a buffer, because its uses are in several groups */
-  bool *decoded;   /* by value: narrow operand of a contraction, converted to i32 or f32 */
-  Val *byte; /* by value: the int8 or uint8 value in channel blocks of which it is an elementwise
-                function; 0: none */
-  bool *function; /* by value: that function calls exp, tanh or the like (scalar_is_fast) */
+  bool *decoded;   /* by value: result of a conversion that find_hot marks */
+  Val *byte; /* by value: x, if the value is an elementwise function of one int8 or uint8 value x
+                in channel blocks; 0: none */
+  bool *function; /* by value: this function of x calls exp, tanh or the like (scalar_is_fast) */
   Val *root;      /* by value: root of the group of one of its uses, if seen == round */
   u32 *seen;      /* by value: round in which `root` was set */
   u32 round;      /* number of the current call of find_scattered */
@@ -70,7 +73,7 @@ static OpKind kind_of(const Node *n) {
   return op_info[n->op].kind;
 }
 
-/* Is n a gather of whole rows? Inlined, it computes its index once per row. */
+/* Is n a gather of whole rows? If it is inlined, its index is computed once per row. */
 static bool is_rows(Graph *g, const Node *n) {
   i64 lo, hi;
   if (n->op != OP_gather) return false;
@@ -85,7 +88,7 @@ static bool is_reduction(const Node *n) {
   return op_is(n->op, OF_REDUCES);
 }
 
-/* Why u needs the result of v in memory; NULL: it can be an expression. */
+/* Why node u needs the result of node v in memory; NULL: u does not. */
 static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   bool decode = node_is_decode(f->g, v);
   if (u->nout == 1 && f->decoded[u->out[0]] && !decode)
@@ -111,8 +114,8 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   }
 }
 
-/* Marks conversions of narrow operands: casts from f16 and bf16 that belong to a layer, and casts
- * to i32 and subtractions of a zero point that end in a contraction. */
+/* Marks cheap conversions (node_is_decode): casts from f16 and bf16 that belong to a layer, and
+ * casts to i32 and subtractions of a zero point that end in a contraction. */
 static void find_hot(Fuse *f, const Node *n) {
   Graph *g = f->g;
   if (node_is_decode(g, n) && graph_type(g, n->out[0])->dt == DT_f32) f->decoded[n->out[0]] = true;
@@ -156,7 +159,7 @@ static void count_users(Fuse *f) {
 /* ---- several uses in one group ---- */
 
 /* Sets f->sink, from the last node to the first. If all users of a value are elementwise, have its
- * shape and have the same sink, that is the sink of the value. */
+ * shape and have the same sink, this is the sink of the value. */
 static void find_sinks(Fuse *f, RegionId b) {
   Graph *g = f->g;
   const GraphRegion *k = &g->region.at[b];
@@ -177,7 +180,7 @@ static void find_sinks(Fuse *f, RegionId b) {
 }
 
 /* Finds elementwise functions that become lookup tables (tile_lut.c), and keeps their operands in
- * memory. The operand has one byte per element and channel blocks, the function calls exp, tanh or
+ * memory. The operand has one byte per element in channel blocks, the function calls exp, tanh or
  * the like, and its result has at most two bytes per element. */
 static void find_bytes(Fuse *f, RegionId b) {
   Graph *g = f->g;
@@ -205,7 +208,7 @@ static void find_bytes(Fuse *f, RegionId b) {
   }
 }
 
-/* Is v computed inside a function that becomes a lookup table? Then it takes no run time. */
+/* Is v computed inside a function that becomes a lookup table? Then it costs no run time. */
 static bool is_looked_up(const Fuse *f, Val v) {
   Val to = f->sink[v];
   return f->byte[v] && !f->function[v] && f->function[to] && f->byte[to] == f->byte[v];
@@ -361,7 +364,7 @@ static void store_narrowest(Fuse *f, Val v) {
 }
 
 /* Adds the sizes of the inlined operands of n to its own. If two operands are computed in epilogues
- * of different reductions, the second one gets a buffer. */
+ * of different reductions, the epilogue of the second is cut: its narrowest value gets a buffer. */
 static void settle_operands(Fuse *f, const Node *n, Val out, StrBuf *why) {
   for (u32 i = 0; i < n->nin; i++) {
     Value *v = graph_val(f->g, n->in[i]);
