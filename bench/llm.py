@@ -84,7 +84,7 @@ def model_file(name):
 # ---- one round ----
 
 def by_ingot(path, march, threads, pasts):
-    got = answer([INGOT, "bench", path, "--json", "--quiet", "--march", march, "--threads", str(threads), "--context", str(max(pasts) + 64)])
+    got = answer([INGOT, "bench", path, "--json", "--quiet", "--activation-type", "int8", "--march", march, "--threads", str(threads), "--context", str(max(pasts) + 64)])
     out = {"prefill": got["prefill_tokens_per_s"]}
     for d in got["decode"]:
         if d["past"] in pasts:

@@ -185,6 +185,8 @@ typedef struct IngotLanguage {
   uint32_t slots; /* sequences of one run, at most 16: inputs ids.0, ids.1, ... with 0 to chunk ids
                      each, and "rows", the rows of all these ids whose logits are the output; 0: one
                      sequence, input "ids" */
+  const char *activations; /* products with quantized weights multiply activations as "int8",
+                              "int16" or "f32"; NULL: int16 up to 500M parameters, else int8 */
 } IngotLanguage;
 IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o);
 /* Keeps the first `position` tokens of sequence `slot` in the KV cache, which must have run; the
@@ -348,6 +350,11 @@ IngotStatus ingot_cache_list(Ingot *m, int json, const char **text, size_t *n);
  * "cuda" instead of "vm". ingot_chat_model returns the tables that a
  * chat program contains. ingot_feed runs n ids, 1 to chunk, after the first `position` ids of the
  * context, and writes the logits of the last one. */
+/* Sampling settings of a model file (generation_config.json, general.sampling.* of GGUF); -1: not
+ * in the file. */
+typedef struct IngotSampling {
+  double temperature, top_k, top_p, min_p, repeat;
+} IngotSampling;
 typedef struct IngotChatModel {
   const void *vocab; /* tokenizer in its compiled form */
   size_t nvocab;
@@ -359,6 +366,7 @@ typedef struct IngotChatModel {
   const char *prompt; /* see ingot_bake_prompt */
   uint64_t ring;      /* positions up to which every layer keeps all keys and values */
   int64_t day;        /* date in the prompt, in seconds since 1970; 0: no prompt */
+  IngotSampling sampling;
 } IngotChatModel;
 IngotStatus ingot_chat_engine(Ingot *m, const char *engine);
 IngotStatus ingot_chat_model(Ingot *m, IngotChatModel *out);

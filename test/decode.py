@@ -21,7 +21,7 @@ class Tensor(ctypes.Structure):
 
 class Language(ctypes.Structure):
     _fields_ = [("context", ctypes.c_uint64), ("chunk", ctypes.c_uint64), ("every", ctypes.c_int), ("cache", ctypes.c_char_p),
-                ("slots", ctypes.c_uint32)]
+                ("slots", ctypes.c_uint32), ("activations", ctypes.c_char_p)]
 
 
 class Session:

@@ -68,7 +68,9 @@ int play_model_here(Ingot *m, int argc, char **argv) {
                     .context = (long)s->context,
                     .ring = (long)s->ring,
                     .day = s->day,
-                    .system = s->prompt};
+                    .system = s->prompt,
+                    .sampling = {s->sampling.temperature, s->sampling.top_k, s->sampling.top_p,
+                                 s->sampling.min_p, s->sampling.repeat}};
   play_model = &model;
   play_player = &player;
   return player_main(argc, argv);

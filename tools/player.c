@@ -28,6 +28,9 @@ typedef struct Player {
   const char *system; /* default system prompt; NULL: none */
   const u32 *baked;   /* prompt cache: ids that are in the KV cache after a reset */
   size_t nbaked;
+  struct {
+    double temperature, top_k, top_p, min_p, repeat;
+  } sampling; /* settings of the model file; -1: none */
 } Player;
 
 extern const Player ingot_player;
@@ -782,15 +785,16 @@ static int read_options(Options *o, int argc, char **argv) {
       {"--max-tokens", K_int, &o->max_tokens, -1, 1e9, "--max-tokens N",
        "stop an answer after N tokens; -1: no limit (default: after 2048, or when it repeats)"},
       {"--temperature", K_float, &s->temperature, 0, 100, "--temperature X",
-       "sampling temperature; 0: greedy decoding (default 0.7)"},
+       "sampling temperature; 0: greedy decoding (default: that of the model file, else 0.7)"},
       {"--top-k", K_int, &top_k, 0, 1e9, "--top-k N",
-       "sample from the N most probable tokens; 0: all (default 40)"},
+       "sample from the N most probable tokens; 0: all (default: that of the model file, else 40)"},
       {"--top-p", K_float, &s->top_p, 0, 1, "--top-p X",
-       "nucleus sampling with total probability X (default 0.9)"},
+       "nucleus sampling with total probability X (default: that of the model file, else 0.9)"},
       {"--min-p", K_float, &s->min_p, 0, 1, "--min-p X",
-       "drop tokens below X times the highest probability (default 0)"},
+       "drop tokens below X times the highest probability (default: that of the model file, else "
+       "0)"},
       {"--repeat-penalty", K_float, &s->repeat, 0.01, 100, "--repeat-penalty X",
-       "divide the logits of recent tokens by X (default 1)"},
+       "divide the logits of recent tokens by X (default: that of the model file, else 1)"},
       {"--frequency-penalty", K_float, &s->frequency, -100, 100, "--frequency-penalty X",
        "subtract X from a logit per occurrence of its token (default 0)"},
       {"--presence-penalty", K_float, &s->presence, -100, 100, "--presence-penalty X",
@@ -918,12 +922,20 @@ static int begin(ChatSession *t) {
   return OK;
 }
 
+static float setting(double own, float otherwise) {
+  return own >= 0 ? (float)own : otherwise;
+}
+
 int main(int argc, char **argv) {
   static ChatSession talk;
   struct sigaction act;
   talk.o.max_tokens = -2;
-  talk.o.sampler = (TokenSampler){
-      .temperature = 0.7f, .top_k = 40, .top_p = 0.9f, .repeat = 1, .window = PENALTY_WINDOW};
+  talk.o.sampler = (TokenSampler){.temperature = setting(ingot_player.sampling.temperature, 0.7f),
+                                  .top_k = (u32)setting(ingot_player.sampling.top_k, 40),
+                                  .top_p = setting(ingot_player.sampling.top_p, 0.9f),
+                                  .min_p = setting(ingot_player.sampling.min_p, 0),
+                                  .repeat = setting(ingot_player.sampling.repeat, 1),
+                                  .window = PENALTY_WINDOW};
   program = argv[0] && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
   int bad = read_options(&talk.o, argc, argv);
   if (!bad) bad = begin(&talk);

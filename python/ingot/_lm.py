@@ -34,14 +34,18 @@ class Build(Structure):
 
 
 class Language(Structure):
-    _fields_ = [("context", c_uint64), ("chunk", c_uint64), ("every", c_int), ("cache", c_char_p), ("slots", c_uint32)]
+    _fields_ = [("context", c_uint64), ("chunk", c_uint64), ("every", c_int), ("cache", c_char_p), ("slots", c_uint32), ("activations", c_char_p)]
+
+
+class Sampling(Structure):
+    _fields_ = [(name, c_double) for name in ("temperature", "top_k", "top_p", "min_p", "repeat")]
 
 
 class ChatModel(Structure):
     _fields_ = [("vocab", c_void_p), ("nvocab", c_size_t), *((name, c_uint64) for name in ("context", "chunk", "logits")),
                 ("token_bytes", c_double), ("kv_bytes", c_double),
                 *((name, c_char_p) for name in ("open", "open_system", "system", "ask", "next", "none")), ("trims", c_int), ("prompt", c_char_p),
-                ("ring", c_uint64), ("day", c_int64)]
+                ("ring", c_uint64), ("day", c_int64), ("sampling", Sampling)]
 
 
 class Sampler(Structure):

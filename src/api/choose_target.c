@@ -48,9 +48,10 @@ static bool lacks_dot_i8x4_here(Ctx *c) {
   return named_here(c) || !target_has_dot_i8x4(target_native());
 }
 
-/* The table is ordered by size: targets after the named one cannot run here. */
+/* The table is ordered by size. Targets after the one that INGOT_NATIVE names cannot run here. */
 static bool is_here(Ctx *c, const Target *t) {
-  return t->loops || (target_is_here(t) && t <= api_target_here(c));
+  const Target *most = named_here(c);
+  return t->loops || (target_is_here(t) && (!most || t <= most));
 }
 
 static const Target *find_target(Ctx *c, const char *name) {

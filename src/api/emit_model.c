@@ -195,6 +195,7 @@ static void put_language(const Ingot *m, StrBuf *t) {
   if (w->chunk) sb_fmt(t, "%schunk=%lld", separator(t), (long long)w->chunk);
   if (w->every) sb_fmt(t, "%severy-token", separator(t));
   if (w->kept) sb_fmt(t, "%scache=%s", separator(t), dtype_info[w->kept].name);
+  if (w->x_bits) sb_fmt(t, "%sactivations=%u", separator(t), w->x_bits);
   if (m->options.prompt)
     sb_fmt(t, "%sbake-prompt=%016llx", separator(t),
            (unsigned long long)hash_bytes(m->options.prompt, strlen(m->options.prompt)));

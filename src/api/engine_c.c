@@ -111,7 +111,7 @@ static const char *entry_of(const Ingot *m) {
 static void *find(Ctx *c, const Ingot *m, const char *what) {
   const char *entry = entry_of(m);
   size_t stem = strlen(entry) - strlen("_call");
-  return dlsym(m->states.handle, str_text(c, str_fmt(c, "%.*s_%s", (int)stem, entry, what)));
+  return dlsym(m->states.handle, fmt_text(c, "%.*s_%s", (int)stem, entry, what));
 }
 
 static WhyFn *find_why(Ctx *c, const Ingot *m) {
@@ -380,7 +380,7 @@ static void set_library(Ingot *m, const char *path, const char *name) {
   Ctx *c = m->c;
   api_need(c, path, "the path of the library");
   m->compiled.library = str_text(c, strchr(path, '/') ? str_of(c, path) : str_fmt(c, "./%s", path));
-  m->compiled.entry = str_text(c, str_fmt(c, "%s_call", name ? name : "model"));
+  m->compiled.entry = fmt_text(c, "%s_call", name ? name : "model");
 }
 
 IngotStatus ingot_set_library(Ingot *m, const char *path, const char *name) {

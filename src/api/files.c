@@ -92,7 +92,7 @@ static void will_write_outputs(Ctx *c, const char *path) {
   }
   Strs there = {0};
   if (!stat(path, &st) && S_ISDIR(st.st_mode)) there = data_list(c, path, "output", &c->keep);
-  const char *first = str_text(c, str_fmt(c, "%s/output_0.pb", path));
+  const char *first = fmt_text(c, "%s/output_0.pb", path);
   files_plan(c, &first, 1);
   for (u32 i = 1; i < there.n; i++) {
     const char *next = str_text(c, there.at[i]);

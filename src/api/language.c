@@ -16,7 +16,8 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
     fail(c, ERR_usage, LOC_NONE, "expected options of a language model before it is imported");
   if (m->opened.source.at && !(m->opened.reader && m->opened.reader->chat_assets))
     fail(c, ERR_usage, LOC_NONE,
-         "is not a language model: leave out --context, --chunk, --every-token and --cache");
+         "is not a language model: leave out --context, --chunk, --every-token, --cache and "
+         "--activation-type");
   if (o->context > DIM_MAX || o->chunk > DIM_MAX)
     fail(c, ERR_usage, LOC_NONE, "--context %lld, --chunk %lld: expected at most %lld tokens",
          (long long)o->context, (long long)o->chunk, (long long)DIM_MAX);
@@ -24,6 +25,12 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
   if (o->cache && !strcmp(o->cache, "int8")) kept = DT_i8;
   if (o->cache && kept != DT_f16 && kept != DT_f32 && kept != DT_i8)
     fail(c, ERR_usage, LOC_NONE, "--cache '%s': expected f16, f32 or int8", o->cache);
+  u32 x_bits = 0;
+  for (u32 i = 0; o->activations && i < 3; i++)
+    if (!strcmp(o->activations, (const char *[]){"int8", "int16", "f32"}[i])) x_bits = 8u << i;
+  if (o->activations && !x_bits)
+    fail(c, ERR_usage, LOC_NONE, "--activation-type '%s': expected int8, int16 or f32",
+         o->activations);
   if (o->slots > LM_SLOTS)
     fail(c, ERR_usage, LOC_NONE, "%u sequences: expected at most %d", o->slots, LM_SLOTS);
   if (o->slots && o->every)
@@ -33,7 +40,8 @@ static void set_language(Ingot *m, const IngotLanguage *o) {
                                     .chunk = (i64)o->chunk,
                                     .every = o->every != 0,
                                     .slots = o->slots,
-                                    .kept = kept};
+                                    .kept = kept,
+                                    .x_bits = x_bits};
 }
 
 IngotStatus ingot_set_language(Ingot *m, const IngotLanguage *o) {

@@ -27,23 +27,26 @@ static void chat_model(Ingot *m, IngotChatModel *out) {
          "expected a program from token ids to the logits of the last one");
   dim_bounds(m->p->dims, in->dim[0], &lo, &chunk);
   ChatFormat chat = m->options.prompt ? api_chat_texts(m, s) : s->chat;
-  *out = (IngotChatModel){.vocab = s->vocab,
-                          .nvocab = s->nvocab,
-                          .context = (u64)api_context_length(m),
-                          .chunk = (u64)chunk,
-                          .logits = (u64)logits->dim[1],
-                          .token_bytes = s->token_bytes,
-                          .kv_bytes = api_kv_bytes(m),
-                          .open = chat.open,
-                          .open_system = chat.open_system,
-                          .system = chat.system,
-                          .ask = chat.ask,
-                          .next = chat.next,
-                          .none = s->no_chat,
-                          .trims = chat.trims,
-                          .prompt = m->options.prompt,
-                          .ring = (u64)api_kv_min_length(m),
-                          .day = m->options.prompt ? api_chat_day(m) : 0};
+  const struct LmSampling *own = &s->sampling;
+  *out = (IngotChatModel){
+      .vocab = s->vocab,
+      .nvocab = s->nvocab,
+      .context = (u64)api_context_length(m),
+      .chunk = (u64)chunk,
+      .logits = (u64)logits->dim[1],
+      .token_bytes = s->token_bytes,
+      .kv_bytes = api_kv_bytes(m),
+      .open = chat.open,
+      .open_system = chat.open_system,
+      .system = chat.system,
+      .ask = chat.ask,
+      .next = chat.next,
+      .none = s->no_chat,
+      .trims = chat.trims,
+      .prompt = m->options.prompt,
+      .ring = (u64)api_kv_min_length(m),
+      .day = m->options.prompt ? api_chat_day(m) : 0,
+      .sampling = {own->temperature, own->top_k, own->top_p, own->min_p, own->repeat}};
 }
 
 static void chat_engine(Ingot *m, const char *engine) {

@@ -596,7 +596,8 @@ IngotStatus ingot_passes(Ingot *m, const IngotPassOptions *pipe) {
  * blocks do not. */
 static bool rounds_products(const Graph *g) {
   for (NodeId i = 1; i < g->node.n; i++)
-    if (g->node.at[i].op == OP_dequantize && !node_int(&g->node.at[i], AT_exact, 0)) return true;
+    if (g->node.at[i].op == OP_dequantize && node_int(&g->node.at[i], AT_x_bits, 8) < 32)
+      return true;
   return false;
 }
 

@@ -12,12 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static Loc file_loc(Ctx *c, const char *path) {
-  Loc loc = LOC_NONE;
-  loc.file = str_of(c, path);
-  return loc;
-}
-
 /* A frozen input may be given again only with equal contents (freeze.c). */
 static InputBinding *add_binding(Ingot *m, Str name, i32 pos, BindingKind kind, Tensor *t) {
   for (u32 i = 0; pos < 0 && i < m->options.given.n; i++)
@@ -116,7 +110,7 @@ static const DeclType *declared_type(Ingot *m, Str name) {
 
 static void add_file(Ingot *m, Str name, const char *path) {
   Ctx *c = m->c;
-  Loc loc = file_loc(c, path);
+  Loc loc = loc_of_file(c, path);
   File f = file_read(c, path);
   if (ends_with(path, ".npz"))
     fail(c, ERR_usage, loc, "is an archive: use --inputs, or @FILE.npy for an array");
@@ -256,7 +250,7 @@ Tensor *api_binding_tensor(Ingot *m, InputBinding *v) {
 static void set_file(Ingot *m, const char *text) {
   Ctx *c = m->c;
   api_need(c, text, "the path of the inputs");
-  Loc loc = file_loc(c, text);
+  Loc loc = loc_of_file(c, text);
   if (ends_with(text, ".npz")) {
     File f = file_read(c, text), *kept = arena_copy(&c->keep, &f, sizeof f);
     NamedTensors v = data_read_npz_some(c, f.at, f.n, loc, &c->keep, is_no_name, NULL);
@@ -278,7 +272,8 @@ static void set_file(Ingot *m, const char *text) {
     const char *path = str_text(c, files.at[i]);
     File f = file_read(c, path);
     const DeclValue *v = model && i < model->ninput ? model->input[i] : NULL;
-    PbValue *d = data_read_pb(c, f.at, f.n, v ? &v->type : NULL, NULL, file_loc(c, path), &c->keep);
+    PbValue *d =
+        data_read_pb(c, f.at, f.n, v ? &v->type : NULL, NULL, loc_of_file(c, path), &c->keep);
     if (v && d->kind != TY_tensor)
       add_datum(m, v->name, d);
     else

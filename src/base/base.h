@@ -109,6 +109,7 @@ struct Diag {
     T *at;                                                                                         \
     u32 n, cap;                                                                                    \
   }
+typedef VEC(u32) U32Vec;
 #define vec_push(a, v)                                                                             \
   (vec_grow((a), (void **)&(v)->at, &(v)->n, &(v)->cap, sizeof *(v)->at), &(v)->at[(v)->n - 1])
 
@@ -189,6 +190,8 @@ void vec_grow(Arena *a, void **at, u32 *n, u32 *cap, size_t size);
 Str str_intern(Ctx *c, const void *at, size_t n);
 Str str_of(Ctx *c, const char *cstr);
 Str str_fmt(Ctx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* str_text of the result of str_fmt. */
+const char *fmt_text(Ctx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *str_text(const Ctx *c, Str s); /* NUL-terminated; may contain other NULs */
 size_t str_len(const Ctx *c, Str s);
 bool str_is(const Ctx *c, Str s, const char *cstr);
@@ -199,6 +202,7 @@ bool utf8_valid(const char *at, size_t n);
 size_t utf8_bom(const void *at, size_t n);
 StrBuf sb_new(Arena *a);
 void sb_put(StrBuf *t, const void *at, size_t n);
+void sb_rune(StrBuf *t, u32 x); /* a character in UTF-8 */
 void sb_puts(StrBuf *t, const char *cstr);
 void sb_upper(StrBuf *t, const char *s); /* in capitals */
 void sb_fmt(StrBuf *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -310,6 +314,7 @@ bool size_add(u64 a, u64 b, u64 *out);
 bool size_align(u64 a, u64 align, u64 *out); /* rounds up; align is a power of two */
 
 /* file.c */
+Loc loc_of_file(Ctx *c, const char *path);
 /* Reads a whole file, mapped if possible; "-" is standard input. ERR_input for a directory,
  * otherwise ERR_system.
  *

@@ -33,7 +33,7 @@ static const char *reason(int err) {
   }
 }
 
-static Loc at_file(Ctx *c, const char *path) {
+Loc loc_of_file(Ctx *c, const char *path) {
   Loc loc = LOC_NONE;
   loc.file = str_of(c, path);
   return loc;
@@ -128,7 +128,7 @@ static int load(Ctx *c, int fd, const struct stat *st, MappedFile *r) {
 /* ---- files that were read are not overwritten ---- */
 
 static _Noreturn void refuse(Ctx *c, const char *out, const char *in) {
-  fail(c, ERR_usage, at_file(c, out),
+  fail(c, ERR_usage, loc_of_file(c, out),
        "would be replaced by the output, but is read%s%s; choose another output file",
        strcmp(in, out) ? " as " : "", strcmp(in, out) ? show_text(c, str_of(c, in)) : "");
 }
@@ -166,7 +166,7 @@ static File held(const MappedFile *r) {
 }
 
 static File read_whole(Ctx *c, const char *path, bool own) {
-  Loc loc = at_file(c, path);
+  Loc loc = loc_of_file(c, path);
   MappedFile *r = idle_record(c);
   bool std = strcmp(path, "-") == 0;
   int fd = std ? 0 : open_retry(c, AT_FDCWD, path, O_RDONLY, 0);
@@ -353,7 +353,7 @@ File file_read_beneath(Ctx *c, const char *model_path, Str name, Loc loc) {
          shown);
   const char *dirname = folder(c, model_path);
   bool here = !strchr(model_path, '/');
-  const char *path = str_text(c, str_fmt(c, "%s%s%s", here ? "" : dirname, here ? "" : "/", text));
+  const char *path = fmt_text(c, "%s%s%s", here ? "" : dirname, here ? "" : "/", text);
   MappedFile *r = idle_record(c);
   int err = 0;
   int dir = open_retry(c, AT_FDCWD, dirname, O_RDONLY | O_DIRECTORY, 0);
@@ -480,7 +480,7 @@ typedef struct Aside {
 
 /* Fails if the path visibly cannot hold a file. */
 static Aside look(Ctx *c, const char *path) {
-  Aside a = {.loc = at_file(c, path), .path = path, .mode = -1};
+  Aside a = {.loc = loc_of_file(c, path), .path = path, .mode = -1};
   struct stat st;
   a.std = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
   if (!a.std && lstat(path, &st) == 0) {

@@ -110,6 +110,15 @@ void sb_put(StrBuf *t, const void *at, size_t n) {
   t->n += n;
 }
 
+void sb_rune(StrBuf *t, u32 x) {
+  static const u8 lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+  char b[4];
+  u32 n = x < 0x80 ? 1 : x < 0x800 ? 2 : x < 0x10000 ? 3 : 4;
+  for (u32 i = n; i-- > 1; x >>= 6) b[i] = (char)(0x80 | (x & 0x3f));
+  b[0] = (char)(lead[n] | x);
+  sb_put(t, b, n);
+}
+
 void sb_puts(StrBuf *t, const char *cstr) {
   sb_put(t, cstr, strlen(cstr));
 }
@@ -179,16 +188,29 @@ const char *sb_cstr(StrBuf *t) {
   return t->at;
 }
 
-Str str_fmt(Ctx *c, const char *fmt, ...) {
+static Str formatted(Ctx *c, const char *fmt, va_list args) {
   Mark m = arena_mark(&c->scratch);
   StrBuf t = sb_new(&c->scratch);
-  va_list args;
-  va_start(args, fmt);
   sb_vfmt(&t, fmt, args);
-  va_end(args);
   Str s = str_intern(c, t.at, t.n);
   arena_rewind(&c->scratch, m);
   return s;
+}
+
+Str str_fmt(Ctx *c, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  Str s = formatted(c, fmt, args);
+  va_end(args);
+  return s;
+}
+
+const char *fmt_text(Ctx *c, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  Str s = formatted(c, fmt, args);
+  va_end(args);
+  return str_text(c, s);
 }
 
 size_t json_char(const char *at, size_t n, bool page, char to[JSON_CHAR]) {

@@ -109,15 +109,6 @@ static JinjaVal word(JinjaLexer *s) {
   return v;
 }
 
-static void put_code(StrBuf *t, u32 ch) {
-  char b[4];
-  u32 n = ch < 0x80 ? 1 : ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
-  static const u8 lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-  for (u32 i = n; i-- > 1; ch >>= 6) b[i] = (char)(0x80 | (ch & 0x3f));
-  b[0] = (char)(lead[n] | ch);
-  sb_put(t, b, n);
-}
-
 static void escape(JinjaLexer *s, StrBuf *t) {
   static const char from[] = "nrt\\'\"abfv0", to[] = "\n\r\t\\'\"\a\b\f\v\0";
   if (s->at == s->end) bad(s, "the string does not end");
@@ -133,7 +124,7 @@ static void escape(JinjaLexer *s, StrBuf *t) {
     char *end;
     unsigned long x = strtoul(b, &end, 16);
     if (*end || x > 0x10ffff) bad(s, "invalid escape in a string");
-    put_code(t, (u32)x);
+    sb_rune(t, (u32)x);
     s->at += digits;
   } else {
     sb_put(t, "\\", 1);

@@ -46,7 +46,7 @@ struct Args {
   unsigned long long port, slots, queue, timeout;
   const char *host, *api_key, *api_key_file;
   int every_token;
-  const char *cache;
+  const char *cache, *activations;
   const char *keep_code; /* "": the default folder */
   const char *project;
   int presets, verbose;
@@ -226,6 +226,8 @@ int verb_opt(const Args *a);
 
 /* cli_tokens.c */
 int verb_tokenize(const Args *a);
+int verb_embed(const Args *a);
+const char *native_engine(const Args *a); /* --engine, else c, else what works without a compiler */
 char *read_all(const char *path, size_t *n);         /* "-": standard input; NULL: cannot be read */
 IngotStatus set_text_input(Ingot *m, const Args *a); /* --text as the input ids of the open model */
 

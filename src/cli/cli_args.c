@@ -127,14 +127,20 @@ static const Opt opts[] = {
          "template for none"),
     TEXT("file", "f", file, "FILE", "read the prompt from FILE"),
     TEXT("temperature", NULL, temperature, "X",
-         "sampling temperature; 0: greedy decoding (default 0.7)"),
-    TEXT("top-k", NULL, top_k, "N", "sample from the N most probable tokens; 0: all (default 40)"),
+         "sampling temperature; 0: greedy decoding (default: that of the model file, else 0.7)"),
+    TEXT("top-k", NULL, top_k, "N",
+         "sample from the N most probable tokens; 0: all (default: that of the model file, else "
+         "40)"),
     TEXT("top-p", NULL, top_p, "X",
-         "nucleus sampling: smallest set of tokens with total probability X (default 0.9)"),
+         "nucleus sampling: smallest set of tokens with total probability X (default: that of the "
+         "model file, else 0.9)"),
     TEXT("min-p", NULL, min_p, "X",
-         "drop tokens below X times the highest probability (default 0)"),
-    TEXT("repeat-penalty", NULL, repeat_penalty, "X",
-         "divide the logits of tokens already in the context by X (default 1)"),
+         "drop tokens below X times the highest probability (default: that of the model file, else "
+         "0)"),
+    TEXT(
+        "repeat-penalty", NULL, repeat_penalty, "X",
+        "divide the logits of tokens already in the context by X (default: that of the model file, "
+        "else 1)"),
     TEXT("frequency-penalty", NULL, frequency_penalty, "X",
          "subtract X from a logit for every occurrence of its token (default 0)"),
     TEXT("presence-penalty", NULL, presence_penalty, "X",
@@ -162,6 +168,9 @@ static const Opt opts[] = {
           "tokens per prefill run (default 128; play and bench 256)"),
     TEXT("cache", NULL, cache, "TYPE",
          "KV cache type: f16 (default; f32 with --precise), f32 or int8"),
+    TEXT("activation-type", NULL, activations, "TYPE",
+         "multiply quantized weights by activations of this type: int8, int16 or f32 (default: "
+         "int16 up to 500M parameters, else int8)"),
     FLAG("every-token", every_token, "return the logits of every token, not only of the last"),
     TEXT("bake-prompt", NULL, bake_prompt, "FILE",
          "system prompt whose KV cache becomes part of the code"),
@@ -457,6 +466,7 @@ static const struct {
     {"threads-api", "pthread openmp"},
     {"backend", "llvm"},
     {"cache", "f16 f32 int8"},
+    {"activation-type", "int8 int16 f32"},
     {"method", "static dynamic weights8 weights4 f16 bf16"},
     {"calibrate", "minmax average percentile entropy mse"},
     {"activations", "u8 s8"},

@@ -49,7 +49,7 @@ static int32_t *text_ids(Ingot *m, const Args *a, size_t *n, IngotStatus *s) {
 }
 
 /* Engine c as for play; without a C compiler jit or vm, with a warning. */
-static const char *choose_engine(const Args *a) {
+const char *native_engine(const Args *a) {
   if (a->engine) return a->engine;
   if (!cli_lacks_compiler(a, ingot_llvm() ? "running engine jit instead of c"
                                           : "running engine vm instead of c"))
@@ -80,7 +80,7 @@ int verb_perplexity(const Args *a) {
   }
   if (a->text) ids = text_ids(m, a, &n, &s);
   IngotPerplexity p;
-  const char *engine = choose_engine(a);
+  const char *engine = native_engine(a);
   const IngotEngine *e = ingot_find_engine(engine);
   Args rest = *a;
   if (!rest.march && !(e && e->flags & INGOT_DEVICE)) rest.march = "native";

@@ -20,7 +20,7 @@ int has_model_options(const Args *a) {
                           "input inputs data text keep-code tuned precise optimize-for ram threads "
                           "threads-api threads-grain library name python state steps max-steps "
                           "function input-dim shapes max-shapes freeze context chunk every-token "
-                          "cache grad train") != NULL;
+                          "cache activation-type grad train") != NULL;
 }
 
 /* Only verbs that run a program let it access files. */

@@ -104,6 +104,57 @@ static IngotStatus print_text(Ingot *m, const uint32_t *ids, size_t n, unsigned 
   return s;
 }
 
+/* A vector, or a list of vectors, as JSON on one line. */
+static void print_vector(IngotTensor y) {
+  const float *z = y.data;
+  int64_t rows = y.rank == 2 ? y.dim[0] : 1, n = y.dim[y.rank - 1];
+  if (y.rank == 2) putchar('[');
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t k = 0; k < n; k++)
+      printf("%s%.9g%s", k ? "," : i ? ",[" : "[", (double)z[i * n + k], k + 1 < n ? "" : "]");
+  puts(y.rank == 2 ? "]" : "");
+}
+
+static IngotStatus embed_text(Ingot *m, const char *engine, const char *text, size_t n) {
+  const uint32_t *ids;
+  size_t count;
+  IngotStatus s = ingot_tokenize(m, text, n, 0, &ids, &count);
+  int64_t dim = (int64_t)count;
+  IngotTensor in = {"ids", "i32", 1, &dim, ids, count * 4};
+  if (!s) s = ingot_call(m, &(IngotCall){.engine = engine, .in = &in, .nin = 1});
+  if (!s) print_vector(ingot_output(m, 0));
+  return s;
+}
+
+int verb_embed(const Args *a) {
+  size_t n = 0;
+  char *input = NULL;
+  if (!a->text) return cli_refuse(a, "expected --text TEXT, or --text - for lines of input");
+  const char *text = text_of(a, &input, &n), *end = text + n, *engine = native_engine(a);
+  const IngotEngine *e = ingot_find_engine(engine);
+  Args rest = *a;
+  if (!text) return INGOT_SYSTEM;
+  if (!rest.march && e && e->flags & INGOT_NATIVE) rest.march = "native";
+  Ingot *m = new_model_or_report();
+  IngotStatus s = m ? ingot_open_vocab(m, a->model) : INGOT_SYSTEM;
+  if (!s) s = cli_prepare(m, &rest);
+  if (!s && ingot_is_language_model(m)) {
+    fprintf(stderr, "ingot embed: %s: expected a text encoder, found a language model\n", a->model);
+    s = INGOT_UNSUPPORTED;
+  }
+  if (!s) s = ingot_keep_code(m, "");
+  watch_task("compile");
+  if (!s) s = ingot_ready(m, engine);
+  watch_task(NULL);
+  while (!s && text < end) {
+    size_t line = input ? strcspn(text, "\n") : (size_t)(end - text);
+    if (line) s = embed_text(m, engine, text, line);
+    text += line + 1;
+  }
+  free(input);
+  return m ? cli_finish(m, a, s) : INGOT_SYSTEM;
+}
+
 int verb_tokenize(const Args *a) {
   if (!a->text == !a->ids)
     return cli_refuse(a, a->ids ? "expected either --text or --ids, found both"

@@ -118,7 +118,9 @@ static const char changes_import[] = "grad train freeze state";
 
 /* Options that shape a program. Bytecode is already compiled: they belong to ingot compile. */
 static const char shapes_program[] =
-    "context chunk every-token cache bake-prompt date shapes max-shapes freeze state grad train "
+    "context chunk every-token cache activation-type bake-prompt date shapes max-shapes freeze "
+    "state "
+    "grad train "
     "march optimize-for ram precise threads threads-api threads-grain tuned tune";
 
 /* May --output replace a model? opt writes one only as OUT.onnx. */
@@ -162,8 +164,9 @@ IngotStatus cli_prepare(Ingot *m, const Args *a) {
   if (!s && given && ingot_is_vm(m))
     return refuse_option(
         a, given, "not for bytecode, which is already compiled: give the option to ingot compile");
-  if (!s && (a->context || a->chunk || a->every_token || a->cache))
-    s = ingot_set_language(m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache, 0});
+  if (!s && (a->context || a->chunk || a->every_token || a->cache || a->activations))
+    s = ingot_set_language(
+        m, &(IngotLanguage){a->context, a->chunk, a->every_token, a->cache, 0, a->activations});
   if (!s && a->bake_prompt) s = ingot_bake_prompt(m, a->bake_prompt);
   if (!s && a->date && (a->bake_prompt || strcmp(a->verb, "play"))) s = ingot_set_day(m, a->date);
   if (!s && a->train) s = ingot_set_train(m, a->train);
@@ -598,7 +601,7 @@ static int verb_vm(const Args *a) {
 
 #define SHAPES                                                                                     \
   "function files no-files input-dim shapes max-shapes freeze grad train context chunk "           \
-  "every-token cache"
+  "every-token cache activation-type"
 /* --help lists the options named in a usage line. */
 const Verb verb_table[] = {
     {"compile", verb_compile,
@@ -627,7 +630,8 @@ const Verb verb_table[] = {
      "[--name NAME] [--march CPU]",
      "write a source folder for a build system: C, an example, build files", 1, "compile"},
     {"play", verb_play,
-     "model-path prompt file system raw think max-tokens context cache temperature top-k top-p "
+     "model-path prompt file system raw think max-tokens context cache activation-type temperature "
+     "top-k top-p "
      "min-p "
      "repeat-penalty "
      "frequency-penalty presence-penalty seed stop engine threads threads-grain cc march precise "
@@ -637,7 +641,8 @@ const Verb verb_table[] = {
      "[--top-k N] [--top-p X] [--seed N] [--threads N]",
      "chat with a language model, or answer a prompt", 1, "run"},
     {"serve", verb_serve,
-     "model-path host port api-key api-key-file slots queue timeout context chunk cache name "
+     "model-path host port api-key api-key-file slots queue timeout context chunk cache "
+     "activation-type name "
      "engine "
      "threads threads-grain cc march precise",
      "MODEL [--port N] [--slots N] [--context N] [--queue N] [--threads N] [--api-key-file FILE] "
@@ -703,10 +708,14 @@ const Verb verb_table[] = {
     {"tokenize", verb_tokenize, "model-path text ids special bare json",
      "MODEL --text TEXT|- | --ids \"1 2 3\" [--special] [--bare]",
      "convert text to token ids, or token ids to text", 1, "examine"},
+    {"embed", verb_embed,
+     "model-path text engine march precise threads threads-api threads-grain context activations",
+     "MODEL --text TEXT|- [--context N]",
+     "print the vector or the scores of a text by a text encoder, as JSON", 1, "run"},
     {"perplexity", verb_perplexity,
      "model-path text ids json engine march precise precision threads threads-api threads-grain "
      "context "
-     "chunk cache",
+     "chunk cache activation-type",
      "MODEL --text FILE | --ids \"1 2 3\" [--context N] [--json]",
      "measure the perplexity of a text under a language model", 1, "examine"},
     {"vm", verb_vm, "emit output", "--emit -o FILE.c",

@@ -33,7 +33,7 @@ static void check_finite(Ctx *c, Loc loc, Str name, const Tensor *t) {
   }
 }
 
-static const Tensor *find_array(const NamedTensors *v, Str name) {
+const Tensor *api_find_array(const NamedTensors *v, Str name) {
   for (u32 i = 0; i < v->n; i++)
     if (v->at[i].name == name) return v->at[i].t;
   return NULL;
@@ -92,7 +92,7 @@ static NamedTensors read_arrays(Ingot *m, const char *path, Loc *loc, Str label)
 
 static void read_labels(Ctx *c, Loc loc, const NamedTensors *v, Str name, u32 examples,
                         ClassLabels *to) {
-  const Tensor *t = find_array(v, name);
+  const Tensor *t = api_find_array(v, name);
   if (!t)
     fail(c, ERR_input, loc,
          "expected an array '%s' with the labels; the archive has none of that name",
@@ -161,7 +161,7 @@ static Examples from_file(Ingot *m, const char *path, Str label) {
   u64 n = 1;
   Str many = 0;
   for (u32 i = 0; i < model->ninput; i++) {
-    const Tensor *t = find_array(&v, model->input[i]->name);
+    const Tensor *t = api_find_array(&v, model->input[i]->name);
     if (!t) fail_missing(c, loc, &v, model->input[i]->name);
     cut[i] = cut_of(c, loc, model->input[i], t);
     if (cut[i].n > 1 && n > 1 && cut[i].n != n)
@@ -196,7 +196,7 @@ bool api_list_archives(Ctx *c, const char *path, ArgVec *to) {
   if (!dir) return false;
   for (struct dirent *d; (d = readdir(dir));)
     if (ends_with(d->d_name, ".npz"))
-      *vec_push(&c->keep, to) = str_text(c, str_fmt(c, "%s/%s", path, d->d_name));
+      *vec_push(&c->keep, to) = fmt_text(c, "%s/%s", path, d->d_name);
   closedir(dir);
   if (!to->n) fail(c, ERR_input, loc, "the folder has no .npz files, expected at least one");
   qsort(to->at, to->n, sizeof *to->at, by_name);
@@ -214,7 +214,7 @@ static Examples from_folder(Ingot *m, const ArgVec *file, const char *path, Str 
     e.at[i] = NEWS(&c->keep, Tensor *, e.ninput + 1);
     for (u32 k = 0; k < e.ninput; k++) {
       Str name = m->opened.model->input[k]->name;
-      const Tensor *t = find_array(&v, name);
+      const Tensor *t = api_find_array(&v, name);
       if (!t) fail_missing(c, loc, &v, name);
       e.at[i][k] = tensor_wrap(&c->keep, t->dt, t->dim, t->rank, t->data);
     }

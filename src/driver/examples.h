@@ -19,6 +19,7 @@ bool api_list_archives(Ctx *c, const char *path,
                        ArgVec *to); /* .npz files of a folder; false: not a folder */
 /* Arrays of an archive. Unpacks only inputs and the label; others have t NULL. */
 NamedTensors api_read_arrays(Ingot *m, const File *f, Loc loc, Str label);
+const Tensor *api_find_array(const NamedTensors *v, Str name); /* NULL: none */
 /* Warns of arrays that are neither inputs nor the label. */
 void api_warn_arrays(Ingot *m, Loc loc, const NamedTensors *v, Str label);
 /* Reads an .npz or a folder of them; label: array with the class indices, or NULL. */

@@ -140,6 +140,7 @@ struct LmOptions {
   bool every;  /* logits of all tokens, not only of the last */
   u32 slots;   /* sequences of one run, each with inputs and a KV cache; 0: one, with input "ids" */
   DType kept;  /* type of the KV cache: f16 or f32 */
+  u32 x_bits;  /* activations of quantized products: 8, 16 or 32; 0: 16 for small models, else 8 */
   double
       room; /* memory in bytes: refuses a larger KV cache or an untrained context; 0: only warns */
 };
@@ -216,6 +217,9 @@ typedef struct LmAssets {
   ChatFormat chat;
   const char *no_chat; /* why chat is empty, or NULL */
   double token_bytes;  /* weight bytes read per token */
+  struct LmSampling {
+    double temperature, top_k, top_p, min_p, repeat;
+  } sampling; /* settings of the file; -1: not given */
 } LmAssets;
 
 /* ---- requantization ---- */

@@ -47,7 +47,7 @@ static bool sniff_graph(const u8 *at, size_t n) {
 /* The file is optional. file_read reports any error other than its absence. */
 File reader_weights_file(Ctx *c, const char *path) {
   if (!path) return (File){0};
-  const char *side = str_text(c, str_fmt(c, "%s.bin", path));
+  const char *side = fmt_text(c, "%s.bin", path);
   struct stat st;
   if (stat(side, &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) return (File){0};
   return file_read(c, side);
@@ -66,24 +66,13 @@ static bool sniff_any(const u8 *at, size_t n) {
   return true;
 }
 
+#define LANGUAGE_MODEL                                                                             \
+  .read = lm_read, .import = lm_import, .binds = true, .facts = lm_info, .chat_assets = lm_assets, \
+  .requantize = lm_requantize
 const Reader reader_table[] = {
     {.name = "the text of a graph", .sniff = sniff_graph, .import = import_graph},
-    {.name = "GGUF",
-     .sniff = gguf_sniff,
-     .read = lm_read,
-     .import = lm_import,
-     .binds = true,
-     .facts = lm_info,
-     .chat_assets = lm_assets,
-     .requantize = lm_requantize},
-    {.name = "safetensors",
-     .sniff = lm_sniff,
-     .read = lm_read,
-     .import = lm_import,
-     .binds = true,
-     .facts = lm_info,
-     .chat_assets = lm_assets,
-     .requantize = lm_requantize},
+    {.name = "GGUF", .sniff = gguf_sniff, LANGUAGE_MODEL},
+    {.name = "safetensors", .sniff = lm_sniff, LANGUAGE_MODEL},
     {.name = "TensorFlow Lite",
      .sniff = lite_sniff,
      .read = lite_open,
@@ -174,7 +163,7 @@ const char *reader_file(Ctx *c, const char *path) {
   size_t n = strlen(path);
   while (n > 1 && path[n - 1] == '/') n--;
   for (u32 i = 0; i < sizeof weights / sizeof *weights; i++) {
-    const char *file = str_text(c, str_fmt(c, "%.*s/%s", (int)n, path, weights[i]));
+    const char *file = fmt_text(c, "%.*s/%s", (int)n, path, weights[i]);
     if (!stat(file, &st)) return file;
   }
   return path;

@@ -22,7 +22,7 @@ ArgVec parts_compile(Ctx *c, const TempDir *f, const ArgVec *begin, const char *
   sb_upper(&upper, name);
   for (u32 i = 0; i < n; i++) {
     ArgVec *w = &job[i];
-    const char *object = str_text(c, str_fmt(c, "%s.%u.o", source, i));
+    const char *object = fmt_text(c, "%s.%u.o", source, i);
     argv_put_list(c, w, begin->at);
     if (n > 1) argv_fmt(c, w, "-D%s_PARTS=%u", sb_cstr(&upper), n);
     if (n > 1) argv_fmt(c, w, "-D%s_PART=%u", sb_cstr(&upper), i);

@@ -67,7 +67,7 @@ static int find_program(Ctx *c, const char *program, const char **found) {
   for (const char *at = path;; at++) {
     size_t n = strcspn(at, ":");
     const char *file = program;
-    if (n) file = str_text(c, str_fmt(c, "%.*s/%s", (int)n, at, program));
+    if (n) file = fmt_text(c, "%.*s/%s", (int)n, at, program);
     if (access(file, X_OK) == 0) {
       if (found) *found = file;
       return 0;
@@ -222,19 +222,18 @@ void spawn_parallel(Ctx *c, const TempDir *f, const char *what, const ArgVec *jo
   pid_t pid[SPAWN_MAX];
   u32 started = 0, ended = 0, side = processors();
   bool failed = false;
-  guard_log(c, n > 1 ? str_text(c, str_fmt(c, "%s: part 1 of %u", what, n)) : what);
+  guard_log(c, n > 1 ? fmt_text(c, "%s: part 1 of %u", what, n) : what);
   while (ended < started || (started < n && !failed)) {
     if (started < n && !failed && started - ended < side) {
       report_command(c, f, job[started].at);
-      log[started] = tempdir_file(c, f, str_text(c, str_fmt(c, "log%u", started)));
+      log[started] = tempdir_file(c, f, fmt_text(c, "log%u", started));
       e = start(c, log[started], job[started].at, &pid[started]);
       failed = e != 0;
       started += !e;
     } else {
       status[ended] = wait_for(c, pid[ended]);
       failed = failed || status[ended];
-      if (++ended < n)
-        guard_log(c, str_text(c, str_fmt(c, "%s: part %u of %u", what, ended + 1, n)));
+      if (++ended < n) guard_log(c, fmt_text(c, "%s: part %u of %u", what, ended + 1, n));
     }
   }
   guard_log(c, NULL);

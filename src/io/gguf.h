@@ -85,6 +85,7 @@ GgufOut *gguf_out(Ctx *c, Arena *a, u64 alignment);
 void gguf_put_int(GgufOut *o, const char *name, GgufType t, i64 x); /* or bool */
 void gguf_put_float(GgufOut *o, const char *name, double x);        /* an f32 */
 void gguf_put_string(GgufOut *o, const char *name, const void *at, size_t n);
+void gguf_put_text(GgufOut *o, const char *name, const char *text);
 /* Starts a list; the caller adds its n elements next. */
 void gguf_put_list(GgufOut *o, const char *name, GgufType t, u64 n);
 void gguf_add_int(GgufOut *o, GgufType t, i64 x);

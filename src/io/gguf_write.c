@@ -57,6 +57,10 @@ void gguf_put_string(GgufOut *o, const char *name, const void *at, size_t n) {
   put_bytes(&o->keys, at, n);
 }
 
+void gguf_put_text(GgufOut *o, const char *name, const char *text) {
+  gguf_put_string(o, name, text, strlen(text));
+}
+
 void gguf_put_list(GgufOut *o, const char *name, GgufType t, u64 n) {
   begin_key(o, name, GT_array);
   put(&o->keys, t, 4);

@@ -101,15 +101,6 @@ static u32 hex4(JsonReader *r) {
   return x;
 }
 
-static void put_point(StrBuf *t, u32 x) {
-  char b[4];
-  u32 n = x < 0x80 ? 1 : x < 0x800 ? 2 : x < 0x10000 ? 3 : 4;
-  static const u8 lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-  for (u32 i = n; i-- > 1; x >>= 6) b[i] = (char)(0x80 | (x & 0x3f));
-  b[0] = (char)(lead[n] | x);
-  sb_put(t, b, n);
-}
-
 /* Decodes an escape, after the backslash. */
 static void escape(JsonReader *r, StrBuf *t) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -130,7 +121,7 @@ static void escape(JsonReader *r, StrBuf *t) {
   } else if (x >= 0xd800 && x < 0xe000) {
     bad(r, start, "expected a surrogate pair, found one half");
   }
-  put_point(t, x);
+  sb_rune(t, x);
 }
 
 /* Starts at the opening quote. */

@@ -175,6 +175,9 @@ static inline bool dtype_is_signed(DType d) {
 static inline u32 dtype_bytes(DType d) {
   return dtype_info[d].bytes;
 }
+static inline u32 dtype_stored_bits(DType d) { /* of one element; bool: a byte */
+  return d == DT_bool ? 8 : dtype_info[d].bits;
+}
 DType dtype_acc(DType d); /* accumulator: f32 for narrower floats, else itself */
 void dtype_limits(DType d, Scalar *lo, Scalar *hi); /* -Inf/+Inf for floats that have them */
 /* Range of an integer type or bool. u64 and other types: all of i64, and returns false. */

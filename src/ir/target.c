@@ -110,7 +110,7 @@ bool target_has_dot_i8x4(const Target *t) {
 
 const Target *target_native(void) {
   u32 i = target_count - 1;
-  while (target_table[i].micro || !target_is_here(&target_table[i])) i--;
+  while (target_table[i].micro || target_table[i].named || !target_is_here(&target_table[i])) i--;
   return &target_table[i];
 }
 

@@ -38,6 +38,7 @@ typedef struct Target {
                    cvop.def, since compilers leave the vector instructions unused */
   bool dotprod; /* has udot and sdot, dot products of four bytes of equal signs */
   bool warp;    /* a GPU: lanes are the threads of a warp, see back/cuda */
+  bool named;   /* only --march NAME selects it, not native: it is not the fastest for all models */
   bool micro;   /* a microcontroller: few registers, no caches, no vectors. Its C is portable */
   bool loops;   /* emulates the vectors of another target with loops: see target_find */
   u32 has;      /* CAP_ bits of its instructions; prog_expand.c expands the others. Without the

@@ -14,8 +14,6 @@ struct CharSet {
   VEC(CharRange) range; /* sorted and disjoint */
 };
 
-typedef VEC(u32) U32Vec;
-
 /* char_set.c */
 void charset_add(Arena *a, CharSet *s, u32 lo, u32 hi);
 void charset_union(Arena *a, CharSet *s, const CharSet *t);

@@ -2,6 +2,7 @@
  * format.
  */
 #include "tokenizer/unicode.h"
+#include <stdlib.h>
 #include <string.h>
 
 extern const unsigned char unicode_txt[];
@@ -9,6 +10,8 @@ extern const size_t unicode_txt_size;
 
 #define NAME(x) #x,
 const char *const unicode_category_name[UC_END] = {UNI_CATEGORIES(NAME)};
+
+enum { IN_TURN = 0xff }; /* categories Lu and Ll in turn */
 
 typedef struct UniParser {
   const u8 *at, *end;
@@ -39,22 +42,54 @@ static void begin(UniParser *s) {
 
 static void runs(Arena *a, UniParser *s, UniRuns *list) {
   begin(s);
-  for (u32 step, last = 0; number(s, &step);) {
-    UniRun *r = vec_push(a, list);
-    r->first = last += step;
-    number(s, &r->value);
+  for (u32 step, last = 0, value = 0; number(s, &step);) {
+    for (u32 i = 0; value == IN_TURN && i < step; i++)
+      *vec_push(a, list) = (UniRun){last + i, i % 2 ? UC_Ll : UC_Lu};
+    last += step;
+    number(s, &value);
+    if (value != IN_TURN) *vec_push(a, list) = (UniRun){last, value};
   }
 }
 
 static void maps(Arena *a, UniParser *s, Unicode *u, UniMaps *list) {
   begin(s);
-  for (u32 step, last = 0; number(s, &step);) {
-    UniMap *m = vec_push(a, list);
-    m->c = last += step;
-    m->at = u->unit.n;
-    number(s, &m->n);
-    for (u32 i = 0; i < m->n; i++) number(s, vec_push(a, &u->unit));
+  for (u32 step, last = 0, head; number(s, &step);) {
+    number(s, &head);
+    UniMap m = {.c = last += step, .n = head & 31, .at = u->unit.n};
+    m.composes = m.n > 1 && !(head & 32);
+    for (u32 i = 0; i < m.n; i++) number(s, vec_push(a, &u->unit));
+    *vec_push(a, list) = m;
+    for (u32 more = head >> 6, by = 1 + (head >> 5 & 1); more; more--) {
+      u32 to = u->unit.at[m.at] + by;
+      m.c += by;
+      m.at = u->unit.n;
+      *vec_push(a, &u->unit) = to;
+      *vec_push(a, list) = m;
+    }
   }
+}
+
+static int by_characters(const void *x, const void *y) {
+  const UniPair *p = x, *q = y;
+  return p->a != q->a ? (p->a < q->a ? -1 : 1) : p->b < q->b ? -1 : p->b > q->b;
+}
+
+/* A character composes from the last character of its decomposition and the character that the
+ * others decompose. */
+static void find_pairs(Arena *a, Unicode *u) {
+  const UniMaps *all = &u->canon;
+  for (u32 i = 0; i < all->n; i++) {
+    const UniMap m = all->at[i];
+    const u32 *unit = &u->unit.at[m.at];
+    if (!m.composes) continue;
+    UniPair p = {unit[0], unit[m.n - 1], m.c};
+    for (u32 k = 0; m.n > 2 && k < all->n; k++)
+      if (all->at[k].composes && all->at[k].n == m.n - 1 &&
+          !memcmp(&u->unit.at[all->at[k].at], unit, (m.n - 1) * sizeof *unit))
+        p.a = all->at[k].c;
+    *vec_push(a, &u->compose) = p;
+  }
+  qsort(u->compose.at, u->compose.n, sizeof *u->compose.at, by_characters);
 }
 
 const Unicode *unicode_read(Ctx *c, Arena *a) {
@@ -65,13 +100,7 @@ const Unicode *unicode_read(Ctx *c, Arena *a) {
   runs(a, &s, &u->combining);
   maps(a, &s, u, &u->canon);
   maps(a, &s, u, &u->compat);
-  begin(&s);
-  for (u32 step, last = 0; number(&s, &step);) {
-    UniPair *p = vec_push(a, &u->compose);
-    p->a = last += step;
-    number(&s, &p->b);
-    number(&s, &p->c);
-  }
   maps(a, &s, u, &u->lower);
+  find_pairs(a, u);
   return u;
 }

@@ -7,9 +7,9 @@
 #include "base/base.h"
 
 typedef struct Unicode Unicode;
-typedef struct UniRun UniRun; /* characters from `first` up to the next run */
-typedef struct UniMap UniMap; /* a character and its mapping */
-typedef struct UniPair UniPair;
+typedef struct UniRun UniRun;   /* characters from `first` up to the next run */
+typedef struct UniMap UniMap;   /* a character and its mapping */
+typedef struct UniPair UniPair; /* a and b compose to c in NFC */
 
 enum { UNI_END = 0x110000, UNI_MAP_MAX = 18 };
 
@@ -29,7 +29,8 @@ struct UniRun {
 };
 
 struct UniMap {
-  u32 c, n, at; /* at: index in Unicode.unit */
+  u32 c, n, at;  /* at: index in Unicode.unit */
+  bool composes; /* NFC makes c of its decomposition */
 };
 
 struct UniPair {

@@ -1,6 +1,6 @@
 """Writes tiny random decoders of every architecture, as GGUF and as safetensors with config.json, and their logits.
 
-usage: mklm.py DIR [NAME ...]    with the packages gguf, safetensors and numpy
+usage: mklm.py DIR [NAME ... | --wide]    with the packages gguf, safetensors and numpy
 
 Each row of CASES becomes DIR/NAME.gguf, the folder DIR/NAME, and DIR/NAME.npz with ids and the logits of every position.
 Each row of BAD becomes DIR/bad/NAME.gguf, which ingot must refuse.
@@ -51,16 +51,29 @@ CASES = {
     "phi3": case("phi3", rope_scaling={"type": "longrope", "short_factor": SHORT, "long_factor": LONG},
                  original_max_position_embeddings=64),
     "phi3_part": case("phi3", partial_rotary_factor=0.5, sliding_window=9),
+    "mixtral": case("mixtral", num_local_experts=4, num_experts_per_tok=2),
+    "qwen3moe": case("qwen3_moe", head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, norm_topk_prob=True),
+    "qwen2moe": case("qwen2_moe", num_experts=4, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=40),
     "smollm3": case("smollm3", num_hidden_layers=5, no_rope_layer_interval=4, rope_theta=50000.0),
 }
 # GGUF names of architectures, and those whose rows of q and k are permuted
-ARCH = {"mistral": "llama", "gemma3_text": "gemma3"}
-PAIRS = ("llama", "mistral", "smollm3")
-FUSED, POST, HEAD_NORM = ("phi3",), ("gemma2", "gemma3_text"), ("qwen3", "gemma3_text")
+ARCH = {"mistral": "llama", "gemma3_text": "gemma3", "mixtral": "llama", "qwen3_moe": "qwen3moe", "qwen2_moe": "qwen2moe"}
+PAIRS = ("llama", "mistral", "smollm3", "mixtral")
+FUSED, POST, HEAD_NORM = ("phi3",), ("gemma2", "gemma3_text"), ("qwen3", "gemma3_text", "qwen3_moe")
+# experts: gate, up and down; the prefix of their layer
+EXPERTS = {"mixtral": ("w1", "w3", "w2", "block_sparse_moe.")}
 
 
 def head_size(c):
     return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+
+
+def experts_of(c):
+    return c.get("num_local_experts") or c.get("num_experts", 0)
+
+
+def expert_size(c):
+    return c.get("moe_intermediate_size", c["intermediate_size"])
 
 
 def make_weights(c, seed):
@@ -81,7 +94,7 @@ def make_weights(c, seed):
     w["model.embed_tokens.weight"] = rng.normal(0, 1, (c["vocab_size"], n)).astype(np.float32)
     for i in range(c["num_hidden_layers"]):
         at = f"model.layers.{i}."
-        bias, attn = kind == "qwen2" or c.get("attention_bias", False), at + "self_attn."
+        bias, attn = kind in ("qwen2", "qwen2_moe") or c.get("attention_bias", False), at + "self_attn."
         norm(at + "input_layernorm")
         norm(at + "post_attention_layernorm")
         if kind in POST:
@@ -97,10 +110,24 @@ def make_weights(c, seed):
             matrix(attn + "q_proj", h * d, n, bias)
             matrix(attn + "k_proj", k * d, n, bias)
             matrix(attn + "v_proj", k * d, n, bias)
+        if experts_of(c):
+            gate, up, down, mlp = EXPERTS.get(kind, ("gate_proj", "up_proj", "down_proj", "mlp."))
+            matrix(at + mlp + "gate", experts_of(c), n)
+            for e in range(experts_of(c)):
+                for part in (gate, up):
+                    matrix(f"{at}{mlp}experts.{e}.{part}", expert_size(c), n)
+                matrix(f"{at}{mlp}experts.{e}.{down}", n, expert_size(c))
+            if "shared_expert_intermediate_size" in c:
+                for part in ("gate", "up"):
+                    matrix(f"{at}mlp.shared_expert.{part}_proj", c["shared_expert_intermediate_size"], n)
+                matrix(at + "mlp.shared_expert.down_proj", n, c["shared_expert_intermediate_size"])
+                matrix(at + "mlp.shared_expert_gate", 1, n)
+        elif kind not in FUSED:
             matrix(at + "mlp.gate_proj", f, n, c.get("mlp_bias", False))
             matrix(at + "mlp.up_proj", f, n, c.get("mlp_bias", False))
         matrix(attn + "o_proj", n, h * d, c.get("attention_bias", False))
-        matrix(at + "mlp.down_proj", n, f, c.get("mlp_bias", False))
+        if not experts_of(c):
+            matrix(at + "mlp.down_proj", n, f, c.get("mlp_bias", False))
     norm("model.norm")
     if not c["tie_word_embeddings"]:
         matrix("lm_head", c["vocab_size"], n)
@@ -155,7 +182,7 @@ def rms(x, w, eps, plus):
 
 def window_of(c, i):
     kind, window = c["model_type"], c.get("sliding_window")
-    if not window or kind in ("qwen2", "qwen3"):
+    if not window or kind.startswith("qwen"):
         return 0
     period = {"gemma2": 2, "gemma3_text": c.get("sliding_window_pattern", 6)}.get(kind)
     return window if not period or (i + 1) % period else 0
@@ -182,6 +209,24 @@ def reference(c, weights, ids, context=0):
             return 0.5 * z * (1 + np.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z ** 3)))
         return z / (1 + np.exp(-z))
 
+    def gated(x, gate, up, down):
+        return linear(act(linear(x, gate)) * linear(x, up), down)
+
+    def experts(x, at):
+        gate, up, down, mlp = EXPERTS.get(kind, ("gate_proj", "up_proj", "down_proj", "mlp."))
+        p = np.exp(linear(x, at + mlp + "gate"))
+        p /= p.sum(-1, keepdims=True)
+        y = np.zeros_like(x)
+        for i, row in enumerate(p):
+            best = np.argsort(-row)[:c["num_experts_per_tok"]]
+            whole = row[best].sum() if c.get("norm_topk_prob", kind == "mixtral") else 1
+            for e in best:
+                y[i] += row[e] / whole * gated(x[i], *(f"{at}{mlp}experts.{e}.{part}" for part in (gate, up, down)))
+        if "shared_expert_intermediate_size" in c:
+            shared = gated(x, *(f"{at}mlp.shared_expert.{part}_proj" for part in ("gate", "up", "down")))
+            y += shared / (1 + np.exp(-linear(x, at + "mlp.shared_expert_gate")))
+        return y
+
     x = w["model.embed_tokens.weight"][ids] * (math.sqrt(c["hidden_size"]) if gemma else 1)
     scale = (c.get("query_pre_attn_scalar") or d) ** -0.5
     for i in range(c["num_hidden_layers"]):
@@ -206,6 +251,9 @@ def reference(c, weights, ids, context=0):
         y = linear(np.einsum("hij,jhd->ihd", p, v).reshape(t, h * d), at + "self_attn.o_proj")
         x = x + (norm(y, at + "post_attention_layernorm") if kind in POST else y)
         y = norm(x, at + ("pre_feedforward_layernorm" if kind in POST else "post_attention_layernorm"))
+        if experts_of(c):
+            x = x + experts(y, at)
+            continue
         if kind in FUSED:
             gate, up = np.split(linear(y, at + "mlp.gate_up_proj"), [f], -1)
         else:
@@ -224,6 +272,8 @@ GGUF_NAMES = {
     "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.qkv_proj": "attn_qkv",
     "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+    "block_sparse_moe.gate": "ffn_gate_inp", "mlp.gate": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+    **{f"mlp.shared_expert.{part}_proj": f"ffn_{part}_shexp" for part in ("gate", "up", "down")},
     "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
 }
 
@@ -303,7 +353,15 @@ def write_gguf(path, c, weights, quant=None, change=None):
     if c.get("attn_logit_softcapping"):
         w.add_attn_logit_softcapping(c["attn_logit_softcapping"])
         w.add_final_logit_softcapping(c["final_logit_softcapping"])
-    tensors = {gguf_name(c, name): np.ascontiguousarray(gguf_tensor(c, name, x)) for name, x in weights.items()}
+    tensors = {gguf_name(c, name): np.ascontiguousarray(gguf_tensor(c, name, x)) for name, x in weights.items() if ".experts." not in name}
+    if experts_of(c):
+        w.add_expert_count(experts_of(c))
+        w.add_expert_used_count(c["num_experts_per_tok"])
+        w.add_expert_feed_forward_length(expert_size(c))
+        *parts, mlp = EXPERTS.get(c["model_type"], ("gate_proj", "up_proj", "down_proj", "mlp."))
+        for i in range(c["num_hidden_layers"]):
+            for part, name in zip(parts, ("gate", "up", "down")):
+                tensors[f"blk.{i}.ffn_{name}_exps.weight"] = np.stack([weights[f"model.layers.{i}.{mlp}experts.{e}.{part}.weight"] for e in range(experts_of(c))])
     tensors |= write_gguf_rope(w, c, arch)
     if change:
         change(w, tensors)
@@ -379,7 +437,12 @@ BAD = [  # name, exit code, part of the message, case to change, change
     ("factors-few", 4, "3 factors, expected one for each of 4 pairs", "llama_llama3", resize("rope_freqs.weight", 3)),
     ("factors-zero", 4, "a factor of 0", "llama_llama3", resize("rope_freqs.weight", 4)),
     ("architecture", 3, "architecture 'mamba'", "llama", put("general.architecture", TEXT, "mamba")),
-    ("experts", 3, ".expert_count", "llama", put("llama.expert_count", U32, 4)),
+    ("experts", 4, "expert_used_count", "llama", put("llama.expert_count", U32, 4)),
+    ("experts-groups", 3, "expert_group_count", "qwen3moe", put("qwen3moe.expert_group_count", U32, 2)),
+    ("experts-gating", 3, "expert_gating_func", "qwen3moe", put("qwen3moe.expert_gating_func", U32, 3)),
+    ("experts-rank", 4, "rank 2", "qwen3moe", resize("blk.0.ffn_up_exps.weight", 24, 32)),
+    ("experts-fewer", 4, "5 experts of 24x32", "qwen3moe", resize("blk.1.ffn_up_exps.weight", 4, 24, 32)),
+    ("experts-chosen", 4, "expert_used_count", "qwen3moe", put("qwen3moe.expert_used_count", U32, 6)),
     ("tensor-more", 3, "blk.0.ffn_gate_inp.weight", "llama", resize("blk.0.ffn_gate_inp.weight", 4, 32)),
 ]
 
@@ -394,6 +457,9 @@ def write_bad(out):
 def main(out, only):
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
+    if only == ["--wide"]:  # rows of whole quant blocks
+        c = case("llama", hidden_size=256, intermediate_size=256)
+        return write_gguf(out / "wide.gguf", c, make_weights(c, 3))
     for seed, (name, c) in enumerate(CASES.items()):
         if only and name not in only:
             continue

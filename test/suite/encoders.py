@@ -3,6 +3,7 @@
 Token ids go in, the vector of a text comes out.
 Sums of a few hundred products in f32 are accurate to 1e-5.
 """
+import json
 import os
 import shutil
 import threading
@@ -12,6 +13,7 @@ from suite.cli import MODEL, Cli
 from suite.containers import model
 
 KINDS = ("plain", "w8", "w4", "w4z", "hidden", "cls")
+EVERY = ("bert", "roberta", "xlmr_rerank", "bert_rerank", "distilbert", "distilbert_class", "mpnet", "nomic", "modern", "modern_rerank")
 IDS = ("1 7 33 2", "49", " ".join(str(i * 7 % 50) for i in range(16)))
 SENTENCES = ("This is an example sentence", "Each sentence is converted", "Ünïcode, 北京 and 1,000 tokens?")
 
@@ -19,7 +21,8 @@ SENTENCES = ("This is an example sentence", "Each sentence is converted", "Ünï
 def vector(env, folder, ids, *more):
     out = os.path.join(env.scratch("encoders"), f"{threading.get_ident()}.npz")
     must([env.ingot, "run", folder, "-i", f"ids=[{','.join(ids.split())}]", "--quiet", "-o", out, *more], folder)
-    return npy.load_npz(out)["vector"].data
+    got = npy.load_npz(out)
+    return got["scores" if "scores" in got else "vector"].data
 
 
 def same(got, line, what):
@@ -43,6 +46,44 @@ def tiny(env, kind):
         same(vector(env, folder, IDS[0], "-d", "tokens=4"), lines[0], "a fixed number of tokens")
 
 
+def made(env):
+    out = os.path.join(env.build, "encoders")
+
+    def make():
+        shutil.rmtree(out, ignore_errors=True)
+        os.makedirs(out)
+        env.lm_script("mkenc.py", out)
+    env.generated(out, ["make/mkenc.py"], make)
+    return out
+
+
+def every(env, name):
+    """Every architecture from a folder and from GGUF, pooled or with a classification head, against NumPy (test/make/mkenc.py)."""
+    folder = made(env)
+    case = npy.load_npz(os.path.join(folder, name + ".npz"))
+    ids, expected = " ".join(str(i) for i in case["ids"].data), " ".join(repr(float(x)) for x in case["y"].data)
+    for model in (name, name + ".gguf"):
+        path = os.path.join(folder, model)
+        if os.path.exists(path):
+            for more in ([], ["--engine", "ref"], ["--march", "avx2"]):
+                same(vector(env, path, ids, *more), expected, f"{model} {' '.join(more)}")
+
+
+def embeds(env):
+    """The verb: a JSON line per text, with the vectors of `run`."""
+    folder = made(env)
+    c = Cli(env, "encoders-embed")
+    for model, text, ids in (("bert", "a b", "2 4 5 3"), ("bert_rerank", "c", "2 6 3")):
+        path = os.path.join(folder, model + ".gguf")
+        for engine in ("vm", "c"):
+            lines = c.run("embed", path, "--text", "-", "--engine", engine, stdin=f"{text}\n\nz\n".encode()).out.decode().splitlines()
+            want(len(lines) == 2, f"{len(lines)} lines, expected 2")
+            got = json.loads(lines[0])
+            same(vector(env, path, ids), " ".join(str(x) for x in got), f"{model}, engine {engine}")
+    c.run("embed", path, code=2, text="--text")
+    c.run("embed", path, "--text", "a " * 60, code=4, text="48")
+
+
 def refused(env):
     folder = env.scratch("encoders", "refused")
     shutil.rmtree(folder)
@@ -52,12 +93,12 @@ def refused(env):
     c.run("run", folder, "-i", f"ids=[{','.join('1' * 17)}]", code=4, text="16")
     c.run("run", folder, "-d", "tokens=17", "-i", "ids=[1]", code=2, text="expected 1 to 16")
     c.run("run", folder, "-d", "batch=2", "-i", "ids=[1]", code=2, text="only 'tokens'")
-    for name, old, new, code, text in (("config.json", '"hidden_size": 24', '"hidden_size": 25', 4, "heads"), ("config.json", '"vocab_size": 50', '"vocab_size": 51', 4, "expected [51,24]"),
-                                       ("config.json", '"gelu"', '"swish9"', 3, "hidden_act"), ("config.json", '"model_type": "bert"', '"model_type": "vit"', 3, "optimum-cli"),
+    for name, old, new, code, text in (("config.json", '"hidden_size": 24', '"hidden_size": 25', 4, "heads"), ("config.json", '"vocab_size": 50', '"vocab_size": 51', 4, "its embedding has 50 rows"),
+                                       ("config.json", '"gelu"', '"swish9"', 3, "activation 'swish9'"), ("config.json", '"model_type": "bert"', '"model_type": "vit"', 3, "optimum-cli"),
                                        ("config.json", "{", '{"quantization_config": {"quant_method": "gptq"}, ', 3, "gptq"),
                                        ("config.json", '"num_hidden_layers": 2', '"num_hidden_layers": 3', 4, "encoder.layer.2"),
-                                       ("modules.json", "1_Pooling", "../plain", 4, "'..'"), ("modules.json", "models.Normalize", "models.Dense", 3, "Dense"),
-                                       ("1_Pooling/config.json", '"pooling_mode_mean_tokens": true', '"pooling_mode_lasttoken": true', 3, "lasttoken")):
+                                       ("modules.json", "1_Pooling", "../plain", 4, "'..'"), ("modules.json", "models.Normalize", "models.LSTM", 3, "LSTM"),
+                                       ("1_Pooling/config.json", '"pooling_mode_mean_tokens": true', '"pooling_mode_weightedmean_tokens": true', 3, "weightedmean")):
         path = os.path.join(folder, name)
         with open(path) as f:
             text_was = f.read()
@@ -92,5 +133,5 @@ def minilm(env):
 
 
 def tests(env):
-    return [*(Test(f"encoders/{kind}", lambda k=kind: tiny(env, k), 1) for kind in KINDS), Test("encoders/refused", lambda: refused(env), 1),
+    return [*(Test(f"encoders/{kind}", lambda k=kind: tiny(env, k), 1) for kind in KINDS), *(Test(f"encoders/every/{n}", lambda n=n: every(env, n), 1) for n in EVERY), Test("encoders/embeds", lambda: embeds(env), 3), Test("encoders/refused", lambda: refused(env), 1),
             Test("encoders/text", lambda: spoken(env), 2), Test("encoders/minilm", lambda: minilm(env), 5)]

@@ -18,6 +18,7 @@ from lib.core import MINDFUL, ROOT, Fail, Skip, Test, explain, run, tail
 LIMIT = 300
 # greedy answers of llm.md in which every best token leads clearly
 RAW = ("1, 2, 3, 4, 5, 6, 7,", " 8, 9, 10, 11, 1")
+PARIS = ("What is the capital of France?", "The capital of France is Paris.")
 CHAT = ("Name the days of the week.", "The days of the week are: Monday, Tuesday, Wednesday, Thursday, Friday")
 
 
@@ -238,6 +239,25 @@ def ends(env):
     for words, why in ((("--temperature", "hot"), "expected a number"), (("--stop", ""), "empty"), (("--max-tokens", "0"), "expected a whole number")):
         if why not in play(env, made(env), *args, *words, rc=2).text():
             raise Fail(f"{words}: no word of {why!r}")
+
+
+def settings(env):
+    """Sampling settings of the file count where the user gives none."""
+    made(env)
+    folder = os.path.join(env.build, "play")
+
+    def said(name, *words, rc=0):
+        return play(env, os.path.join(folder, name), "-p", "abc", "--max-tokens", "8", *words, rc=rc, cc="/no/compiler")
+
+    greedy = said("tiny.gguf", "--temperature", "0").out
+    for name in ("greedy.gguf", "single.gguf"):
+        for seed in ("1", "2"):
+            if said(name, "--seed", seed).out != greedy:
+                raise Fail(f"{name}, seed {seed}: the answer is not the greedy one")
+    if said("greedy.gguf", "--temperature", "5", "--top-k", "0", "--top-p", "1").out == greedy:
+        raise Fail("--temperature does not replace the setting of the file")
+    if "general.sampling.top_p" not in said("never.gguf", rc=4).text():
+        raise Fail("a top_p of 1.5 is not refused by name")
 
 
 def room(env):
@@ -471,7 +491,7 @@ def real(env):
     cache = os.path.join(env.scratch("play", "real"), "cache")
     shutil.rmtree(cache, ignore_errors=True)
     os.makedirs(cache)
-    for prompt, want, more in ((*RAW, ["--raw"]), (*CHAT, [])):
+    for prompt, want, more in ((*RAW, ["--raw"]), (*CHAT, []), (*PARIS, [])):
         got = run([env.need_ingot(), "play", found[0], "-p", prompt, "--temperature", "0", "--max-tokens", "16", "--threads", "2", *more], LIMIT, env={"XDG_CACHE_HOME": cache})
         if got.rc or got.out.decode() != want + "\n":
             raise Fail(f"{prompt!r}: {explain(got)}: {got.out!r}")
@@ -480,4 +500,4 @@ def real(env):
 
 
 def tests(env):
-    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (templates, 4), (races, 8), (ends, 3), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (trust, 6), (copied, 6), (full, 3), (real, 15))]
+    return [Test(f"play/{f.__name__}", lambda f=f: f(env), cost=cost) for f, cost in ((repeats, 10), (talks, 3), (interpreted, 4), (dates, 2), (refused, 2), (templates, 4), (races, 8), (ends, 3), (settings, 2), (room, 1), (is_text, 3), (signals, 3), (padded, 6), (beside, 6), (measured, 3), (questions, 1), (trust, 6), (copied, 6), (full, 3), (real, 15))]

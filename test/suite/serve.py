@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 from lib.core import MINDFUL, Fail, Skip, Test, explain, patience, run, tail
+from suite.encoders import made as encoders_made, vector
 from suite.play import made
 
 LIMIT = 300
@@ -560,8 +561,31 @@ def embeddings(env):
         s.ask("/v1/chat/completions", {"messages": HI}, 400)
 
 
+def reranks(env):
+    """Documents by the scores that the model gives for pairs of texts."""
+    model = os.path.join(encoders_made(env), "bert_rerank.gguf")
+    texts = ["ab c", "x y z", "a b", "ab c"]
+    with Server(env, model, "--engine", "vm", context=None) as s:
+        def ids(text):
+            return s.ask("/tokenize", {"content": text, "add_special": True})["tokens"]
+
+        want = [vector(env, model, " ".join(str(i) for i in ids("a query") + ids(t)[1:]))[0] for t in texts]
+        order = sorted(range(4), key=lambda i: (-want[i], i))
+        got = s.ask("/v1/rerank", {"query": "a query", "documents": [texts[0], {"text": texts[1]}, *texts[2:]], "return_documents": True})
+        expect([r["index"] for r in got["results"]], order, "the order")
+        expect([r["document"]["text"] for r in got["results"]], [texts[i] for i in order], "the documents")
+        if any(abs(r["relevance_score"] - want[r["index"]]) > 1e-5 for r in got["results"]) or len(set(want)) != 3:
+            raise Fail(f"scores are {got['results']}, expected {want}")
+        expect([r["index"] for r in s.ask("/v1/rerank", {"query": "a query", "documents": texts, "top_n": 1})["results"]], order[:1], "top_n")
+        for wrong in ({"documents": texts}, {"query": "a", "documents": []}, {"query": "a", "documents": [3]}, {"query": "a", "documents": ["b"], "top_n": 0},
+                      {"query": "a", "documents": ["b " * 60]}, {"query": "a", "documents": ["b"], "best": 1}):
+            s.ask("/v1/rerank", wrong, 400)
+    with Server(env, os.path.join(encoders_made(env), "bert.gguf"), "--engine", "vm", context=None) as s:
+        s.ask("/v1/rerank", {"query": "a", "documents": ["b"]}, 400)
+
+
 def tests(env):
-    return [Test("serve/embeddings", lambda: embeddings(env), 4), Test("serve/api", lambda: api(env), 2), Test("serve/refusals", lambda: refusals(env), 3), Test("serve/load", lambda: load(env), 10),
+    return [Test("serve/embeddings", lambda: embeddings(env), 4), Test("serve/reranks", lambda: reranks(env), 2), Test("serve/api", lambda: api(env), 2), Test("serve/refusals", lambda: refusals(env), 3), Test("serve/load", lambda: load(env), 10),
             *(Test(f"serve/alone/{m}", lambda m=m: alone(env, m), 3) for m in ("tiny", "window")),
             Test("serve/limits", lambda: limits(env), 8), Test("serve/memory", lambda: memory(env), 8), Test("serve/fair", lambda: fair(env), 4), Test("serve/runs-fail", lambda: runs_fail(env), 6), Test("serve/schemas", lambda: schemas(env), 4), Test("serve/tools", lambda: tools(env), 2), Test("serve/openai", lambda: client(env), 4),
             Test("serve/real", lambda: real(env), 25)]

@@ -184,8 +184,6 @@ def lists(env):
     want(f"multi is {multi}:" in texts["docs/ingot.1"], "docs/ingot.1: another list for multi")
     got = must([env.ingot, "compile", os.path.join(ROOT, "models", "digits.onnx"), "-d", "batch=1", "--march", "multi", "--quiet", "--no-selftest"], "multi")
     for t in target_table.multi():
-        if t == "amx":  # only for int8 products: see suite amx
-            continue
         want(f"/* ---- variant {t} ---- */" in got, f"multi has no variant {t}")
 
 

@@ -58,7 +58,7 @@ static bool is_used(const Map *used, const char *name) {
 }
 
 static const char *shape_of(Emit *e, const char *name) {
-  return str_text(e->c, str_fmt(e->c, "%s_shape", name));
+  return fmt_text(e->c, "%s_shape", name);
 }
 
 /* shaped: the next parameter is its shape. */

@@ -16,7 +16,7 @@
 static void put_shapes(Emit *e, StrBuf *t) {
   for (Sym s = 0; s < dim_nsyms(e->p->dims); s++)
     if (dim_syminfo(e->p->dims, s)->kind == SY_input)
-      e->var.at[prog_sym_var(e->p, s)] = str_text(e->c, str_fmt(e->c, "size[%u]", s));
+      e->var.at[prog_sym_var(e->p, s)] = fmt_text(e->c, "size[%u]", s);
   e->t = t;
   put_out_shapes(e, "shape[%u][%u] = ", false);
 }
@@ -70,8 +70,7 @@ StrList emit_fact_lines(const Prog *const *variant, u32 n, const char *march, u6
   for (BufId b = 1; b < p->buf.n; b++) {
     const Buf *x = prog_buf(p, b);
     if (x->space == BS_state)
-      *vec_push(&c->keep, &lines) =
-          value_line(p, str_text(c, str_fmt(c, "state at %" PRIu64, x->offset)), x);
+      *vec_push(&c->keep, &lines) = value_line(p, fmt_text(c, "state at %" PRIu64, x->offset), x);
   }
   *vec_push(&c->keep, &lines) = target_line(c, march);
   *vec_push(&c->keep, &lines) = str_fmt(c, "model %016" PRIx64, model);

@@ -69,7 +69,6 @@ typedef struct CudaLib {
 } CudaLib;
 
 /* cuda_find.c: fail with ERR_unsupported if a library or the GPU is missing. */
-CudaLib *cuda_need_nvrtc(Ctx *c);
 CudaLib *cuda_need_device(Ctx *c);
 void cuda_check(Ctx *c, const CudaLib *l, const char *what, int error);
 

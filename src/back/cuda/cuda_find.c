@@ -67,13 +67,6 @@ static void need_part(Ctx *c, CudaLib *l, CudaPart part) {
          part == PART_driver ? "CUDA driver" : "NVRTC", missing);
 }
 
-CudaLib *cuda_need_nvrtc(Ctx *c) {
-  CudaLib *l = NEW(&c->keep, CudaLib);
-  need_part(c, l, PART_nvrtc);
-  l->rtc_version(&l->nvrtc_major, &l->nvrtc_minor);
-  return l;
-}
-
 void cuda_check(Ctx *c, const CudaLib *l, const char *what, int error) {
   const char *text = NULL;
   if (!error) return;
@@ -124,15 +117,14 @@ void cuda_report(Ctx *c, const char **gpu, const char **compiler) {
     if (!l.init(0) && !l.device_count(&n) && n && !l.device_get(&l.device, 0)) {
       read_device(&l);
       l.driver_version(&version);
-      *gpu = str_text(c, str_fmt(c,
-                                 "%s, compute capability %d.%d, %d multiprocessors, driver for "
-                                 "CUDA %d.%d",
-                                 l.name, l.major, l.minor, l.sms, version / 1000,
-                                 version % 1000 / 10));
+      *gpu = fmt_text(c,
+                      "%s, compute capability %d.%d, %d multiprocessors, driver for "
+                      "CUDA %d.%d",
+                      l.name, l.major, l.minor, l.sms, version / 1000, version % 1000 / 10);
     }
   }
   if (nvrtc && !find_all(&l, PART_nvrtc, nvrtc)) {
     l.rtc_version(&l.nvrtc_major, &l.nvrtc_minor);
-    *compiler = str_text(c, str_fmt(c, "NVRTC %d.%d", l.nvrtc_major, l.nvrtc_minor));
+    *compiler = fmt_text(c, "NVRTC %d.%d", l.nvrtc_major, l.nvrtc_minor);
   }
 }

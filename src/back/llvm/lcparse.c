@@ -387,7 +387,7 @@ static CValue calculate(CParser *r, const char *sign, CValue a, CValue b) {
   return (CValue){lv_bin(r->g, real ? o->f : s ? o->s : o->u, x, y), t, false};
 }
 
-static LLVMBasicBlockRef block(CParser *r, const char *name) {
+LLVMBasicBlockRef ct_block(CParser *r, const char *name) {
   return r->g->l->LLVMAppendBasicBlockInContext(r->g->unit->context, r->g->fn, name);
 }
 
@@ -396,7 +396,7 @@ static CValue logical(CParser *r, CValue a, const struct COp *o) {
   LLVMBuilderRef b = r->g->unit->builder;
   bool both = o->level == 2;
   LVal place = lv_alloca(r->g, lt_int(r->g, 1)), first = ct_truth(r, a);
-  LLVMBasicBlockRef more = block(r, "more"), end = block(r, "end");
+  LLVMBasicBlockRef more = ct_block(r, "more"), end = ct_block(r, "end");
   lv_store(r->g, first, place, 0);
   r->g->l->LLVMBuildCondBr(b, first, both ? more : end, both ? end : more);
   r->g->l->LLVMPositionBuilderAtEnd(b, more);
@@ -408,7 +408,7 @@ static CValue logical(CParser *r, CValue a, const struct COp *o) {
 
 static CValue choice(CParser *r, CValue c) {
   LLVMBuilderRef b = r->g->unit->builder;
-  LLVMBasicBlockRef yes = block(r, "yes"), no = block(r, "no"), end = block(r, "end");
+  LLVMBasicBlockRef yes = ct_block(r, "yes"), no = ct_block(r, "no"), end = ct_block(r, "end");
   r->g->l->LLVMBuildCondBr(b, ct_truth(r, c), yes, no);
   r->g->l->LLVMPositionBuilderAtEnd(b, yes);
   CValue x = ct_expr(r);

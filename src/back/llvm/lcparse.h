@@ -54,6 +54,7 @@ CValue ct_expr(CParser *r);                     /* includes assignments */
 LVal ct_convert(CParser *r, CValue x, CType t); /* rvalue, converted to t */
 LVal ct_truth(CParser *r, CValue x);            /* i1 */
 void ct_declare(CParser *r, CName name);
+LLVMBasicBlockRef ct_block(CParser *r, const char *name); /* a new block of the function */
 _Noreturn void ct_fail(CParser *r, const char *what);
 
 #endif

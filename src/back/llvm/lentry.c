@@ -140,17 +140,13 @@ static LVal argument(LlvmGen *g, EntryArg i) {
   return g->l->LLVMGetParam(g->fn, i);
 }
 
-static LType bytes(LlvmGen *g) {
-  return lt_pointer(g, lt_int(g, 8));
-}
-
 static LVal load_arg(LlvmGen *g, LType t, EntryArg array, u64 i) {
   return lv_load(g, t, lv_element(g, t, argument(g, array), i), 0);
 }
 
 static void load_params(LlvmGen *g) {
   EntryParams *to = &g->params;
-  LType word = lt_int(g, 64), pointer = bytes(g);
+  LType word = lt_int(g, 64), pointer = lt_bytes(g);
   LVal weights =
       lv_cast(g, LLVMBitCast, load_arg(g, pointer, EA_in, g->p->in.n), lt_pointer(g, pointer));
   to->arena = argument(g, EA_arena);
@@ -166,8 +162,8 @@ static void load_params(LlvmGen *g) {
 }
 
 void gen_entry(LlvmGen *g) {
-  LType word = lt_int(g, 64), table = lt_pointer(g, bytes(g)), pointer = lt_pointer(g, word);
-  LType param[EA_COUNT] = {bytes(g), pointer, word, table, table, lt_pointer(g, pointer)};
+  LType word = lt_int(g, 64), table = lt_pointer(g, lt_bytes(g)), pointer = lt_pointer(g, word);
+  LType param[EA_COUNT] = {lt_bytes(g), pointer, word, table, table, lt_pointer(g, pointer)};
   LType type = g->l->LLVMFunctionType(lt_int(g, 32), param, EA_COUNT, 0);
   LVal fn = lv_function(g, ENTRY_NAME, type);
   LLVMBasicBlockRef first = gen_function_begin(g, fn);

@@ -25,7 +25,7 @@ static void set_string_attribute(LlvmGen *g, LVal fn, const char *name, const ch
 
 LVal lv_function(LlvmGen *g, const char *name, LType type) {
   LVal fn = g->l->LLVMAddFunction(g->unit->module, name, type);
-  const char *width = str_text(g->c, str_fmt(g->c, "%u", g->o->target->lanes * 32));
+  const char *width = fmt_text(g->c, "%u", g->o->target->lanes * 32);
   lv_attribute(g, fn, ~0u, "nounwind", 0);
   if (g->o->target->lanes > 1) { /* otherwise LLVM prefers half the vector width on some CPUs */
     set_string_attribute(g, fn, "prefer-vector-width", width);
@@ -169,7 +169,7 @@ static u32 number_of(LlvmGen *g, StmtId body, const KernelParams *u) {
   if (*slot) return *slot - 1;
   u32 number = g->nkernels++;
   *slot = number + 1;
-  write_function(g, body, u, str_text(g->c, str_fmt(g->c, "ingot_kernel%u", number)));
+  write_function(g, body, u, fmt_text(g->c, "ingot_kernel%u", number));
   return number;
 }
 
@@ -198,7 +198,7 @@ void gen_kernel_call(LlvmGen *g, StmtId id) {
   Mark mark = arena_mark(a);
   KernelParams u = kernel_params(g->p, body, 0, &g->marks, a);
   u32 number = number_of(g, body, &u), n = 0;
-  const char *name = str_text(g->c, str_fmt(g->c, "ingot_kernel%u", number));
+  const char *name = fmt_text(g->c, "ingot_kernel%u", number);
   LType type = type_of(g, &u);
   LVal fn = g->l->LLVMGetNamedFunction(g->unit->module, name);
   LVal *arg = NEWS(a, LVal, u.buf.n + u.var.n + 1);

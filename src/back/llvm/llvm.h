@@ -81,7 +81,8 @@ LType lt_lanes(LlvmGen *g, LType t, u32 lanes);
 LType lt_value(LlvmGen *g, DType dt, u32 lanes);
 LType lt_memory(LlvmGen *g, DType dt, u32 lanes); /* element in memory */
 LType lt_pointer(LlvmGen *g, LType of);
-u32 lt_bits(DType dt); /* width of an integer value */
+LType lt_bytes(LlvmGen *g); /* pointer to bytes */
+u32 lt_bits(DType dt);      /* width of an integer value */
 LVal lv_int(LlvmGen *g, u32 bits, u32 lanes, i64 x);
 LVal lv_real(LlvmGen *g, bool wide, u32 lanes, double x);
 LVal lv_splat(LlvmGen *g, LVal x, u32 lanes);

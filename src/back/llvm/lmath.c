@@ -11,10 +11,6 @@
 
 static void statement(CParser *r);
 
-static LLVMBasicBlockRef new_block(CParser *r, const char *name) {
-  return r->g->l->LLVMAppendBasicBlockInContext(r->g->unit->context, r->g->fn, name);
-}
-
 static void set_insert_point(CParser *r, LLVMBasicBlockRef at) {
   r->g->l->LLVMPositionBuilderAtEnd(r->g->unit->builder, at);
 }
@@ -43,7 +39,7 @@ static void declaration(CParser *r, CType t) {
 }
 
 static void if_statement(CParser *r) {
-  LLVMBasicBlockRef yes = new_block(r, "yes"), no = new_block(r, "no"), end = new_block(r, "end");
+  LLVMBasicBlockRef yes = ct_block(r, "yes"), no = ct_block(r, "no"), end = ct_block(r, "end");
   ct_expect(r, "(");
   branch(r, ct_truth(r, ct_expr(r)), yes, no);
   ct_expect(r, ")");
@@ -58,8 +54,8 @@ static void if_statement(CParser *r) {
 
 /* Statements for and while. The text of a for's step precedes its body and is parsed after it. */
 static void loop(CParser *r, bool counts) {
-  LLVMBasicBlockRef test = new_block(r, "test"), body = new_block(r, "body");
-  LLVMBasicBlockRef end = new_block(r, "end");
+  LLVMBasicBlockRef test = ct_block(r, "test"), body = ct_block(r, "body");
+  LLVMBasicBlockRef end = ct_block(r, "end");
   CParser last = {0};
   ct_expect(r, "(");
   if (counts) {
@@ -107,7 +103,7 @@ static void statement(CParser *r) {
   } else if (ct_accept(r, "return")) {
     r->g->l->LLVMBuildRet(r->g->unit->builder, ct_convert(r, ct_expr(r), r->result));
     ct_expect(r, ";");
-    set_insert_point(r, new_block(r, "after"));
+    set_insert_point(r, ct_block(r, "after"));
   } else if (ct_type(r, &t)) {
     declaration(r, t);
   } else if (!ct_accept(r, ";")) {
@@ -230,13 +226,13 @@ static const char *part_of(LlvmGen *g, Op op, MathMode part) {
   const char *name = op == OP_round ? "rint" : op_info[op].name;
   static const char *const ends[MM_COUNT] = {
       [MM_f] = "f", [MM_d] = "", [MM_q] = "q", [MM_u] = "u", [MM_s] = "s"};
-  return str_text(g->c, str_fmt(g->c, "%s%s", name, ends[part]));
+  return fmt_text(g->c, "%s%s", name, ends[part]);
 }
 
 LVal gen_math(LlvmGen *g, Op op, MathMode part, const LVal *arg, u32 n, u32 lanes) {
   bool wide = part == MM_d;
   const char *name = part_of(g, op, part);
-  const char *full = str_text(g->c, str_fmt(g->c, "im_%s", name));
+  const char *full = fmt_text(g->c, "im_%s", name);
   LType t = lt_real(g, wide), param[3] = {t, t, t};
   LType type = g->l->LLVMFunctionType(t, param, n, 0);
   if (!g->l->LLVMGetNamedFunction(g->unit->module, full)) define(g, name);

@@ -19,11 +19,7 @@ typedef struct ObjectCtx {
 } ObjectCtx;
 
 static const char *own_name(LlvmGen *g, const char *what) {
-  return str_text(g->c, str_fmt(g->c, "%s_%s", g->o->name, what));
-}
-
-static LType bytes(LlvmGen *g) {
-  return lt_pointer(g, lt_int(g, 8));
+  return fmt_text(g->c, "%s_%s", g->o->name, what);
 }
 
 /* ---- constants ---- */
@@ -35,7 +31,7 @@ static LVal constant(LlvmGen *g, const void *at, u64 n, u32 align) {
   g->l->LLVMSetGlobalConstant(x, 1);
   g->l->LLVMSetLinkage(x, LLVMPrivateLinkage);
   g->l->LLVMSetAlignment(x, align);
-  return lv_cast(g, LLVMBitCast, x, bytes(g));
+  return lv_cast(g, LLVMBitCast, x, lt_bytes(g));
 }
 
 static void place_weights(LlvmGen *g) {
@@ -97,12 +93,12 @@ static void gen_run(LlvmGen *g, const bool *sized) {
   u32 n = 0, nsyms = dim_nsyms(p->dims);
   LType *t = NEWS(&g->c->scratch, LType, 2 + nsyms + p->in.n + 2 * p->out.n);
   LType word = lt_int(g, 64);
-  t[n++] = bytes(g);
+  t[n++] = lt_bytes(g);
   for (Sym s = 0; s < nsyms; s++)
     if (sized[s]) t[n++] = word;
-  for (u32 i = 0; i < p->in.n; i++) t[n++] = bytes(g);
+  for (u32 i = 0; i < p->in.n; i++) t[n++] = lt_bytes(g);
   for (u32 i = 0; i < p->out.n; i++) {
-    t[n++] = bytes(g);
+    t[n++] = lt_bytes(g);
     if (is_open_shape(p, prog_buf(p, p->out.at[i]))) t[n++] = lt_pointer(g, word);
   }
   LVal fn = lv_function(g, own_name(g, "run"), g->l->LLVMFunctionType(lt_int(g, 32), t, n, 0));
@@ -133,7 +129,7 @@ static LVal text(LlvmGen *g, const char *s) {
 
 /* const char *NAME_target(void) */
 static void gen_target(LlvmGen *g) {
-  LVal fn = lv_function(g, own_name(g, "target"), g->l->LLVMFunctionType(bytes(g), NULL, 0, 0));
+  LVal fn = lv_function(g, own_name(g, "target"), g->l->LLVMFunctionType(lt_bytes(g), NULL, 0, 0));
   LLVMBasicBlockRef first = gen_function_begin(g, fn);
   g->l->LLVMBuildRet(g->unit->builder, text(g, g->o->target->name));
   g->l->LLVMPositionBuilderAtEnd(g->unit->builder, g->head);
@@ -143,7 +139,7 @@ static void gen_target(LlvmGen *g) {
 /* const char *NAME_why(int status), as a chain of selects. */
 static void gen_why(LlvmGen *g) {
   LType word = lt_int(g, 32);
-  LVal fn = lv_function(g, own_name(g, "why"), g->l->LLVMFunctionType(bytes(g), &word, 1, 0));
+  LVal fn = lv_function(g, own_name(g, "why"), g->l->LLVMFunctionType(lt_bytes(g), &word, 1, 0));
   LLVMBasicBlockRef first = gen_function_begin(g, fn);
   LVal status = g->l->LLVMGetParam(fn, 0);
   u32 n = STATUS_COUNT + g->why->n;
@@ -159,7 +155,7 @@ static void gen_why(LlvmGen *g) {
 
 /* void NAME_reset(void *arena) */
 static void gen_reset(LlvmGen *g) {
-  LType pointer = bytes(g), none = g->l->LLVMVoidTypeInContext(g->unit->context);
+  LType pointer = lt_bytes(g), none = g->l->LLVMVoidTypeInContext(g->unit->context);
   LVal fn = lv_function(g, own_name(g, "reset"), g->l->LLVMFunctionType(none, &pointer, 1, 0));
   LLVMBasicBlockRef first = gen_function_begin(g, fn);
   for (BufId b = 1; b < g->p->buf.n; b++) {

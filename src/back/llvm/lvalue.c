@@ -50,6 +50,10 @@ LType lt_pointer(LlvmGen *g, LType of) {
   return g->l->LLVMPointerType(of, 0);
 }
 
+LType lt_bytes(LlvmGen *g) {
+  return lt_pointer(g, lt_int(g, 8));
+}
+
 /* ---- values ---- */
 
 LVal lv_splat(LlvmGen *g, LVal x, u32 lanes) {

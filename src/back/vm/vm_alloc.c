@@ -46,7 +46,7 @@ void count_uses(const VmBuild *b, const u32 *w, u32 *uses, u32 by) {
 }
 
 /* Backward, so that instructions read only by dead ones are dropped, too. */
-static void drop_dead(VmBuild *b, Words32 *code) {
+static void drop_dead(VmBuild *b, U32Vec *code) {
   u32 *uses = NEWS(b->a, u32, b->reg.n), *start = NEWS(b->a, u32, code->n + 1), n = 0;
   for (u32 i = 0; i < code->n; i += code_words(code->at + i)) {
     start[n++] = i;
@@ -74,7 +74,7 @@ static void drop_dead(VmBuild *b, Words32 *code) {
 /* ---- live ranges ---- */
 
 /* Removes labels; place: by label. */
-static void strip_labels(VmBuild *b, Words32 *code, u32 *place) {
+static void strip_labels(VmBuild *b, U32Vec *code, u32 *place) {
   u32 n = 0;
   for (u32 i = 0, words; i < code->n; i += words) {
     words = code_words(code->at + i);
@@ -99,7 +99,7 @@ typedef struct Jump {
 } Jump;
 typedef VEC(Jump) Jumps;
 
-static Jumps find_ranges(VmBuild *b, const Words32 *code) {
+static Jumps find_ranges(VmBuild *b, const U32Vec *code) {
   Jumps back = {0};
   for (u32 i = 0; i < code->n; i += vm_words(code->at[i])) {
     OperandIter o = {.at = vm_ops[code->at[i] & 0xffff].operands};
@@ -200,7 +200,7 @@ static void linear_scan(VmBuild *b, VReg **list, u32 n, Slots *s) {
   }
 }
 
-static void assign_slots(VmBuild *b, const Words32 *code, VmCode *out) {
+static void assign_slots(VmBuild *b, const U32Vec *code, VmCode *out) {
   Slots s = {.a = b->a, .top = 1};
   Jumps back = find_ranges(b, code);
   VReg **list = NEWS(b->a, VReg *, b->reg.n + 1);
@@ -219,7 +219,7 @@ static void assign_slots(VmBuild *b, const Words32 *code, VmCode *out) {
 }
 
 void vm_finish(VmBuild *b, VmCode *out) {
-  Words32 code = {0};
+  U32Vec code = {0};
   put_words(b, &code, b->level[0].pre.at, b->level[0].pre.n);
   put_words(b, &code, b->level[0].body.at, b->level[0].body.n);
   vm_fuse(b, &code);

@@ -21,7 +21,7 @@ u32 part_reg(VmBuild *b, u32 of, u32 off, VmClass cls, u32 lanes) {
   return r;
 }
 
-void put_words(VmBuild *b, Words32 *to, const u32 *w, u32 n) {
+void put_words(VmBuild *b, U32Vec *to, const u32 *w, u32 n) {
   for (u32 i = 0; i < n; i++) *vec_push(b->a, to) = w[i];
 }
 
@@ -52,14 +52,14 @@ static void forget_loads(VmBuild *b, VmOp op) {
 
 void emit_effect(VmBuild *b, VmOp op, u32 lanes, const u32 *operand, u32 n) {
   if (!keeps_loads(op)) forget_loads(b, op);
-  Words32 *to = &b->level[b->cur].body;
+  U32Vec *to = &b->level[b->cur].body;
   *vec_push(b->a, to) = (u32)op | lanes << 16;
   put_words(b, to, operand, n);
   b->def = 0;
 }
 
 VmVal vb_result(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const u32 *operand, u32 n) {
-  Words32 *to = &b->level[b->cur].body;
+  U32Vec *to = &b->level[b->cur].body;
   u32 reg = new_reg(b, cls, lanes);
   *vec_push(b->a, to) = (u32)op | lanes << 16;
   *vec_push(b->a, to) = reg;
@@ -99,7 +99,7 @@ static VmVal hoist(VmBuild *b, VmOp op, u32 lanes, VmClass cls, const VmVal *x, 
   key[0] = b->level[avail].id;
   u32 *known = map_put_bytes(&b->same, key, (words + 2) * sizeof *key);
   if (!*known) {
-    Words32 *to = &b->level[avail].pre;
+    U32Vec *to = &b->level[avail].pre;
     u32 reg = new_reg(b, cls, lanes);
     *vec_push(b->a, to) = (u32)op | lanes << 16;
     *vec_push(b->a, to) = reg;

@@ -14,8 +14,6 @@
 
 enum { VM_LABEL = 0xffff, MAX_LEVELS = 200, ROW_LANES = 256 };
 
-typedef VEC(u32) Words32;
-
 /* A value in a register. lanes: 1 is broadcast to any number; 0 is a row. */
 typedef struct VmVal {
   u32 reg, avail, lanes;
@@ -33,7 +31,7 @@ typedef struct VReg {
 
 typedef struct VmLevel {
   u32 id; /* unique over all levels */
-  Words32 pre, body;
+  U32Vec pre, body;
   u32 nundo; /* length of VmBuild.undo at its start */
 } VmLevel;
 
@@ -115,7 +113,7 @@ typedef struct VmAddr {
 /* vm_build.c */
 u32 new_reg(VmBuild *b, VmClass cls, u32 lanes);
 u32 part_reg(VmBuild *b, u32 of, u32 off, VmClass cls, u32 lanes);
-void put_words(VmBuild *b, Words32 *to, const u32 *w, u32 n);
+void put_words(VmBuild *b, U32Vec *to, const u32 *w, u32 n);
 u32 label_new(VmBuild *b);
 void label_here(VmBuild *b, u32 label);
 /* An instruction without a result, in the current body. */
@@ -170,7 +168,7 @@ void choose_scalars(VmBuild *b);
 void store_scalars(VmBuild *b); /* stores the scalars that are outputs */
 
 /* vm_fuse.c */
-void vm_fuse(VmBuild *b, Words32 *code);
+void vm_fuse(VmBuild *b, U32Vec *code);
 
 /* vm_alloc.c */
 /* Iterator over the operands of an instruction. */

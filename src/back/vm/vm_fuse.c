@@ -10,7 +10,7 @@
 
 typedef struct Fusion {
   VmBuild *b;
-  Words32 code; /* output */
+  U32Vec code;  /* output */
   u32 begin;    /* start of the current basic block */
   u32 *uses;    /* by root: number of reads */
   u32 *made;    /* by register: 1 + word of the last write, if one instruction wrote it whole */
@@ -153,7 +153,7 @@ static void note_more(Fusion *f, u32 at, const u32 *w) {
   if ((*w & 0xffff) != VM_vst_f32) f->written[root] = at + 1;
 }
 
-void vm_fuse(VmBuild *b, Words32 *code) {
+void vm_fuse(VmBuild *b, U32Vec *code) {
   Fusion f = {.b = b};
   u32 before = 0, w[5]; /* before: the last instruction written */
   f.uses = NEWS(b->a, u32, b->reg.n);

@@ -44,7 +44,7 @@ bool is_reserved_name(Ctx *c, const char *kind, const char *name) {
 #include "back/wrap/reserved.def"
 #undef RESERVED
   };
-  const char *wanted = str_text(c, str_fmt(c, " %s ", name));
+  const char *wanted = fmt_text(c, " %s ", name);
   for (u32 i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i][0], kind) && strstr(words[i][1], wanted)) return true;
   return false;

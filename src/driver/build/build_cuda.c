@@ -41,7 +41,7 @@ static const char *stem_of(Ctx *c, const IngotBuild *o) {
 }
 
 static const char *with_suffix(Ctx *c, const IngotBuild *o, const char *suffix) {
-  return str_text(c, str_fmt(c, "%s%s", stem_of(c, o), suffix));
+  return fmt_text(c, "%s%s", stem_of(c, o), suffix);
 }
 
 void api_check_cuda(Ingot *m, const IngotBuild *o) {

@@ -215,6 +215,9 @@ static void put_player(Ctx *c, ProductBuild *b, const LmAssets *s, StrBuf *t) {
          "--date: applies to --bake-prompt and to C; a program takes its own --date when it runs");
   if (b->m->prompt_cache.n) sb_fmt(t, "  .day = %lld,\n", (long long)api_chat_day(b->m));
   put_baked(b->m, t);
+  const struct LmSampling *own = &s->sampling;
+  sb_fmt(t, "  .sampling = {%.9g, %.9g, %.9g, %.9g, %.9g},\n", own->temperature, own->top_k,
+         own->top_p, own->min_p, own->repeat);
   sb_fmt(t, "  .ring = %lld, .context = %lld};\n", (long long)api_kv_min_length(b->m),
          (long long)api_context_length(b->m));
 }

@@ -50,7 +50,7 @@ static const ExportKind *find_kind(Ctx *c, const char *name) {
 /* ---- texts ---- */
 
 static void add_file(Ctx *c, Export *x, const char *place, StrBuf t) {
-  const char *path = str_text(c, str_fmt(c, "%s/%s", x->o->folder, place));
+  const char *path = fmt_text(c, "%s/%s", x->o->folder, place);
   *vec_push(&c->keep, &x->file) = (FileOut){.path = path, .at = t.at, .n = t.n};
 }
 
@@ -80,7 +80,7 @@ static void define_var(Ctx *c, Export *x, const char *name, const char *text) {
 }
 
 static void define_number(Ctx *c, Export *x, const char *name, u64 n) {
-  define_var(c, x, name, str_text(c, str_fmt(c, "%llu", (unsigned long long)n)));
+  define_var(c, x, name, fmt_text(c, "%llu", (unsigned long long)n));
 }
 
 /* Name of the model on one line. */
@@ -119,23 +119,21 @@ static void define_facts(Ctx *c, Export *x, const EmitFacts *f) {
   define_var(c, x, "statics", cstr(statics));
   define_var(c, x, "statics_cpp", cstr(statics_cpp));
   define_var(c, x, "call", cstr(call));
-  define_var(c, x, "reset", state ? str_text(c, str_fmt(c, "  %s_reset(arena);\n", name)) : "");
+  define_var(c, x, "reset", state ? fmt_text(c, "  %s_reset(arena);\n", name) : "");
   define_var(c, x, "sizes", cstr(sizes));
   define_var(c, x, "ports", cstr(ports));
-  define_var(
-      c, x, "weights_cmake",
-      x->m->written.blob.n
-          ? str_text(
-                c, str_fmt(c,
-                           "target_compile_definitions(%s PRIVATE "
-                           "\"%s_WEIGHTS_FILE=\\\"${CMAKE_CURRENT_SOURCE_DIR}/src/%s.bin\\\"\")\n",
-                           name, caps, name))
-          : "");
+  define_var(c, x, "weights_cmake",
+             x->m->written.blob.n
+                 ? fmt_text(c,
+                            "target_compile_definitions(%s PRIVATE "
+                            "\"%s_WEIGHTS_FILE=\\\"${CMAKE_CURRENT_SOURCE_DIR}/src/%s.bin\\\"\")\n",
+                            name, caps, name)
+                 : "");
   define_var(c, x, "threads_cmake",
-             threads ? str_text(c, str_fmt(c,
-                                           "find_package(Threads REQUIRED)\n"
-                                           "target_link_libraries(%s PUBLIC Threads::Threads)\n",
-                                           name))
+             threads ? fmt_text(c,
+                                "find_package(Threads REQUIRED)\n"
+                                "target_link_libraries(%s PUBLIC Threads::Threads)\n",
+                                name)
                      : "");
   define_var(c, x, "threads_flag", threads ? " -pthread" : "");
   define_number(c, x, "flash", f->weight_bytes + f->code_bytes);
@@ -153,7 +151,7 @@ static _Noreturn void refuse(Ctx *c, const char *path) {
 }
 
 static void read_list(Ctx *c, Export *x) {
-  const char *path = str_text(c, str_fmt(c, "%s/" MANIFEST, x->o->folder));
+  const char *path = fmt_text(c, "%s/" MANIFEST, x->o->folder);
   struct stat st;
   x->list = sb_new(&c->keep);
   sb_puts(&x->list, "Files that ingot export wrote here, and may replace:\n");
@@ -166,7 +164,7 @@ static void read_list(Ctx *c, Export *x) {
 
 /* Does the list contain the file on a line? */
 static bool is_ours(Ctx *c, Export *x, const char *place) {
-  const char *line = str_text(c, str_fmt(c, "\n%s\n", place));
+  const char *line = fmt_text(c, "\n%s\n", place);
   return strstr(sb_cstr(&x->list), line) != NULL;
 }
 
@@ -198,8 +196,8 @@ static Export begin(Ctx *c, Ingot *m, const IngotExport *o) {
   Export x = {.m = m, .o = o, .kind = find_kind(c, o->kind)};
   const char *name = o->c.name;
   StrBuf none = sb_new(&c->keep);
-  add_file(c, &x, str_text(c, str_fmt(c, "%s/%s.h", x.kind->header, name)), none);
-  add_file(c, &x, str_text(c, str_fmt(c, "src/%s.c", name)), none);
+  add_file(c, &x, fmt_text(c, "%s/%s.h", x.kind->header, name), none);
+  add_file(c, &x, fmt_text(c, "src/%s.c", name), none);
   add_templates(c, &x);
   if (!strcmp(x.kind->name, "rust")) {
     add_file(c, &x, "src/lib.rs", none);
@@ -261,7 +259,7 @@ static void export(Ingot *m, const IngotExport *o) {
   define_facts(c, &x, &facts);
   make_files(c, &x, &facts, header, source);
   if (m->written.blob.n) {
-    const char *path = str_text(c, str_fmt(c, "%s/src/%s.bin", o->folder, ic.name));
+    const char *path = fmt_text(c, "%s/src/%s.bin", o->folder, ic.name);
     *vec_push(&c->keep, &x.file) =
         (FileOut){.path = path, .n = m->written.blob.piece.n, .piece = m->written.blob.piece.at};
   }

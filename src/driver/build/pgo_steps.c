@@ -25,7 +25,7 @@ bool pgo_wanted(const IngotBuild *o) {
 const char *pgo_baseline_path(Ctx *c, const char *output) {
   const char *dot =
       product_kind(output) == PD_program ? output + strlen(output) : strrchr(output, '.');
-  return str_text(c, str_fmt(c, "%.*s.baseline%s", (int)(dot - output), output, dot));
+  return fmt_text(c, "%.*s.baseline%s", (int)(dot - output), output, dot);
 }
 
 /* ---- early checks ---- */
@@ -219,7 +219,7 @@ static void list_steps(Ctx *c, ProductBuild *b) {
   add_step(c, b, &v, "baseline");
   if (preset && strcmp(preset, v.optimize)) {
     v.optimize = preset;
-    add_step(c, b, &v, str_text(c, str_fmt(c, "-O%s", preset)));
+    add_step(c, b, &v, fmt_text(c, "-O%s", preset));
   }
   v.lto = wants_lto(o);
   if (v.lto) add_step(c, b, &v, "lto");
@@ -239,8 +239,7 @@ bool pgo_can_measure(Ctx *c, ProductBuild *b) {
   else if (api_entry_count(b->m) > 1)
     b->unmeasured = "a program runs one model";
   else if (!api_is_runnable(b->m, o->cc))
-    b->unmeasured =
-        str_text(c, str_fmt(c, "code for %s does not run here", b->m->machine.target->name));
+    b->unmeasured = fmt_text(c, "code for %s does not run here", b->m->machine.target->name);
   if (b->unmeasured && what)
     fail(c, ERR_unsupported, LOC_NONE, "%s runs the code: %s", what, b->unmeasured);
   return !b->unmeasured;

@@ -61,8 +61,8 @@ static const char *program_path(Ingot *m, const IngotBuild *o, bool is_library, 
            d->bound);
   }
   const LmOptions *w = &m->options.language;
-  sb_fmt(&t, "language %lld %lld %d %d\n", (long long)w->context, (long long)w->chunk, w->every,
-         (int)w->kept);
+  sb_fmt(&t, "language %lld %lld %d %d %u\n", (long long)w->context, (long long)w->chunk, w->every,
+         (int)w->kept, w->x_bits);
   hash_text(&t, "prompt", m->options.prompt);
   sb_fmt(&t, "day %lld\n", (long long)m->options.day);
   hash_text(&t, "march", o->march);

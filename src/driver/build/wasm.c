@@ -95,7 +95,7 @@ static const char *assemble_weights(Ctx *c, WasmBuild *b) {
   const char *data = tempdir_file(c, &b->folder, "weights.bin"),
              *source = tempdir_file(c, &b->folder, "weights.s"),
              *object = tempdir_file(c, &b->folder, "weights.o"),
-             *name = str_text(c, str_fmt(c, "%s_weight_file", b->name));
+             *name = fmt_text(c, "%s_weight_file", b->name);
   StrBuf t = sb_new(&c->keep);
   ArgVec w = {0};
   build_file(c, data, (FileOut){.n = blob->piece.n, .piece = blob->piece.at});

@@ -64,7 +64,7 @@ static void add_examples(Ctx *c, ProductBuild *b, const char *path, StrBuf *key)
   cache_key_add_file(c, key, path);
   for (u32 i = 0; i < e.n; i += step) {
     StrBuf out = sb_new(&c->keep);
-    const char *to = tempdir_file(c, &b->folder, str_text(c, str_fmt(c, "example-%u.npz", i)));
+    const char *to = tempdir_file(c, &b->folder, fmt_text(c, "example-%u.npz", i));
     data_write_npz(c, &out, e.name, e.at[i], e.ninput);
     build_file(c, to, (FileOut){.at = out.at, .n = out.n});
     argv_put(c, add_run(c, &b->work), "--inputs", to);
@@ -118,7 +118,7 @@ void workload_read(Ctx *c, ProductBuild *b) {
       add_prompt(c, b, usual_prompts[i], strlen(usual_prompts[i]), &key);
   } else if (!*path) {
     for (u32 i = 0; i < RANDOM_RUNS; i++)
-      argv_put(c, add_run(c, &b->work), "--seed", str_text(c, str_fmt(c, "%u", i)));
+      argv_put(c, add_run(c, &b->work), "--seed", fmt_text(c, "%u", i));
   } else if (b->chats) {
     add_prompts(c, b, path, &key);
   } else if (api_list_archives(c, path, &file)) {

@@ -33,7 +33,7 @@ static const char *features(Ctx *c) {
   StrBuf t = sb_new(&c->keep);
   while (at && *at) {
     size_t n = strcspn(at, " ");
-    const char *word = str_text(c, str_fmt(c, " %.*s ", (int)n, at));
+    const char *word = fmt_text(c, " %.*s ", (int)n, at);
     if (n && strstr(known, word)) sb_fmt(&t, "%s%.*s", t.n ? " " : "", (int)n, at);
     at += n + (at[n] == ' ');
   }
@@ -55,8 +55,8 @@ static const char *caches(Ctx *c) {
   for (u32 i = 0; i < 8; i++) {
     const char *part[3], *const name[] = {"level", "type", "size"};
     for (u32 k = 0; k < 3; k++)
-      part[k] = first_line(
-          c, str_text(c, str_fmt(c, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", i, name[k])));
+      part[k] =
+          first_line(c, fmt_text(c, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", i, name[k]));
     if (!*part[0] || !*part[2]) break;
     const char *kind = *part[1] == 'D' ? "d" : *part[1] == 'I' ? "i" : "";
     sb_fmt(&t, "%sL%s%s %s", t.n ? ", " : "", part[0], kind, part[2]);
@@ -67,7 +67,7 @@ static const char *caches(Ctx *c) {
 static const char *memory(Ctx *c) {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   if (pages < 1 || page < 1) return "";
-  return str_text(c, str_fmt(c, "%.1f GiB", (double)pages * (double)page / (1 << 30)));
+  return fmt_text(c, "%.1f GiB", (double)pages * (double)page / (1 << 30));
 }
 
 /* ---- writing ---- */
@@ -122,11 +122,10 @@ static void put_machine(Doctor *d) {
   Ctx *c = d->m->c;
   struct utsname u;
   const char *system = "";
-  if (uname(&u) >= 0) system = str_text(c, str_fmt(c, "%s %s %s", u.sysname, u.release, u.machine));
+  if (uname(&u) >= 0) system = fmt_text(c, "%s %s %s", u.sysname, u.release, u.machine);
   put_fact(d, "ingot", INGOT_VERSION);
   put_fact(d, "system", system);
-  put_fact(d, "cpu",
-           str_text(c, str_fmt(c, "%s, %ld online", cpu_name(c), sysconf(_SC_NPROCESSORS_ONLN))));
+  put_fact(d, "cpu", fmt_text(c, "%s, %ld online", cpu_name(c), sysconf(_SC_NPROCESSORS_ONLN)));
   put_fact(d, "features", features(c));
   put_fact(d, "caches", caches(c));
   put_fact(d, "memory", memory(c));
@@ -140,10 +139,9 @@ static void put_target(Doctor *d) {
     if (target_is_here(&target_table[i]) && &target_table[i] <= api_target_here(c))
       sb_fmt(&t, "%s%s", t.n ? " " : "", target_table[i].name);
   put_fact(d, "native",
-           str_text(c, str_fmt(c, "%s%s%s", api_target_here(c)->name,
-                               env && *env ? ", from INGOT_NATIVE; compiler flags "
-                                           : "; compiler flags ",
-                               api_target_flags(c))));
+           fmt_text(c, "%s%s%s", api_target_here(c)->name,
+                    env && *env ? ", from INGOT_NATIVE; compiler flags " : "; compiler flags ",
+                    api_target_flags(c)));
   put_fact(d, "targets", sb_cstr(&t));
 }
 
@@ -297,16 +295,15 @@ static void put_tools(Doctor *d) {
     const char *program = tool_find(c, t->name), *version = NULL;
     if (program) version = tool_version(c, &d->folder, t, program);
     if (version && !strcmp(t->name, "perf"))
-      version =
-          str_text(c, str_fmt(c, "%s, %s branch records", version,
-                              bolt_has_branches(c, &d->folder, program) ? "with" : "without"));
-    tell_tool(d, t->name, version, str_text(c, str_fmt(c, "package %s", t->package)), t->use);
+      version = fmt_text(c, "%s, %s branch records", version,
+                         bolt_has_branches(c, &d->folder, program) ? "with" : "without");
+    tell_tool(d, t->name, version, fmt_text(c, "package %s", t->package), t->use);
   }
   const char *gpu, *nvrtc;
   cuda_report(c, &gpu, &nvrtc);
   tell_tool(d, "GPU", gpu, "an NVIDIA GPU with its driver", "engine cuda");
   tell_tool(d, "NVRTC", nvrtc, "pip install nvidia-cuda-nvrtc", "engine cuda");
-  tell_tool(d, "libLLVM", llvm ? str_text(c, str_fmt(c, "version %u", llvm)) : NULL,
+  tell_tool(d, "libLLVM", llvm ? fmt_text(c, "version %u", llvm) : NULL,
             "package libllvm14 to libllvm19", "engine jit, build --backend llvm");
   close_list(d);
 }

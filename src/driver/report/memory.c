@@ -16,8 +16,8 @@ static const char *no_plan(Ctx *c, Prog *p) {
     Sym sym;
     if (!prog_is_planned(prog_buf(p, b)) || mem_bytes(p, b, &bytes, &sym)) continue;
     if (sym == TOO_LARGE) return "a buffer is too large";
-    return str_text(c, str_fmt(c, "%s has no upper bound; --max-shapes sets one",
-                               show(c, dim_syminfo(p->dims, sym)->name)));
+    return fmt_text(c, "%s has no upper bound; --max-shapes sets one",
+                    show(c, dim_syminfo(p->dims, sym)->name));
   }
   return "the pass plan has not run";
 }

@@ -34,16 +34,14 @@ static void put_facts(PageReport *r) {
   if (reader && reader->facts && r->m->opened.model) reader->facts(c, r->m->opened.model, &f);
   for (u32 i = 0; i < f.opset.n; i++)
     put_fact(r, &any, "operators of",
-             str_text(c, str_fmt(c, "%s %lld", show(c, f.opset.at[i].name),
-                                 (long long)f.opset.at[i].version)));
+             fmt_text(c, "%s %lld", show(c, f.opset.at[i].name), (long long)f.opset.at[i].version));
   if (f.producer)
     put_fact(r, &any, "made by",
-             str_text(c, str_fmt(c, "%s %s", show(c, f.producer), show(c, f.producer_version))));
+             fmt_text(c, "%s %s", show(c, f.producer), show(c, f.producer_version)));
   for (u32 i = 0; i < f.more.n; i++)
     put_fact(r, &any, f.more.at[i].name,
-             f.more.at[i].text
-                 ? show(c, f.more.at[i].text)
-                 : str_text(c, str_fmt(c, "%llu", (unsigned long long)f.more.at[i].n)));
+             f.more.at[i].text ? show(c, f.more.at[i].text)
+                               : fmt_text(c, "%llu", (unsigned long long)f.more.at[i].n));
   sb_fmt(&r->out, "],\"file_nodes\":%u,\"parameters\":%llu,\"macs\":%.0f", f.nnodes,
          (unsigned long long)f.params, r->m->facts.macs);
 }

@@ -5,17 +5,15 @@
 
 #include "driver/bench/bench.h"
 
-typedef VEC(Val) ReportVals;
 typedef VEC(NodeId) NodeIds;
-typedef VEC(u32) Numbers;
 
 /* A node of the model as its reader counts them. Several nodes of the graph may come from it. */
 typedef struct ModelNode {
   Loc loc;
-  ReportVals in, out; /* values of `whole` that enter and leave it */
-  NodeIds inside;     /* nodes of `whole` that compose it */
-  Numbers kernel;     /* kernels that compute it, in order */
-  bool is_alive;      /* part of it is left in the lowered graph */
+  U32Vec in, out; /* values of `whole` that enter and leave it */
+  NodeIds inside; /* nodes of `whole` that compose it */
+  U32Vec kernel;  /* kernels that compute it, in order */
+  bool is_alive;  /* part of it is left in the lowered graph */
 } ModelNode;
 
 typedef struct ReportKernel {
@@ -23,7 +21,7 @@ typedef struct ReportKernel {
   KernelWork work;
   double ns;                /* estimate per call */
   const IngotKernel *timed; /* NULL: not measured */
-  Numbers node;             /* nodes of the model, in order of execution */
+  U32Vec node;              /* nodes of the model, in order of execution */
 } ReportKernel;
 
 typedef struct PageReport {

@@ -47,10 +47,10 @@ void page_assign_locs(Ctx *c, Graph *g) {
   }
 }
 
-static void add_val(Arena *a, ReportVals *list, Val v) {
+static void add_number(Arena *a, U32Vec *list, u32 x) {
   for (u32 i = 0; i < list->n; i++)
-    if (list->at[i] == v) return;
-  *vec_push(a, list) = v;
+    if (list->at[i] == x) return;
+  *vec_push(a, list) = x;
 }
 
 static u32 maker_of(Graph *g, const u32 *number, Val v) {
@@ -77,13 +77,13 @@ static void list_nodes(PageReport *r) {
       for (u32 j = 0; me && j < n->nin; j++) {
         u32 from = n->in[j] ? maker_of(g, number, n->in[j]) : me;
         if (from == me) continue;
-        add_val(a, &r->node.at[me - 1].in, n->in[j]);
-        if (from) add_val(a, &r->node.at[from - 1].out, n->in[j]);
+        add_number(a, &r->node.at[me - 1].in, n->in[j]);
+        if (from) add_number(a, &r->node.at[from - 1].out, n->in[j]);
       }
     }
     for (u32 i = 0; i < k->ret.n; i++) {
       u32 from = maker_of(g, number, k->ret.at[i]);
-      if (from) add_val(a, &r->node.at[from - 1].out, k->ret.at[i]);
+      if (from) add_number(a, &r->node.at[from - 1].out, k->ret.at[i]);
     }
   }
 }
@@ -116,12 +116,6 @@ static void find_roots(Groups *s) {
       *slot = s->root.n;
       *map_put_bytes(&s->at, &named, sizeof named) = s->root.n;
     }
-}
-
-static void add_number(Arena *a, Numbers *list, u32 x) {
-  for (u32 i = 0; i < list->n; i++)
-    if (list->at[i] == x) return;
-  *vec_push(a, list) = x;
 }
 
 static void bind(PageReport *r, u32 kernel, u32 node) {
@@ -239,21 +233,21 @@ void page_gather(PageReport *r) {
       bind_kernel(&s, r->kernel_at[id] - 1, id);
   bind_rest(&s);
   for (u32 i = 0; i < r->kernel.n; i++) { /* nodes run in index order */
-    Numbers *list = &r->kernel.at[i].node;
+    U32Vec *list = &r->kernel.at[i].node;
     if (list->n) qsort(list->at, list->n, sizeof *list->at, by_number);
   }
 }
 
 /* ---- JSON ---- */
 
-static void put_numbers(StrBuf *t, const char *before, const Numbers *list) {
+static void put_numbers(StrBuf *t, const char *before, const U32Vec *list) {
   sb_puts(t, before);
   for (u32 i = 0; i < list->n; i++) sb_fmt(t, i ? ",%u" : "%u", list->at[i]);
   sb_puts(t, "]");
 }
 
 /* [["name","f32[2,3]"],...]; constants without a name are omitted. */
-static void put_values(PageReport *r, const char *before, const ReportVals *list) {
+static void put_values(PageReport *r, const char *before, const U32Vec *list) {
   bool any = false;
   sb_puts(&r->out, before);
   for (u32 i = 0; i < list->n; i++) {

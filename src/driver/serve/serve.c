@@ -80,6 +80,7 @@ static void prepare_decoder(Serve *s) {
   if (!assets || !vocab_open(&s->vocab, assets->vocab, assets->nvocab))
     fail(c, ERR_unsupported, (Loc){.file = m->opened.source.file, .index = -1},
          "expected a model with a tokenizer, found none in the file or next to it");
+  s->sampling = assets->sampling;
   if (!w->chunk) w->chunk = 64;
   if (w->chunk < MIN_CHUNK) w->chunk = MIN_CHUNK;
   w->slots = s->o->slots;
@@ -122,6 +123,8 @@ static void prepare_encoder(Serve *s) {
     fail(c, ERR_unsupported, LOC_NONE, "expected a model from token ids to one vector");
   dim_bounds(m->p->dims, prog_buf(m->p, m->p->in.at[0])->dim[0], &lo, &hi);
   s->context = (u32)hi;
+  const Buf *out = prog_buf(m->p, m->p->out.at[0]);
+  s->ranks = out->rank == 1 && out->dim[0] == 1;
 }
 
 static void prepare(Serve *s) {

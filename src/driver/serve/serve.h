@@ -131,6 +131,8 @@ struct Serve {
   u64 turn, ids; /* runs; number of the last job */
   i64 started;
   bool drains, encoder;
+  bool ranks;                 /* the encoder has one score */
+  struct LmSampling sampling; /* settings of the model file */
 };
 
 /* serve_batch.c */

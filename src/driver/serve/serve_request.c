@@ -160,17 +160,24 @@ static void read_logprobs(Body *b) {
   if (on) j->top = top < 0 ? 0 : (i32)top;
 }
 
+/* The default of the model file, else that of the API. */
+static double own_or(double own, double otherwise) {
+  return own >= 0 ? own : otherwise;
+}
+
 static void read_sampling(Body *b) {
   ServeJob *j = b->j;
+  const struct LmSampling *own = &b->s->sampling;
   i64 seed = whole(b, "seed", INT64_MIN, INT64_MAX, 0);
-  j->sampler = (TokenSampler){.temperature = (float)number(b, "temperature", 0, 100, 1),
-                              .top_k = (u32)whole(b, "top_k", 0, 1 << 30, 0),
-                              .top_p = (float)number(b, "top_p", 0, 1, 1),
-                              .min_p = (float)number(b, "min_p", 0, 1, 0),
-                              .repeat = (float)number(b, "repeat_penalty", 0.01, 100, 1),
-                              .frequency = (float)number(b, "frequency_penalty", -2, 2, 0),
-                              .presence = (float)number(b, "presence_penalty", -2, 2, 0),
-                              .window = 512};
+  j->sampler = (TokenSampler){
+      .temperature = (float)number(b, "temperature", 0, 100, own_or(own->temperature, 1)),
+      .top_k = (u32)whole(b, "top_k", 0, 1 << 30, (i64)own_or(own->top_k, 0)),
+      .top_p = (float)number(b, "top_p", 0, 1, own_or(own->top_p, 1)),
+      .min_p = (float)number(b, "min_p", 0, 1, own_or(own->min_p, 0)),
+      .repeat = (float)number(b, "repeat_penalty", 0.01, 100, own_or(own->repeat, 1)),
+      .frequency = (float)number(b, "frequency_penalty", -2, 2, 0),
+      .presence = (float)number(b, "presence_penalty", -2, 2, 0),
+      .window = 512};
   j->seed = (u64)seed;
   if (!field(b, "seed") && getrandom(&j->seed, sizeof j->seed, 0) != sizeof j->seed)
     j->seed = (u64)(time_ms() * 1e6);

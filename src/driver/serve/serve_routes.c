@@ -1,6 +1,7 @@
 /* serve_routes.c: paths and methods -> handlers; authorization. */
 #include "driver/serve/serve.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -200,19 +201,25 @@ static const u32 *input_ids(Ctx *c, const Serve *s, const Json *v, size_t *n) {
   return ids;
 }
 
-static void embed_one(Ctx *c, Call *x, const Json *v, u32 index, bool packed, u64 *total) {
-  Serve *s = x->s;
-  size_t n;
-  const u32 *ids = input_ids(c, s, v, &n);
+/* Runs the encoder on a text. */
+static IngotTensor encode(Ctx *c, Serve *s, const char *field, const u32 *ids, size_t n,
+                          u64 *total) {
   if (!n || n > s->context)
-    fail(c, ERR_usage, LOC_NONE, "'input': %zu tokens, expected 1 to %u", n, s->context);
+    fail(c, ERR_usage, LOC_NONE, "'%s': %zu tokens, expected 1 to %u", field, n, s->context);
   if (*total + n > EMBED_TOKENS)
-    fail(c, ERR_usage, LOC_NONE, "'input': expected at most %d tokens", EMBED_TOKENS);
+    fail(c, ERR_usage, LOC_NONE, "'%s': expected at most %d tokens", field, EMBED_TOKENS);
   i64 dim = (i64)n;
   IngotTensor in = {"ids", "i32", 1, &dim, ids, n * 4};
   if (ingot_call(s->m, &(IngotCall){.engine = s->engine, .in = &in, .nin = 1}))
     fail(c, ERR_system, LOC_NONE, "the model failed on this text");
-  IngotTensor y = ingot_output(s->m, 0);
+  *total += n;
+  return ingot_output(s->m, 0);
+}
+
+static void embed_one(Ctx *c, Call *x, const Json *v, u32 index, bool packed, u64 *total) {
+  size_t n;
+  const u32 *ids = input_ids(c, x->s, v, &n);
+  IngotTensor y = encode(c, x->s, "input", ids, n, total);
   const float *z = y.data;
   sb_fmt(&x->out, "%s{\"object\":\"embedding\",\"index\":%u,\"embedding\":%s", index ? "," : "",
          index, packed ? "\"" : "[");
@@ -220,7 +227,6 @@ static void embed_one(Ctx *c, Call *x, const Json *v, u32 index, bool packed, u6
   for (u64 i = 0; !packed && i < y.bytes / 4; i++)
     sb_fmt(&x->out, "%s%.9g", i ? "," : "", (double)z[i]);
   sb_puts(&x->out, packed ? "\"}" : "]}");
-  *total += n;
 }
 
 static void embed(Ctx *c, void *arg) {
@@ -242,6 +248,83 @@ static void embed(Ctx *c, void *arg) {
     embed_one(c, x, many ? &in->at[i] : in, i, packed, &total);
   sb_puts(&x->out, "],\"model\":");
   sb_json(&x->out, x->s->name, strlen(x->s->name));
+  sb_fmt(&x->out, ",\"usage\":{\"prompt_tokens\":%llu,\"total_tokens\":%llu}}",
+         (unsigned long long)total, (unsigned long long)total);
+}
+
+/* ---- reranking ---- */
+
+typedef struct Ranked {
+  u32 index;
+  float score;
+} Ranked;
+
+static int by_score(const void *a, const void *b) {
+  const Ranked *x = a, *y = b;
+  if (x->score != y->score) return x->score < y->score ? 1 : -1;
+  return x->index < y->index ? -1 : 1;
+}
+
+/* The tokens of two texts: those of the first, with special tokens around, then those of the second
+ * with the last special token. Models of the RoBERTa family, whose separator is </s>, have a second
+ * separator between them. */
+static const u32 *pair_ids(Ctx *c, const Serve *s, const Json *a, const Json *b, size_t *n) {
+  size_t na, nb, len = 0;
+  const u32 *x = text_ids(c, &s->vocab, a->text, a->n, NULL, VE_add_special, &c->keep, &na);
+  const u32 *y = text_ids(c, &s->vocab, b->text, b->n, NULL, VE_add_special, &c->keep, &nb);
+  if (na < 2 || nb < 2 || x[na - 1] != y[nb - 1])
+    fail(c, ERR_unsupported, LOC_NONE, "the tokenizer does not end texts with a separator");
+  u32 bytes, *ids = NEWS(&c->keep, u32, na + nb + 1);
+  const u8 *end = vocab_token(&s->vocab, x[na - 1], &bytes);
+  memcpy(ids, x, na * sizeof *ids);
+  len = na;
+  if (bytes == 4 && !memcmp(end, "</s>", 4)) ids[len++] = x[na - 1];
+  memcpy(ids + len, y + 1, (nb - 1) * sizeof *ids);
+  *n = len + nb - 1;
+  return ids;
+}
+
+static void rerank(Ctx *c, void *arg) {
+  static const char *const known[] = {"query", "documents", "model", "top_n", "return_documents",
+                                      "user",  NULL};
+  Call *x = arg;
+  Serve *s = x->s;
+  JsonDoc d;
+  u64 total = 0;
+  const Json *root = body_of(c, x, known, &d), *query = json_require(&d, root, "query", JS_string),
+             *list = json_require(&d, root, "documents", JS_array), *top = json_get(root, "top_n");
+  bool texts = json_bool(&d, root, "return_documents", false);
+  if (!s->ranks)
+    fail(c, ERR_unsupported, LOC_NONE, "this model has no classification head with one score");
+  if (!list->n || list->n > EMBED_INPUTS)
+    fail(c, ERR_usage, LOC_NONE, "'documents': expected 1 to %d texts", EMBED_INPUTS);
+  if (top && (top->kind != JS_int || top->i < 1))
+    fail(c, ERR_usage, LOC_NONE, "'top_n': expected a positive integer");
+  Ranked *r = NEWS(&c->keep, Ranked, list->n);
+  const Json **text = NEWS(&c->keep, const Json *, list->n);
+  for (u32 i = 0; i < list->n; i++) {
+    size_t n;
+    text[i] = &list->at[i];
+    if (text[i]->kind == JS_object) text[i] = json_get(text[i], "text");
+    if (!text[i] || text[i]->kind != JS_string)
+      fail(c, ERR_usage, LOC_NONE, "'documents': expected texts, or objects with a 'text'");
+    const u32 *ids = pair_ids(c, s, query, text[i], &n);
+    r[i] = (Ranked){i, *(const float *)encode(c, s, "documents", ids, n, &total).data};
+  }
+  qsort(r, list->n, sizeof *r, by_score);
+  sb_puts(&x->out, "{\"object\":\"list\",\"results\":[");
+  for (u32 i = 0; i < list->n && (!top || i < top->i); i++) {
+    sb_fmt(&x->out, "%s{\"index\":%u,\"relevance_score\":%.9g", i ? "," : "", r[i].index,
+           (double)r[i].score);
+    if (texts) {
+      sb_puts(&x->out, ",\"document\":{\"text\":");
+      sb_json(&x->out, text[r[i].index]->text, text[r[i].index]->n);
+      sb_puts(&x->out, "}");
+    }
+    sb_puts(&x->out, "}");
+  }
+  sb_puts(&x->out, "],\"model\":");
+  sb_json(&x->out, s->name, strlen(s->name));
   sb_fmt(&x->out, ",\"usage\":{\"prompt_tokens\":%llu,\"total_tokens\":%llu}}",
          (unsigned long long)total, (unsigned long long)total);
 }
@@ -289,6 +372,7 @@ static const struct {
     {"POST", "/v1/chat/completions", RK_chat, NULL, ROUTE_decoder},
     {"POST", "/v1/completions", RK_text, NULL, ROUTE_decoder},
     {"POST", "/v1/embeddings", RK_json, embed, ROUTE_encoder},
+    {"POST", "/v1/rerank", RK_json, rerank, ROUTE_encoder},
     {"POST", "/tokenize", RK_json, tokenize, 0},
     {"POST", "/detokenize", RK_json, detokenize, 0},
 };

@@ -11,12 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-static Tensor *find_array(const NamedTensors *v, Str name) {
-  for (u32 i = 0; i < v->n; i++)
-    if (v->at[i].name == name) return v->at[i].t;
-  return NULL;
-}
-
 static _Noreturn void no_array(Ctx *c, Loc loc, const NamedTensors *v, const char *what, Str name) {
   StrBuf t = sb_new(&c->scratch);
   Suggestion near = suggest_new(str_text(c, name));
@@ -54,7 +48,7 @@ static u64 hash_of(u64 before, const Tensor *t) {
 static DataColumn input_column(Training *f, Loc loc, const NamedTensors *v, const DeclValue *in,
                                u64 n) {
   Ctx *c = f->c;
-  const Tensor *t = find_array(v, in->name);
+  const Tensor *t = api_find_array(v, in->name);
   if (!t) no_array(c, loc, v, "the input", in->name);
   if (in->type.kind != OT_tensor || in->type.dt == DT_str)
     fail(c, ERR_unsupported, loc, "input '%s' is %s: training supports only arrays of numbers",
@@ -78,7 +72,7 @@ Dataset dataset_read(Training *f, const char *path) {
   File file = file_read(c, path);
   Str name = str_of(c, f->o->label ? f->o->label : "label");
   NamedTensors v = api_read_arrays(f->m, &file, loc, name);
-  const Tensor *label = find_array(&v, name);
+  const Tensor *label = api_find_array(&v, name);
   if (!label) no_array(c, loc, &v, "the labels (--label)", name);
   if (!label->rank || !label->n)
     fail(c, ERR_input, loc, "labels '%s' are %s: expected one or more for each example",

@@ -57,7 +57,7 @@ static CallText call_text(Ingot *m, bool step) {
       sb_puts(&t.args, ", &right");
       continue;
     }
-    const char *name = step ? "loss" : str_text(c, str_fmt(c, "out%u", i));
+    const char *name = step ? "loss" : fmt_text(c, "out%u", i);
     sb_fmt(&t.params, ", %s *%s", c_type(c, b->dt), name);
     sb_fmt(&t.args, ", %s", name);
   }

@@ -27,6 +27,8 @@ struct CausalAttn {
   Val past;          /* i64 */
   i64 window;        /* keys visible to a query, its own included; 0: all */
   Val slope;         /* ALiBi: slope per query head, times scale; 0: none */
+  bool ahead;        /* keys after the query are visible, too: `window` on either side */
+  Val bias;          /* added to scores: [heads, queries, keys]; 0: none */
   Val sink;          /* score per query head that only enters the denominator; 0: none */
 };
 
@@ -88,26 +90,6 @@ struct NmsInputs {
   Dim rounds; /* maximum number of boxes kept per class */
   Val trip;   /* i64 scalar: number of boxes to keep, at most rounds */
 };
-
-/* Constructors of all scalar ops with one or two operands: mk_exp(g, x), mk_max(g, x, y)... */
-#define MK1(name)                                                                                  \
-  static inline Val mk_##name(Graph *g, Val x) {                                                   \
-    return mk_map1(g, OP_##name, x);                                                               \
-  }
-#define MK2(name)                                                                                  \
-  static inline Val mk_##name(Graph *g, Val x, Val y) {                                            \
-    return mk_map2(g, OP_##name, x, y);                                                            \
-  }
-#define MK3(name)
-#define MK_same(name, nin) MK##nin(name)
-#define MK_pred(name, nin) MK##nin(name)
-#define MK_sel(name, nin)
-#define MK_to(name, nin)
-#define SC(name, nin, cls, res, flags, text) MK_##res(name, nin)
-#define OP(name, lo, hi, nout, kind, flags, attrs, text)
-#include "ir/ops.def"
-#undef SC
-#undef OP
 
 /* arith.c: small constructors. k is a scalar of the type of x. */
 Val mk_addk(Graph *g, Val x, double k);
@@ -177,7 +159,8 @@ Val attn_window_mask(Graph *g, Val s, Val past, i64 left, i64 right);
 /* Mask of keys start <= j < end (both [batch], start optional): bool [batch, 1, 1, length]. */
 Val attn_range_mask(Graph *g, Val start, Val end, Dim length);
 /* Causal attention: query i, at position past + i, sees the last `window` keys up to its own (0:
- * all). Heads stay grouped throughout, as the attention kernel expects. */
+ * all). With `ahead`, it sees keys after its own, too. Heads stay grouped throughout, as the
+ * attention kernel expects. */
 Val attn_causal(Graph *g, const CausalAttn *a, Val q, Val k, Val v);
 Val attn_softmax(Graph *g, Val s); /* over the last axis; a row of -Inf gives zeros */
 /* Softmax with one extra score in the denominator: 0, or one per head (attention sink). */

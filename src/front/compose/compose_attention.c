@@ -105,14 +105,19 @@ Val attn_causal(Graph *g, const CausalAttn *a, Val q, Val k, Val v) {
   i64 last = split ? 4 : 3;
   Dim rows = val_dim(g, s, (u32)last - 1), cols = val_dim(g, s, (u32)last), col[2] = {rows, 1};
   Val i = mk_add(g, mk_iota(g, DT_i64, col, 2, 0), a->past), j = mk_iota(g, DT_i64, &cols, 1, 0);
-  Val keep = mk_le(g, j, i);
-  if (a->window > 0) keep = mk_and(g, keep, mk_gt(g, j, mk_addk(g, i, -(double)a->window)));
+  Val keep = a->ahead ? 0 : mk_le(g, j, i);
+  if (a->window > 0) {
+    Val low = mk_gt(g, j, mk_addk(g, i, -(double)a->window));
+    if (a->ahead) keep = mk_map2(g, OP_lt, j, mk_addk(g, i, (double)a->window));
+    keep = mk_and(g, keep, low);
+  }
   s = attn_cap(g, s, a->cap);
   if (a->slope) {
     Val back = mk_cast(g, mk_sub(g, j, i), graph_type(g, s)->dt);
     s = mk_add(g, s, mk_mul(g, per_head(g, a->slope, s), back));
   }
-  s = attn_mask(g, s, keep);
+  if (a->bias) s = mk_add(g, s, a->bias);
+  if (keep) s = attn_mask(g, s, keep);
   Val p =
       a->sink ? sink_softmax(g, s, per_head(g, a->sink, s), last) : compose_softmax(g, s, &last, 1);
   Val y = mk_contract(g, p, v, split ? "bhgls,bhsd->bhgld" : "bhls,bhsd->bhld");

@@ -6,6 +6,8 @@
  * head are a group. Positions follow from the length of the cache. Causality and sliding windows
  * are masks computed from positions. Several sequences are rows of one run: each has its own KV
  * cache, positions and attention; everything else is computed for all rows together.
+ * Text encoders and embedding models have no cache: a run is a whole text, and its result is pooled
+ * (pooling.c).
  *
  * Every token is computed by the same sums in every batch of tokens, so results depend neither on
  * how a text is split into runs, nor on other sequences.
@@ -24,6 +26,7 @@ typedef struct Decoder {
   const LmInput *in;
   Val at;             /* positions of the tokens of this run, i64[tokens] */
   Val cos[2], sin[2]; /* by LmRope: [1, tokens, pairs] */
+  Val bias;           /* of scores, by distance [heads, tokens, tokens]; 0: none */
   Val slope;          /* ALiBi; 0: none */
   Val far;            /* factor of queries by position [tokens, 1]; 0: none */
   Map used;           /* names of the tensors read -> 1 + LmTensorRole */
@@ -68,7 +71,7 @@ static const char *name_of(Decoder *d, LmTensorRole p, u32 layer, const char *en
 static bool has(Decoder *d, LmTensorRole p, u32 layer, const char *end) {
   const char *name = lm_tensor_name(d->f, p, layer, end);
   const u32 *slot = map_get(&d->used, str_of(d->g->c, name));
-  return lm_tensor(d->f, name) && (!slot || *slot == 1 + p);
+  return lm_is_stored(d->f, name) && (!slot || *slot == 1 + p);
 }
 
 /* A vector of n elements. */
@@ -172,10 +175,10 @@ static Val append(Decoder *d, const char *what, u32 layer, u32 slot, Val x) {
 static Val cache_kv_i8(Decoder *d, const char *what, u32 layer, u32 slot, Val x) {
   Graph *g = d->g;
   Val most = mk_reduce(g, OP_reduce_max, mk_abs(g, x), &(i64){3}, 1, true);
-  Val some = mk_map2(g, OP_gt, most, mk_like(g, most, 0));
+  Val some = mk_gt(g, most, mk_like(g, most, 0));
   Val zero = mk_like(g, most, 0);
   Val inverse = mk_select(g, some, mk_div(g, mk_like(g, most, 127), most), zero);
-  Val q = mk_cast_sat(g, mk_map1(g, OP_round, mk_mul(g, x, inverse)), DT_i8);
+  Val q = mk_cast_sat(g, mk_round(g, mk_mul(g, x, inverse)), DT_i8);
   Val by = mk_div(g, most, mk_like(g, most, 127));
   q = append(d, what, layer, slot, q);
   by = append(d, str_text(g->c, str_fmt(g->c, "%s_scale", what)), layer, slot, by);
@@ -278,11 +281,14 @@ static Val attend(Decoder *d, u32 layer, u32 slot, const Val *y) {
   Val z[3];
   for (u32 i = 0; i < 3; i++)
     z[i] = d->in->nslot > 1 ? mk_slice_axis(g, y[i], 2, own->first, own->tokens) : y[i];
-  Val k = cache_kv(d, "key", layer, slot, z[1]), v = cache_kv(d, "value", layer, slot, z[2]);
+  Val k = d->s->embeds ? z[1] : cache_kv(d, "key", layer, slot, z[1]);
+  Val v = d->s->embeds ? z[2] : cache_kv(d, "value", layer, slot, z[2]);
   CausalAttn c = {.scale = d->s->scale,
                   .cap = d->s->attn_cap,
                   .past = own->before,
                   .window = d->s->layer[layer].window,
+                  .ahead = d->s->ahead,
+                  .bias = d->bias,
                   .slope = d->slope};
   return mk_squeeze(g, attn_merge_heads(g, attn_causal(g, &c, z[0], k, v)), 0);
 }
@@ -353,11 +359,93 @@ static Val activate(Decoder *d, u32 layer, Val x) {
   return xielu(d, layer, x);
 }
 
+/* ---- experts ---- */
+
+/* All experts as one matrix: [experts rows, columns], or with `side` [rows, experts columns]. */
+static Val experts(Decoder *d, LmTensorRole p, u32 layer, i64 rows, i64 cols, bool side) {
+  Graph *g = d->g;
+  Ctx *c = g->c;
+  i64 n = d->s->experts;
+  const char *name = name_of(d, p, layer, weight), *first = strstr(name, ".experts.0.");
+  set_place(d, name);
+  if (first) {
+    Val *part = NEWS(&c->scratch, Val, (size_t)n);
+    for (i64 i = 0; i < n; i++) {
+      const char *one = str_text(c, str_fmt(c, "%.*s.experts.%lld.%s", (int)(first - name), name,
+                                            (long long)i, first + strlen(".experts.0.")));
+      part[i] = tensor(d, one, rows, cols);
+      *map_put(&d->used, str_of(c, one)) = 1 + p;
+    }
+    return mk_concat(g, part, (u32)n, side);
+  }
+  Val v = mk_cast(g, lm_experts_weight(g, d->f, name, side), DT_f32);
+  if (val_dim(g, v, 0) != (side ? rows : n * rows) || val_dim(g, v, 1) != (side ? n * cols : cols))
+    fail(c, ERR_input, g->loc, "expected %lld experts of %lldx%lld elements", (long long)n,
+         (long long)rows, (long long)cols);
+  return v;
+}
+
+/* Weights of the experts for each token [tokens, experts]; 0: not chosen. */
+static Val route(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  const LmHparams *s = d->s;
+  i64 last = 1;
+  Val p = linear(d, LP_router, layer, x, s->experts), at, best;
+  p = s->sigmoid ? compose_sigmoid(g, p) : compose_softmax(g, p, &last, 1);
+  Val score = p;
+  if (has(d, LP_router_bias, layer, ""))
+    score = mk_add(g, p, vector(d, LP_router_bias, layer, "", s->experts));
+  mk_topk(g, score, 1, s->chosen, true, &best, &at);
+  Val is = mk_eq(g, mk_unsqueeze(g, at, 2), mk_iota(g, DT_i64, &s->experts, 1, 0));
+  Val one = mk_scalar(g, DT_f32, 1), none = mk_scalar(g, DT_f32, 0);
+  p = mk_mul(g, p, mk_reduce(g, OP_reduce_sum, mk_select(g, is, one, none), &last, 1, false));
+  if (s->norm_experts) p = mk_div(g, p, mk_reduce(g, OP_reduce_sum, p, &last, 1, true));
+  return s->expert_scale == 1 ? p : mk_mulk(g, p, s->expert_scale);
+}
+
+static Val shared_expert(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  i64 n = lm_require_tensor(d->f, name_of(d, LP_up_shared, layer, weight))->dim[0];
+  Val gate = activate(d, layer, linear(d, LP_gate_shared, layer, x, n));
+  Val y = mk_mul(g, gate, linear(d, LP_up_shared, layer, x, n));
+  y = linear(d, LP_down_shared, layer, y, d->s->embed);
+  if (!has(d, LP_router_shared, layer, weight)) return y;
+  Val w = lm_weight(g, d->f, name_of(d, LP_router_shared, layer, weight)); /* GGUF: a vector */
+  w = mk_reshape(g, mk_cast(g, w, DT_f32), (Dim[]){1, d->s->embed}, 2);
+  return mk_mul(g, y, compose_sigmoid(g, mk_contract(g, x, w, "tk,nk->tn")));
+}
+
+/* Computes all experts in three products; weights of 0 leave out those that were not chosen. */
+static Val feed_experts(Decoder *d, u32 layer, Val x) {
+  Graph *g = d->g;
+  const LmHparams *s = d->s;
+  i64 n = s->expert_ffn;
+  Dim dim[3] = {d->in->tokens, s->experts, n}, flat[2] = {d->in->tokens, s->experts * n};
+  Val gate, up, w, by = route(d, layer, x);
+  if (has(d, LP_gate_up_exps, layer, weight)) {
+    w = experts(d, LP_gate_up_exps, layer, 2 * n, s->embed, false);
+    Val both = mk_contract(g, x, w, "tk,nk->tn");
+    both = mk_reshape(g, both, (Dim[]){dim[0], s->experts, 2 * n}, 3);
+    gate = mk_slice_axis(g, both, 2, 0, n);
+    up = mk_slice_axis(g, both, 2, n, n);
+  } else {
+    w = experts(d, LP_gate_exps, layer, n, s->embed, false);
+    gate = mk_reshape(g, mk_contract(g, x, w, "tk,nk->tn"), dim, 3);
+    w = experts(d, LP_up_exps, layer, n, s->embed, false);
+    up = mk_reshape(g, mk_contract(g, x, w, "tk,nk->tn"), dim, 3);
+  }
+  Val y = mk_mul(g, mk_mul(g, activate(d, layer, gate), up), mk_unsqueeze(g, by, 2));
+  w = experts(d, LP_down_exps, layer, s->embed, n, true);
+  y = mk_contract(g, mk_reshape(g, y, flat, 2), w, "tk,nk->tn");
+  return has(d, LP_up_shared, layer, weight) ? mk_add(g, y, shared_expert(d, layer, x)) : y;
+}
+
 static Val feed_forward(Decoder *d, u32 layer, Val x) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
   const i64 size[2] = {s->ffn, s->ffn};
   Val y[2];
+  if (s->experts && has(d, LP_router, layer, weight)) return feed_experts(d, layer, x);
   if (s->arch->mlp == ML_plain)
     return linear(d, LP_down, layer, activate(d, layer, linear(d, LP_up, layer, x, s->ffn)),
                   s->embed);
@@ -380,8 +468,15 @@ static Val add_residual(Decoder *d, Val x, Val y) {
 
 static Val decoder_layer(Decoder *d, u32 layer, Val x) {
   LmPlace place = d->s->arch->place;
-  Val in = place == NP_after ? x : norm(d, LP_attn_norm, layer, x);
+  bool before = place == NP_before || place == NP_both;
+  /* the norm of the embeddings may serve the first layer */
+  bool first = before && !(d->s->embeds && !layer && !has(d, LP_attn_norm, 0, weight));
+  Val in = first ? norm(d, LP_attn_norm, layer, x) : x;
   Val y = attention(d, layer, in);
+  if (place == NP_post) {
+    x = norm(d, LP_post_attn, layer, mk_add(d->g, x, y));
+    return norm(d, LP_post_ffn, layer, mk_add(d->g, x, feed_forward(d, layer, x)));
+  }
   if (d->s->parallel) {
     LmTensorRole p = has(d, LP_ffn_norm, layer, weight) ? LP_ffn_norm : LP_mlp_norm;
     if (has(d, p, layer, weight)) in = norm(d, p, layer, x);
@@ -390,7 +485,7 @@ static Val decoder_layer(Decoder *d, u32 layer, Val x) {
   }
   if (place != NP_before) y = norm(d, LP_post_attn, layer, y);
   x = in = add_residual(d, x, y);
-  if (place != NP_after) in = norm(d, place == NP_both ? LP_pre_ffn : LP_ffn_norm, layer, x);
+  if (before) in = norm(d, place == NP_both ? LP_pre_ffn : LP_ffn_norm, layer, x);
   y = feed_forward(d, layer, in);
   if (place != NP_before) y = norm(d, LP_post_ffn, layer, y);
   return add_residual(d, x, y);
@@ -401,6 +496,8 @@ static Val decoder_layer(Decoder *d, u32 layer, Val x) {
 static Val logits(Decoder *d, Val x, Val embedding) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
+  if (s->embeds)
+    return lm_pool(d->f, g, has(d, LP_out_norm, 0, weight) ? norm(d, LP_out_norm, 0, x) : x);
   if (d->in->rows)
     x = mk_gather(g, x, mk_check_index(g, d->in->rows, &d->in->tokens, 1), 0);
   else if (!d->opts->every)
@@ -494,11 +591,34 @@ static Val positions(Decoder *d) {
   return in->nslot > 1 ? mk_concat(g, part, in->nslot, 0) : part[0];
 }
 
+/* The bias of scores of T5: distances have 32 buckets, half of them for keys after the query. The 8
+ * smallest distances of each half have a bucket each, larger ones share buckets by logarithm. */
+static Val relative_bias(Decoder *d) {
+  enum { BUCKETS = 32, HALF = BUCKETS / 2, EXACT = HALF / 2, FAR = 128 };
+  Graph *g = d->g;
+  Tensor *bucket = tensor_new(&g->c->work, DT_i64, (i64[]){2 * FAR + 1}, 1);
+  for (i64 i = -FAR; i <= FAR; i++) {
+    i64 n = i < 0 ? -i : i, at = n;
+    if (n >= EXACT) {
+      float large = logf((float)n / EXACT) / (float)log((double)FAR / EXACT) * (HALF - EXACT);
+      at = EXACT + (i64)large < HALF - 1 ? EXACT + (i64)large : HALF - 1;
+    }
+    tensor_set(bucket, (u64)(i + FAR), (Scalar){.i = at + (i > 0 ? HALF : 0)});
+  }
+  Val w = tensor(d, name_of(d, LP_relative, 0, weight), BUCKETS, d->s->heads);
+  Val by = mk_transpose(g, mk_gather(g, w, mk_const(g, bucket), 0), (const i64[]){1, 0});
+  Val far = mk_sub(g, mk_unsqueeze(g, d->at, 0), mk_unsqueeze(g, d->at, 1));
+  Val low = mk_scalar(g, DT_i64, -FAR), high = mk_scalar(g, DT_i64, FAR);
+  far = mk_add(g, mk_min(g, mk_max(g, far, low), high), high);
+  return mk_gather(g, by, far, 1);
+}
+
 static void make_position_values(Decoder *d) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
   for (u32 i = 0; i < 2; i++)
     if (s->rope[i].n) make_rope_tables(d, i);
+  if (s->arch->flags & LA_relative) d->bias = relative_bias(d);
   if (s->positions == PO_alibi) d->slope = alibi_slopes(d);
   if (s->far_scale == 0 || !(s->far_from > 0)) return;
   Val from = mk_scalar(g, DT_i64, s->far_from), step = mk_div(g, d->at, from);
@@ -506,14 +626,32 @@ static void make_position_values(Decoder *d) {
   d->far = mk_unsqueeze(g, mk_addk(g, mk_mulk(g, by, s->far_scale), 1), 1);
 }
 
+/* 1 for the tokens of the second of two texts, else 0. A separator ends each text, so that it is
+ * the last token. */
+static Val second_text(Decoder *d) {
+  Graph *g = d->g;
+  Dim last = dim_sub(g->dims, d->in->tokens, 1);
+  Val ends = mk_eq(g, d->in->ids, mk_slice_axis(g, d->in->ids, 0, last, 1));
+  Val n = mk_cum(g, OP_cumsum, mk_cast(g, ends, DT_i32), 0, true, false);
+  return mk_min(g, n, mk_like(g, n, 1));
+}
+
 static Val embed(Decoder *d, Val embedding) {
   Graph *g = d->g;
   const LmHparams *s = d->s;
   Val x = mk_gather(g, embedding, mk_check_index(g, d->in->ids, &(Dim){s->vocab}, 1), 0);
   if (s->embed_scale != 0) x = mk_mulk(g, x, s->embed_scale);
+  if (has(d, LP_types, 0, weight)) {
+    const char *name = name_of(d, LP_types, 0, weight);
+    i64 rows = lm_require_tensor(d->f, name)->dim[0];
+    Val types = tensor(d, name, rows, s->embed);
+    x = mk_add(g, x,
+               rows > 1 && lm_has_head(d->f) ? mk_gather(g, types, second_text(d), 0)
+                                             : mk_slice_axis(g, types, 0, 0, 1));
+  }
   if (s->positions == PO_learned) {
     const char *name = name_of(d, LP_positions, 0, weight);
-    i64 rows = lm_require_tensor(d->f, name)->dim[0], first = s->arch->offset;
+    i64 rows = lm_require_tensor(d->f, name)->dim[0], first = d->f->gguf ? 0 : s->arch->offset;
     if (rows - first < s->context)
       fail(g->c, ERR_usage, d->f->loc, "the model has %lld positions, fewer than a context of %lld",
            (long long)(rows - first), (long long)s->context);
@@ -535,12 +673,16 @@ Graph *lm_decoder(LmFile *f, const ImportOptions *o) {
   g->eager = true;
   g->loc = f->loc;
   d.used = map_new(&c->scratch);
-  d.in = lm_input(g, o, s->context);
+  d.in = lm_input(g, o, s->context, s->embeds);
   d.at = positions(&d);
   make_position_values(&d);
   Val embedding = tensor(&d, name_of(&d, LP_embed, 0, weight), s->vocab, s->embed);
   Val x = embed(&d, embedding);
-  graph_result(g, x, str_of(c, "logits")); /* reserves output 0; the value is set below */
+  graph_result(g, x,
+               str_of(c, !s->embeds ? "logits"
+                         : lm_has_head(f)
+                             ? "scores"
+                             : "vector")); /* reserves output 0; the value is set below */
   for (u32 i = 0; i < s->layers; i++) x = decoder_layer(&d, i, x);
   g->region.at[1].ret.at[0] = logits(&d, x, embedding);
   refuse_unused(&d);

@@ -35,6 +35,7 @@ struct LmFile {
   const char *stack;     /* ... and of its layers: "model.layers." */
   StoredTensors tensor;  /* tensors of all parts */
   Map by_name;           /* tensor name -> index + 1 */
+  u32 x_bits;            /* of products with quantized weights: see ops.def, dequantize */
   VEC(LmJsonFile) side;  /* JSON files opened so far */
 };
 
@@ -99,6 +100,11 @@ const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m); /* NULL: not
  * floats after `dequantize`, or for compressed-tensors (int8 with scales, packed int4) the product
  * with the scales. name: the full name, "blk.0.attn_q.weight". */
 Val lm_weight(Graph *g, const LmFile *f, const char *name);
+/* Experts stored as one tensor [experts, rows, columns]: as a matrix [experts rows, columns], or
+ * with `side` [rows, experts columns]. */
+Val lm_experts_weight(Graph *g, const LmFile *f, const char *name, bool side);
+/* Is there a tensor of this name, plain or packed? */
+bool lm_is_stored(const LmFile *f, const char *name);
 /* Refuses quantization schemes of config.json that are not read. */
 void lm_check_quantized(LmFile *f);
 
@@ -106,11 +112,7 @@ void lm_check_quantized(LmFile *f);
  * that the user may request. */
 void lm_declare_io(Ctx *c, Model *m, const char *result);
 Val lm_input_ids(Graph *g, const ImportOptions *o, i64 most, i64 limit);
-const LmInput *lm_input(Graph *g, const ImportOptions *o, i64 context);
-
-/* encoder.c: ids i32[tokens] to a sentence vector, or to token vectors. */
-bool lm_is_encoder(const LmFile *f);
-const char *lm_encoder_list(const LmFile *f); /* architectures, for messages */
-Graph *lm_encoder(LmFile *f, const ImportOptions *o);
+/* embeds: one sequence, without earlier runs. */
+const LmInput *lm_input(Graph *g, const ImportOptions *o, i64 context, bool embeds);
 
 #endif

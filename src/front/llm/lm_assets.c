@@ -124,6 +124,29 @@ static void check_rows(Ctx *c, LmFile *f, const Vocab *v) {
          v->head->ntoken, (long long)embed->dim[0]);
 }
 
+static double sampling_setting(LmFile *f, const char *gguf, const char *config, double most) {
+  double x;
+  i64 whole;
+  const char *key = f->gguf ? gguf : config;
+  if (most > 1e6) return lm_int(f, key, 0, (i64)most, &whole) ? (double)whole : -1;
+  if (!lm_float(f, key, &x)) return -1;
+  if (!(x >= 0 && x <= most))
+    fail(f->c, ERR_input, f->loc, "'%s' is %g, expected 0 to %g", key, x, most);
+  return x;
+}
+
+static void read_sampling(LmFile *f, struct LmSampling *s) {
+  s->temperature =
+      sampling_setting(f, "general.sampling.temp", "generation_config.json:temperature", 100);
+  s->top_k = sampling_setting(f, "general.sampling.top_k", "generation_config.json:top_k", 1e9);
+  s->top_p = sampling_setting(f, "general.sampling.top_p", "generation_config.json:top_p", 1);
+  s->min_p = sampling_setting(f, "general.sampling.min_p", "generation_config.json:min_p", 1);
+  s->repeat = sampling_setting(f, "general.sampling.penalty_repeat",
+                               "generation_config.json:repetition_penalty", 100);
+  if (s->repeat == 0)
+    fail(f->c, ERR_input, f->loc, "the repetition penalty is 0, expected a positive number");
+}
+
 const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m) {
   LmFile *f = (LmFile *)m->own;
   Vocab v;
@@ -138,6 +161,7 @@ const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m) {
   lm_info(c, m, &facts);
   *out =
       (LmAssets){.vocab = tables.at, .nvocab = tables.n, .token_bytes = (double)facts.token_bytes};
+  read_sampling(f, &out->sampling);
   Probe p = {.v = &v, .loc = f->loc, .now = JINJA_DATES};
   out->no_chat = "the model has no chat template";
   if (chat_has_template(&v)) out->chat = chat_format_of(c, &p, &out->no_chat);

@@ -198,8 +198,14 @@ static void find_layers(LmFile *f) {
                                       "gpt_neox.",
                                       "backbone.",
                                       "decoder.",
+                                      "bert.",
+                                      "roberta.",
+                                      "distilbert.",
+                                      "mpnet.",
+                                      "nomic_bert.",
                                       ""};
-  static const char *const stacks[] = {"layers.", "h.", "blocks."};
+  static const char *const stacks[] = {
+      "layers.", "h.", "blocks.", "encoder.layer.", "encoder.layers.", "transformer.layer."};
   Ctx *c = f->c;
   f->root = "model.";
   f->stack = "model.layers.";

@@ -62,8 +62,8 @@ const char *lm_tensor_name(const LmFile *f, LmTensorRole p, u32 layer, const cha
   for (size_t n;; names += n + 1) {
     n = strcspn(names, "|");
     const char *full = fill_name(f->c, prefix, names, n, layer, end);
-    if (!first) first = full;
-    if (lm_tensor(f, full)) return full;
+    if (!first || f->gguf) first = full; /* of GGUF, the last name is the usual one */
+    if (lm_is_stored(f, full)) return full;
     if (!names[n]) return first;
   }
 }
@@ -113,19 +113,23 @@ static bool same_for_all(LmFile *f, const char *gguf, const char *config, i64 *o
 /* ---- sizes ---- */
 
 /* Keys whose value, if it is not 0, false or null, asks for something else. */
-static void refuse_others(LmFile *f) {
-  static const char *const keys[] = {".expert_count", "num_local_experts", "num_experts",
-                                     ".attention.kv_lora_rank", "kv_lora_rank"};
+static void refuse_others(LmFile *f, const LmArch *arch) {
+  static const char *const keys[] = {".attention.kv_lora_rank", "kv_lora_rank", ".expert_count",
+                                     "num_local_experts",       "num_experts",  "n_group",
+                                     ".expert_group_count"};
   static const char *const flags[] = {"apply_residual_connection_post_layernorm",
                                       "scale_attn_by_inverse_layer_idx", "_remove_final_layer_norm",
                                       "add_cross_attention"};
   static const char *const needed[] = {"do_layer_norm_before", "scale_attn_weights"};
   i64 n;
   bool on;
-  for (u32 i = 0; i < sizeof keys / sizeof *keys; i++)
-    if ((*keys[i] == '.') == (f->gguf != NULL) && lm_int(f, keys[i], 0, LM_SIZE, &n) && n)
+  for (u32 i = 0; i < sizeof keys / sizeof *keys; i++) {
+    bool group = strstr(keys[i], "group"); /* one group of experts: all of them */
+    if (i > 1 && !group && arch->flags & LA_experts) continue;
+    if ((*keys[i] == '.') == (f->gguf != NULL) && lm_int(f, keys[i], 0, LM_SIZE, &n) && n > group)
       fail(f->c, ERR_unsupported, f->loc, "'%s' is %lld: such layers are not supported", keys[i],
            (long long)n);
+  }
   for (u32 i = 0; !f->gguf && i < sizeof flags / sizeof *flags; i++)
     if (lm_bool(f, flags[i], &on) && on)
       fail(f->c, ERR_unsupported, f->loc, "'%s': true is not supported", flags[i]);
@@ -153,11 +157,12 @@ static void read_falcon(LmFile *f, LmHparams *s) {
 }
 
 static void read_sizes(LmFile *f, LmHparams *s) {
-  static const char *const ffn = "intermediate_size|ffn_hidden_size|n_inner|ffn_dim";
-  s->embed = need_size(f, ".embedding_length", "hidden_size|n_embd|n_embed", LM_SIZE);
-  s->layers = (u32)need_size(f, ".block_count", "num_hidden_layers|n_layer", LM_LAYERS);
-  if (!same_for_all(f, ".attention.head_count", "num_attention_heads|n_head", &s->heads))
-    s->heads = need_size(f, ".attention.head_count", "num_attention_heads|n_head", LM_SIZE);
+  static const char *const ffn = "intermediate_size|ffn_hidden_size|n_inner|ffn_dim|hidden_dim";
+  s->embed = need_size(f, ".embedding_length", "hidden_size|n_embd|n_embed|dim", LM_SIZE);
+  s->layers = (u32)need_size(f, ".block_count", "num_hidden_layers|n_layer|n_layers", LM_LAYERS);
+  static const char *const heads = "num_attention_heads|n_head|n_heads";
+  if (!same_for_all(f, ".attention.head_count", heads, &s->heads))
+    s->heads = need_size(f, ".attention.head_count", heads, LM_SIZE);
   if (s->arch->flags & LA_own_keys ||
       !same_for_all(f, ".attention.head_count_kv", "num_kv_heads|num_key_value_heads",
                     &s->kv_heads))
@@ -193,15 +198,41 @@ static void read_sizes(LmFile *f, LmHparams *s) {
          (long long)value, (long long)s->vocab);
 }
 
+static void read_experts(LmFile *f, LmHparams *s) {
+  u32 flags = s->arch->flags;
+  i64 gating = 0;
+  if (!(flags & LA_experts)) return;
+  if (!lm_either_int(f, ".expert_count", "num_local_experts|num_experts|n_routed_experts", 0,
+                     LM_SIZE, &s->experts) ||
+      !s->experts)
+    return;
+  s->chosen = need_size(f, ".expert_used_count", "num_experts_per_tok|moe_topk", s->experts);
+  s->expert_ffn = s->ffn;
+  lm_either_int(f, ".expert_feed_forward_length", "moe_intermediate_size", 1, LM_SIZE,
+                &s->expert_ffn);
+  s->norm_experts = flags & LA_norm_experts;
+  either_bool(f, ".expert_weights_norm", "norm_topk_prob", &s->norm_experts);
+  s->sigmoid = flags & LA_sigmoid;
+  if (lm_either_int(f, ".expert_gating_func", NULL, 0, 8, &gating) && gating) {
+    if (gating > 2)
+      fail(f->c, ERR_unsupported, f->loc, "'.expert_gating_func' is %lld, expected 1 or 2",
+           (long long)gating);
+    s->sigmoid = gating == 2;
+  }
+  s->expert_scale = 1;
+  lm_either_float(f, ".expert_weights_scale", "routed_scaling_factor", &s->expert_scale);
+}
+
 /* ---- scales, caps, norms ---- */
 
 static const struct {
   const char *name;
   LmAct act;
-} acts[] = {
-    {"silu", LG_silu},          {"swish", LG_silu},          {"gelu", LG_gelu},
-    {"gelu_new", LG_gelu_tanh}, {"gelu_fast", LG_gelu_tanh}, {"gelu_pytorch_tanh", LG_gelu_tanh},
-    {"relu", LG_relu},          {"relu2", LG_relu2},         {"xielu", LG_xielu}};
+} acts[] = {{"silu", LG_silu},           {"swish", LG_silu},
+            {"gelu", LG_gelu},           {"gelu_new", LG_gelu_tanh},
+            {"gelu_fast", LG_gelu_tanh}, {"gelu_pytorch_tanh", LG_gelu_tanh},
+            {"relu", LG_relu},           {"relu2", LG_relu2},
+            {"xielu", LG_xielu},         {"swiglu", LG_silu}};
 
 static LmAct act_of(LmFile *f, const LmArch *arch) {
   FileSpan t;
@@ -230,7 +261,9 @@ static void read_scales(LmFile *f, LmHparams *s) {
   bool capped = flags & LA_softcap;
   s->eps = positive(f, ".attention.layer_norm_rms_epsilon|.attention.layer_norm_epsilon",
                     "rms_norm_eps|layer_norm_eps|layer_norm_epsilon|norm_epsilon|norm_eps",
-                    s->arch->norm == NK_rms ? 1e-6 : 1e-5);
+                    s->embeds && s->arch->norm == NK_layer ? 1e-12
+                    : s->arch->norm == NK_rms              ? 1e-6
+                                                           : 1e-5);
   s->act = act_of(f, s->arch);
   s->embed_scale = flags & LA_gemma ? (double)sqrtf((float)s->embed) : 0;
   s->embed_scale = positive(f, ".embedding_scale", "embedding_multiplier", s->embed_scale);
@@ -273,20 +306,21 @@ enum { USUAL_WINDOW = 4096 }; /* default window of architectures that have one *
 static i64 window_of(LmFile *f, const LmArch *arch) {
   i64 window = arch->period ? USUAL_WINDOW : 0;
   bool wanted = !(arch->flags & LA_opt_in_window);
-  lm_either_int(f, ".attention.sliding_window", "sliding_window", 0, DIM_MAX, &window);
+  lm_either_int(f, ".attention.sliding_window", "sliding_window|local_attention", 0, DIM_MAX,
+                &window);
   if (!f->gguf) lm_bool(f, "use_sliding_window", &wanted);
   return f->gguf || wanted ? window : 0;
 }
 
 /* Assigns windows by the period of the architecture or of the file. */
 static void usual_windows(LmFile *f, const LmHparams *s, LmLayer *layer, i64 window) {
-  i64 period = s->arch->period, first = 0;
-  lm_either_int(f, ".attention.sliding_window_pattern", "sliding_window_pattern", 0, LM_LAYERS,
-                &period);
+  i64 period = s->arch->period, first = 0, full = s->arch->flags & LA_full_first ? 0 : 1;
+  lm_either_int(f, ".attention.sliding_window_pattern",
+                "sliding_window_pattern|global_attn_every_n_layers", 0, LM_LAYERS, &period);
   if (s->arch->flags & LA_opt_in_window)
     lm_either_int(f, NULL, "max_window_layers", 0, LM_SIZE, &first);
   for (u32 i = 0; i < s->layers; i++)
-    if (i >= first && (period == 0 || (i + 1) % period != 0)) layer[i].window = window;
+    if (i >= first && (period == 0 || (i + full) % period != 0)) layer[i].window = window;
 }
 
 static bool is_gguf_list(const LmFile *f, const char *end) {
@@ -340,6 +374,7 @@ static void read_rotated(LmFile *f, const LmHparams *s, LmLayer *layer) {
 static void read_layers(LmFile *f, LmHparams *s) {
   LmLayer *layer = NEWS(&f->c->work, LmLayer, s->layers);
   i64 window = window_of(f, s->arch);
+  if (s->ahead && window) window = window / 2 + 1; /* files give both sides */
   bool local = s->arch->local_base || s->arch->flags & LA_local_plain;
   if (!listed_windows(f, s, layer, window)) usual_windows(f, s, layer, window);
   read_rotated(f, s, layer);
@@ -358,11 +393,10 @@ const LmArch *lm_require_arch(const LmFile *f) {
   for (u32 i = 0; i < sizeof archs / sizeof *archs; i++) {
     bool again = false;
     for (u32 k = 0; k < i; k++) again |= f->gguf && !strcmp(archs[k].name, archs[i].name);
-    if (!again) sb_fmt(&t, "%s, ", f->gguf ? archs[i].name : archs[i].model_type);
+    if (!again) sb_fmt(&t, t.n ? ", %s" : "%s", f->gguf ? archs[i].name : archs[i].model_type);
   }
-  fail(f->c, ERR_unsupported, f->loc,
-       "architecture '%s' is not supported; supported are %sand encoders: %s%s",
-       show(f->c, f->arch), sb_cstr(&t), lm_encoder_list(f),
+  fail(f->c, ERR_unsupported, f->loc, "architecture '%s' is not supported; supported are %s%s",
+       show(f->c, f->arch), sb_cstr(&t),
        f->gguf ? ""
                : "; to use ONNX instead, export it: optimum-cli export onnx --model FOLDER OUT");
 }
@@ -385,21 +419,51 @@ static i64 default_context(LmFile *f, const LmHparams *s) {
   return original < n ? original : n;
 }
 
+bool lm_is_embedder(LmFile *f) {
+  const LmArch *a = lm_arch(f);
+  i64 pooling = 0;
+  if (!a) return false;
+  if (f->gguf) lm_int(f, ".pooling_type", 0, UINT32_MAX, &pooling);
+  return a->flags & LA_encoder || pooling || lm_has_head(f) ||
+         (!f->gguf && lm_sibling_json(f, "modules.json"));
+}
+
+enum { EMBED_CONTEXT = 512 }; /* default context of text encoders */
+
+/* Positions that a text encoder has, at most `context` (0: the default). */
+static i64 encoder_context(LmFile *f, const LmHparams *s, i64 context) {
+  i64 most = s->longest ? s->longest : EMBED_CONTEXT;
+  if (!f->gguf && s->positions == PO_learned) most -= s->arch->offset;
+  if (most < 1)
+    fail(f->c, ERR_input, f->loc, "the model has %lld positions", (long long)s->longest);
+  if (context > most)
+    fail(f->c, ERR_usage, f->loc,
+         "a context of %lld tokens was requested, but the model has %lld positions",
+         (long long)context, (long long)most);
+  return context ? context : most < EMBED_CONTEXT ? most : EMBED_CONTEXT;
+}
+
 LmHparams *lm_hparams(LmFile *f, i64 context) {
   LmHparams *s = NEW(&f->c->work, LmHparams);
   s->arch = lm_require_arch(f);
-  refuse_others(f);
+  refuse_others(f, s->arch);
   u32 flags = s->arch->flags;
   s->positions = s->arch->positions;
   s->alibi = 1;
   s->parallel = flags & LA_parallel;
+  s->embeds = lm_is_embedder(f);
+  s->ahead = flags & LA_encoder;
+  if (!f->gguf) lm_bool(f, "use_bidirectional_attention", &s->ahead);
   read_sizes(f, s);
+  read_experts(f, s);
   either_bool(f, ".use_parallel_residual", "use_parallel_residual", &s->parallel);
   read_scales(f, s);
   s->tied = is_tied(f, s->arch);
   s->pairs = flags & LA_pairs || (f->gguf && flags & LA_rope_interleaved);
   s->plus_one = !f->gguf && flags & LA_plus_one;
-  s->context = context ? context : default_context(f, s);
+  s->context = s->ahead  ? encoder_context(f, s, context)
+               : context ? context
+                         : default_context(f, s);
   read_layers(f, s);
   return s;
 }

@@ -36,12 +36,19 @@ enum {
   LA_bare_norm = 1 << 17,     /* norms have no weights */
   LA_embed_norm = 1 << 18,    /* embeddings are normalized */
   LA_sub_norm = 1 << 19,      /* the operands of the last matrix of each block are normalized */
+  LA_encoder = 1 << 21,       /* a text encoder: no KV cache, no causal mask */
+  LA_full_first = 1 << 22,    /* of `period` layers, the first has full attention, not the last */
+  LA_relative = 1 << 23,      /* scores have a learned bias by distance (T5) */
+  LA_experts = 1 << 24,       /* layers may have experts */
+  LA_sigmoid = 1 << 25,       /* probabilities of experts are sigmoids, not a softmax */
+  LA_norm_experts = 1 << 26,  /* weights of chosen experts are normalized by default */
   LA_to_gguf = 1 << 20,       /* `quantize` can write a folder as GGUF */
 };
 
 typedef enum LmNormKind { NK_rms, NK_layer } LmNormKind;
-typedef enum LmPlace { NP_before, NP_after, NP_both } LmPlace; /* norms of a block */
-typedef enum LmMlp { ML_gated, ML_gate_up, ML_plain } LmMlp;   /* gate_up: one matrix for both */
+/* norms of a block: of its operand, its result, or (post) of its sum with the residual */
+typedef enum LmPlace { NP_before, NP_after, NP_both, NP_post } LmPlace;
+typedef enum LmMlp { ML_gated, ML_gate_up, ML_plain } LmMlp; /* gate_up: one matrix for both */
 /* fused: one matrix for q, k, v; grouped: in safetensors its rows are, for each key head, those of
  * its queries, its key and its value */
 typedef enum LmQkv { QK_separate, QK_fused, QK_grouped } LmQkv;
@@ -59,6 +66,7 @@ struct LmArch {
   double part;    /* default share of a head that RoPE rotates; 0: all */
   i64 offset;     /* learned positions: row of the first */
   i64 period;     /* every period-th layer has full attention, others a window; 0: all are alike */
+  i64 base;       /* default RoPE base; 0: 10000 */
   i64 local_base; /* RoPE base of layers with a window; 0: that of the other layers */
   i64 bare;       /* every bare-th layer has no RoPE; 0: all layers have it */
   i64 wide; /* models with this many layers scale scores by embedding / heads instead of the head
@@ -108,9 +116,14 @@ struct LmHparams {
   double scale;                                    /* scale of attention scores */
   double alibi;                                    /* factor of ALiBi slopes */
   double attn_cap, logit_cap, qkv_cap;             /* 0: none */
-  double far_scale, far_from; /* queries at position p are scaled by 1 + far_scale *
-                                 log(1 + floor(p / far_from)); 0: not */
+  double far_scale, far_from;      /* queries at position p are scaled by 1 + far_scale *
+                                      log(1 + floor(p / far_from)); 0: not */
+  i64 experts, chosen, expert_ffn; /* experts: 0: none */
+  double expert_scale;             /* factor of their weights */
+  bool norm_experts, sigmoid;
   bool tied, pairs, plus_one, parallel;
+  bool embeds;    /* one run computes a vector of a text: no KV cache */
+  bool ahead;     /* keys after the query are visible */
   LmRope rope[2]; /* [1]: of layers with a window, where it differs */
   const LmLayer *layer;
 };
@@ -133,8 +146,15 @@ const char *lm_gguf_name(Ctx *c, LmTensorRole p, u32 layer, const char *end); /*
 bool lm_either_int(LmFile *f, const char *gguf, const char *config, i64 lo, i64 hi, i64 *out);
 bool lm_either_float(LmFile *f, const char *gguf, const char *config, double *out);
 
+/* Does the file compute vectors of texts instead of logits? */
+bool lm_is_embedder(LmFile *f);
+
 /* rope.c */
 LmRope lm_rope(LmFile *f, const LmHparams *s, bool local);
+
+/* pooling.c: x [tokens, size], to the vector of a text or the scores of its classes. */
+Val lm_pool(LmFile *f, Graph *g, Val x);
+bool lm_has_head(LmFile *f); /* is the result scores of a classification head? */
 
 /* decoder.c */
 Graph *lm_decoder(LmFile *f, const ImportOptions *o);

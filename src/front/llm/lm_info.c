@@ -11,17 +11,30 @@ Model *lm_read(Ctx *c, const Source *s) {
   Model *m = NEW(&c->work, Model);
   LmFile *f = lm_open(c, s);
   m->own = f;
-  m->is_decoder_lm = !lm_is_encoder(f);
-  lm_declare_io(c, m, m->is_decoder_lm ? "logits" : "vector");
+  m->is_decoder_lm = !lm_is_embedder(f);
+  lm_declare_io(c, m, m->is_decoder_lm ? "logits" : lm_has_head(f) ? "scores" : "vector");
   return m;
+}
+
+/* Rounding of activations to int8 changes the greedy answers of models below this size. */
+enum { SMALL_MODEL = 500000000 };
+
+static u32 activation_bits(const LmFile *f, const LmOptions *o) {
+  u64 n = 0;
+  if (o->x_bits) return o->x_bits;
+  for (u32 i = 0; i < f->tensor.n; i++) {
+    const QBlockInfo *b = &qblock_info[f->tensor.at[i].kind];
+    n += f->tensor.at[i].bytes / b->bytes * b->elems;
+  }
+  return n < SMALL_MODEL ? 16 : 8;
 }
 
 Graph *lm_import(Ctx *c, const Source *s, const Model *m, const ImportOptions *o) {
   LmFile *f = (LmFile *)m->own;
   (void)c, (void)s;
-  if (!lm_is_encoder(f)) lm_require_arch(f);
+  lm_require_arch(f);
   lm_check_quantized(f);
-  if (lm_is_encoder(f)) return lm_encoder(f, o);
+  f->x_bits = activation_bits(f, &o->language);
   return lm_decoder(f, o);
 }
 

@@ -76,11 +76,18 @@ static Val i32_input(Graph *g, Dim n, Str name) {
   return graph_param(g, 1, type_tensor(&g->c->work, DT_i32, &n, 1), name);
 }
 
-const LmInput *lm_input(Graph *g, const ImportOptions *o, i64 context) {
+const LmInput *lm_input(Graph *g, const ImportOptions *o, i64 context, bool embeds) {
   Ctx *c = g->c;
   const LmOptions *w = &o->language;
   LmInput *in = NEW(&c->work, LmInput);
   i64 chunk = w->chunk ? w->chunk : LM_CHUNK;
+  if (embeds) {
+    in->nslot = 1;
+    in->ids = lm_input_ids(g, o, context, context);
+    in->tokens = in->slot[0].tokens = val_dim(g, in->ids, 0);
+    in->slot[0].before = mk_scalar(g, DT_i64, 0);
+    return in;
+  }
   if (!w->slots) {
     in->nslot = 1;
     in->ids = lm_input_ids(g, o, chunk, context);

@@ -30,8 +30,7 @@ static bool find_name(LmFile *f, const char *key, KeyLookup *out) {
   Ctx *c = f->c;
   *out = (KeyLookup){.name = key};
   if (f->gguf) {
-    const char *name =
-        *key == '.' ? str_text(c, str_fmt(c, "%s%s", str_text(c, f->arch), key)) : key;
+    const char *name = *key == '.' ? fmt_text(c, "%s%s", str_text(c, f->arch), key) : key;
     out->key = gguf_key(c, f->gguf, name);
     return out->key != NULL;
   }

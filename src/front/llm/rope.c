@@ -270,12 +270,15 @@ static i64 rotary_dims(LmFile *f, const LmHparams *s) {
 
 LmRope lm_rope(LmFile *f, const LmHparams *s, bool local) {
   Scaling r = {.f = f, .s = s, .gain = 1, .base = 10000};
+  if (s->arch->base) r.base = (double)s->arch->base;
   r.n = (u32)rotary_dims(f, s) / 2;
   if (!f->gguf) r.at = config_object(f, local);
   if (local && s->arch->local_base) r.base = (double)s->arch->local_base;
   bool plain = local && !s->arch->local_base;
   lm_either_float(f, local && !plain ? ".rope.freq_base_swa" : ".rope.freq_base",
-                  local && !plain ? "rope_local_base_freq" : "rope_theta|rotary_emb_base", &r.base);
+                  local && !plain ? "rope_local_base_freq|local_rope_theta"
+                                  : "rope_theta|rotary_emb_base|global_rope_theta",
+                  &r.base);
   bool own = r.at && strstr(r.at, "_attention"); /* separate object for this kind of layer */
   if (!local || own || plain) scaling_param(&r, NULL, "rope_theta", &r.base);
   if (!(r.base > 0) || !isfinite(r.base))

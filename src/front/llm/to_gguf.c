@@ -24,15 +24,11 @@ static _Noreturn void no_key(const ToGguf *g, const char *what) {
 }
 
 static const char *key(const ToGguf *g, const char *end) {
-  return str_text(g->f->c, str_fmt(g->f->c, "%s%s", g->arch, end));
+  return fmt_text(g->f->c, "%s%s", g->arch, end);
 }
 
 static void put_size(const ToGguf *g, const char *end, i64 n) {
   gguf_put_int(g->o, key(g, end), GT_u32, n);
-}
-
-static void put_text(const ToGguf *g, const char *name, const char *text) {
-  gguf_put_string(g->o, name, text, strlen(text));
 }
 
 /* ---- keys ---- */
@@ -106,7 +102,7 @@ static void put_floats(ToGguf *g, const char *name, const float *x, i64 n) {
 static void put_factors(ToGguf *g, const char *list, const char *name) {
   const LmRope *r = &g->s->rope[0];
   float *x = NEWS(&g->f->c->work, float, r->n);
-  const char *from = str_text(g->f->c, str_fmt(g->f->c, "%s.%s", r->at, list));
+  const char *from = fmt_text(g->f->c, "%s.%s", r->at, list);
   LmList l;
   double v;
   if (!lm_list(g->f, from, &l)) fail(g->f->c, ERR_input, g->f->loc, "key '%s' is missing", from);
@@ -119,7 +115,7 @@ static void put_factors(ToGguf *g, const char *list, const char *name) {
 
 static void put_factor(const ToGguf *g, const char *type, double attention) {
   const LmRope *r = &g->s->rope[0];
-  put_text(g, key(g, ".rope.scaling.type"), type);
+  gguf_put_text(g->o, key(g, ".rope.scaling.type"), type);
   if (r->factor != 1) gguf_put_float(g->o, key(g, ".rope.scaling.factor"), r->factor);
   put_size(g, ".rope.scaling.original_context_length", (i64)r->original);
   if (fabs(attention - 1) > 1e-9)
@@ -131,7 +127,7 @@ static void scale_none(ToGguf *g) {
 }
 
 static void scale_linear(ToGguf *g) {
-  put_text(g, key(g, ".rope.scaling.type"), "linear");
+  gguf_put_text(g->o, key(g, ".rope.scaling.type"), "linear");
   gguf_put_float(g->o, key(g, ".rope.scaling.factor"), g->s->rope[0].factor);
 }
 
@@ -253,8 +249,8 @@ LmTensorOuts lm_to_gguf(LmFile *f, GgufOut *o, LmSizes *z) {
   g.arch = strcmp(g.s->arch->name, "mistral") ? g.s->arch->name : "llama";
   if (g.s->arch->flags & LA_rope_interleaved && 2 * g.s->rope[0].n != g.s->head)
     no_key(&g, "RoPE on a part of each head");
-  put_text(&g, "general.architecture", g.arch);
-  put_text(&g, "general.type", "model");
+  gguf_put_text(g.o, "general.architecture", g.arch);
+  gguf_put_text(g.o, "general.type", "model");
   put_name(&g);
   put_sizes(&g);
   put_scales(&g);

@@ -24,16 +24,10 @@ static const char *sibling_path(Arena *a, const char *folder, size_t n, const ch
   return sb_cstr(&t);
 }
 
-static Loc loc_of(Ctx *c, const char *path) {
-  Loc loc = LOC_NONE;
-  loc.file = str_of(c, path);
-  return loc;
-}
-
 static JsonDoc *read_json(Ctx *c, const char *path, Arena *a) {
   File f = file_read(c, path);
   JsonDoc *d = NEW(a, JsonDoc);
-  *d = json_read(c, f.at, f.n, loc_of(c, path), a);
+  *d = json_read(c, f.at, f.n, loc_of_file(c, path), a);
   return d;
 }
 
@@ -78,15 +72,16 @@ static VocabSpec *from_json(Ctx *c, const char *path, Arena *a) {
 static VocabSpec *from_file(Ctx *c, const char *path, Arena *a) {
   File f = file_read(c, path);
   if (f.n >= 4 && !memcmp(f.at, "GGUF", 4))
-    return vocab_from_gguf(c, gguf_read(c, f.at, f.n, loc_of(c, path)), loc_of(c, path), a);
+    return vocab_from_gguf(c, gguf_read(c, f.at, f.n, loc_of_file(c, path)), loc_of_file(c, path),
+                           a);
   if (ends_with(path, ".json")) return from_json(c, path, a);
   if (ends_with(path, ".gguf"))
-    fail(c, ERR_input, loc_of(c, path), "not a GGUF file: it does not begin with GGUF");
+    fail(c, ERR_input, loc_of_file(c, path), "not a GGUF file: it does not begin with GGUF");
   if (ends_with(path, ".onnx") || (f.n && f.at[0] == ONNX_BEGINS))
-    fail(c, ERR_input, loc_of(c, path),
+    fail(c, ERR_input, loc_of_file(c, path),
          "an ONNX model has no vocabulary; give a GGUF file, a tokenizer.json, "
          "a tokenizer.model, or a folder with one of these");
-  return vocab_from_spm(c, f.at, f.n, loc_of(c, path), a);
+  return vocab_from_spm(c, f.at, f.n, loc_of_file(c, path), a);
 }
 
 VocabSpec *vocab_spec(Ctx *c, const char *path, Arena *a) {
@@ -99,7 +94,7 @@ VocabSpec *vocab_spec(Ctx *c, const char *path, Arena *a) {
       if (exists(name, &other)) found = name;
     }
     if (!found)
-      fail(c, ERR_input, loc_of(c, path),
+      fail(c, ERR_input, loc_of_file(c, path),
            "the folder has neither tokenizer.json nor tokenizer.model");
     path = found;
   }

@@ -239,14 +239,14 @@ VocabSpec *vocab_from_json(const JsonDoc *d, const JsonDoc *config, Arena *a) {
   if (d->root->kind != JS_object) json_fail(d, d->root, ERR_input, "expected an object");
   read_model(s, d);
   read_added(s, d);
-  vocab_json_normalizer(s, d, json_get(d->root, "normalizer"));
-  vocab_json_pre_tokenizer(s, d, json_get(d->root, "pre_tokenizer"));
-  vocab_json_post_processor(s, d, json_get(d->root, "post_processor"));
+  vocab_json_part(s, d, TP_normalizer);
+  vocab_json_part(s, d, TP_pre_tokenizer);
+  vocab_json_part(s, d, TP_post_processor);
   if (s->head.flags & VF_byte_level)
     spec_bytes_alphabet(s);
   else
     s->head.decode = s->head.model == VM_wordpiece ? VD_wordpiece : VD_spaces;
-  vocab_json_decoder(s, d, json_get(d->root, "decoder"));
+  vocab_json_part(s, d, TP_decoder);
   if (s->head.flags & VF_byte_fallback) mark_bytes(s);
   if (!(s->head.flags & VF_byte_level) && (s->norm.n || s->prep.n)) {
     /* replaces invalid UTF-8 before any other step */

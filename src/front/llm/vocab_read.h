@@ -18,11 +18,14 @@ extern const char pattern_punctuation[]; /* ASCII and Unicode punctuation */
 
 /* vocab_json.c: tokenizer.json; config: tokenizer_config.json, or NULL */
 VocabSpec *vocab_from_json(const JsonDoc *d, const JsonDoc *config, Arena *a);
-/* vocab_steps.c: its normalizer, pre_tokenizer, post_processor and decoder */
-void vocab_json_normalizer(VocabSpec *s, const JsonDoc *d, const Json *j);
-void vocab_json_pre_tokenizer(VocabSpec *s, const JsonDoc *d, const Json *j);
-void vocab_json_post_processor(VocabSpec *s, const JsonDoc *d, const Json *j);
-void vocab_json_decoder(VocabSpec *s, const JsonDoc *d, const Json *j);
+/* vocab_steps.c: a part of tokenizer.json that consists of typed steps */
+typedef enum TokenizerPart {
+  TP_normalizer,
+  TP_pre_tokenizer,
+  TP_post_processor,
+  TP_decoder
+} TokenizerPart;
+void vocab_json_part(VocabSpec *s, const JsonDoc *d, TokenizerPart part);
 
 /* vocab_spm.c: tokenizer.model of SentencePiece */
 VocabSpec *vocab_from_spm(Ctx *c, const u8 *at, size_t n, Loc loc, Arena *a);

@@ -1,5 +1,5 @@
 /* vocab_steps.c: normalizer, pre_tokenizer, post_processor and decoder of tokenizer.json. Each is a
- * tree of typed steps; tables list the supported types.
+ * tree of typed steps; one table lists the supported types.
  */
 #include "front/llm/vocab_read.h"
 #include <string.h>
@@ -11,41 +11,27 @@ const char pattern_gpt2[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s
 const char pattern_digit[] = "\\p{N}";
 const char pattern_punctuation[] = "[!-/:-@\\[-`{-~\\p{P}]";
 
+/* A part of the file, and the key of the list in its steps of type Sequence. */
+static const struct {
+  const char *name, *list;
+} parts[] = {
+    [TP_normalizer] = {"normalizer", "normalizers"},
+    [TP_pre_tokenizer] = {"pre_tokenizer", "pretokenizers"},
+    [TP_post_processor] = {"post_processor", "processors"},
+    [TP_decoder] = {"decoder", "decoders"},
+};
+
 typedef struct StepReader {
   VocabSpec *s;
   const JsonDoc *d;
+  TokenizerPart part;
   u32 depth;
-  const char *what; /* "normalizer" */
+  u32 arg; /* of the row of the step */
 } StepReader;
 
-typedef struct JsonStep {
-  const char *name;
-  void (*read)(StepReader *r, const Json *j);
-} JsonStep;
-
-static void read_step(StepReader *r, const JsonStep *kinds, u32 n, const Json *j);
-
 static _Noreturn void refuse(const StepReader *r, const Json *j, const char *name) {
-  json_fail(r->d, j, ERR_unsupported, "%s %s is not supported", r->what,
+  json_fail(r->d, j, ERR_unsupported, "%s %s is not supported", parts[r->part].name,
             show(r->d->c, str_of(r->d->c, name)));
-}
-
-static void read_all(StepReader *r, const JsonStep *kinds, u32 n, const Json *j, const char *key) {
-  const Json *list = json_require(r->d, j, key, JS_array);
-  for (u32 i = 0; i < list->n; i++) read_step(r, kinds, n, &list->at[i]);
-}
-
-static void read_step(StepReader *r, const JsonStep *kinds, u32 n, const Json *j) {
-  if (!j || j->kind == JS_null) return;
-  const Json *type = json_require(r->d, j, "type", JS_string);
-  if (++r->depth > STEP_DEPTH) json_fail(r->d, j, ERR_unsupported, "%s nested too deeply", r->what);
-  for (u32 i = 0; i < n; i++) {
-    if (!json_is(type, kinds[i].name)) continue;
-    kinds[i].read(r, j);
-    r->depth--;
-    return;
-  }
-  refuse(r, type, str_text(r->d->c, json_str(r->d->c, type)));
 }
 
 static const char *text_of(const StepReader *r, const Json *j) {
@@ -56,24 +42,11 @@ static const char *text_of(const StepReader *r, const Json *j) {
 
 /* ---- normalizer ---- */
 
-static void norm_nfc(StepReader *r, const Json *j) {
-  (void)j;
-  spec_form(r->s, false, true);
-}
+enum { FORM_compat = 1, FORM_compose = 2 };
 
-static void norm_nfd(StepReader *r, const Json *j) {
+static void norm_form(StepReader *r, const Json *j) {
   (void)j;
-  spec_form(r->s, false, false);
-}
-
-static void norm_nfkc(StepReader *r, const Json *j) {
-  (void)j;
-  spec_form(r->s, true, true);
-}
-
-static void norm_nfkd(StepReader *r, const Json *j) {
-  (void)j;
-  spec_form(r->s, true, false);
+  spec_form(r->s, r->arg & FORM_compat, r->arg & FORM_compose);
 }
 
 static void norm_lower(StepReader *r, const Json *j) {
@@ -162,33 +135,6 @@ static void norm_precompiled(StepReader *r, const Json *j) {
   }
   vocab_charsmap(r->s, bytes, n);
   spec_step(r->s, false, (TokenizerStep){.kind = NK_charsmap});
-}
-
-static void norm_sequence(StepReader *r, const Json *j);
-
-static const JsonStep normalizers[] = {
-    {"Sequence", norm_sequence},
-    {"NFC", norm_nfc},
-    {"NFD", norm_nfd},
-    {"NFKC", norm_nfkc},
-    {"NFKD", norm_nfkd},
-    {"Lowercase", norm_lower},
-    {"StripAccents", norm_accents},
-    {"Strip", norm_strip},
-    {"Prepend", norm_prepend},
-    {"Replace", norm_replace},
-    {"BertNormalizer", norm_bert},
-    {"Precompiled", norm_precompiled},
-};
-enum { NORMALIZERS = sizeof normalizers / sizeof *normalizers };
-
-static void norm_sequence(StepReader *r, const Json *j) {
-  read_all(r, normalizers, NORMALIZERS, j, "normalizers");
-}
-
-void vocab_json_normalizer(VocabSpec *s, const JsonDoc *d, const Json *j) {
-  StepReader r = {s, d, 0, "normalizer"};
-  read_step(&r, normalizers, NORMALIZERS, j);
 }
 
 /* ---- pre_tokenizer ---- */
@@ -282,34 +228,9 @@ static void split_meta(StepReader *r, const Json *j) {
   if (json_bool(r->d, j, "split", true)) spec_split(r->s, with, strlen(with), SB_next);
 }
 
-static void split_sequence(StepReader *r, const Json *j);
-
-static const JsonStep splitters[] = {
-    {"Sequence", split_sequence},
-    {"ByteLevel", split_bytes},
-    {"Split", split_split},
-    {"Digits", split_digits},
-    {"BertPreTokenizer", split_bert},
-    {"Whitespace", split_white},
-    {"WhitespaceSplit", split_space},
-    {"Punctuation", split_punctuation},
-    {"CharDelimiterSplit", split_delimiter},
-    {"Metaspace", split_meta},
-};
-enum { SPLITTERS = sizeof splitters / sizeof *splitters };
-
-static void split_sequence(StepReader *r, const Json *j) {
-  read_all(r, splitters, SPLITTERS, j, "pretokenizers");
-}
-
-void vocab_json_pre_tokenizer(VocabSpec *s, const JsonDoc *d, const Json *j) {
-  StepReader r = {s, d, 0, "pre_tokenizer"};
-  read_step(&r, splitters, SPLITTERS, j);
-}
-
 /* ---- post_processor ---- */
 
-static void post_nothing(StepReader *r, const Json *j) {
+static void no_effect(StepReader *r, const Json *j) {
   (void)r;
   (void)j;
 }
@@ -351,24 +272,6 @@ static void post_template(StepReader *r, const Json *j) {
   }
 }
 
-static void post_sequence(StepReader *r, const Json *j);
-
-static const JsonStep post_processors[] = {
-    {"Sequence", post_sequence},           {"ByteLevel", post_nothing},
-    {"BertProcessing", post_bert},         {"RobertaProcessing", post_bert},
-    {"TemplateProcessing", post_template},
-};
-enum { POST_PROCESSORS = sizeof post_processors / sizeof *post_processors };
-
-static void post_sequence(StepReader *r, const Json *j) {
-  read_all(r, post_processors, POST_PROCESSORS, j, "processors");
-}
-
-void vocab_json_post_processor(VocabSpec *s, const JsonDoc *d, const Json *j) {
-  StepReader r = {s, d, 0, "post_processor"};
-  read_step(&r, post_processors, POST_PROCESSORS, j);
-}
-
 /* ---- decoder ---- */
 
 static void decode_bytes(StepReader *r, const Json *j) {
@@ -408,20 +311,67 @@ static void decode_meta(StepReader *r, const Json *j) {
   if (!never) r->s->head.flags |= VF_strip_spaces;
 }
 
-static void decode_sequence(StepReader *r, const Json *j);
+/* ---- all parts ---- */
 
-static const JsonStep decoders[] = {
-    {"Sequence", decode_sequence},     {"ByteLevel", decode_bytes}, {"Replace", decode_replace},
-    {"ByteFallback", decode_fallback}, {"Fuse", post_nothing},      {"Strip", decode_strip},
-    {"WordPiece", decode_wordpiece},   {"Metaspace", decode_meta},
+/* Steps other than Sequence. */
+static const struct {
+  TokenizerPart part;
+  const char *type;
+  void (*read)(StepReader *r, const Json *j);
+  u32 arg;
+} steps[] = {
+    {TP_normalizer, "NFC", norm_form, FORM_compose},
+    {TP_normalizer, "NFD", norm_form, 0},
+    {TP_normalizer, "NFKC", norm_form, FORM_compat | FORM_compose},
+    {TP_normalizer, "NFKD", norm_form, FORM_compat},
+    {TP_normalizer, "Lowercase", norm_lower, 0},
+    {TP_normalizer, "StripAccents", norm_accents, 0},
+    {TP_normalizer, "Strip", norm_strip, 0},
+    {TP_normalizer, "Prepend", norm_prepend, 0},
+    {TP_normalizer, "Replace", norm_replace, 0},
+    {TP_normalizer, "BertNormalizer", norm_bert, 0},
+    {TP_normalizer, "Precompiled", norm_precompiled, 0},
+    {TP_pre_tokenizer, "ByteLevel", split_bytes, 0},
+    {TP_pre_tokenizer, "Split", split_split, 0},
+    {TP_pre_tokenizer, "Digits", split_digits, 0},
+    {TP_pre_tokenizer, "BertPreTokenizer", split_bert, 0},
+    {TP_pre_tokenizer, "Whitespace", split_white, 0},
+    {TP_pre_tokenizer, "WhitespaceSplit", split_space, 0},
+    {TP_pre_tokenizer, "Punctuation", split_punctuation, 0},
+    {TP_pre_tokenizer, "CharDelimiterSplit", split_delimiter, 0},
+    {TP_pre_tokenizer, "Metaspace", split_meta, 0},
+    {TP_post_processor, "ByteLevel", no_effect, 0},
+    {TP_post_processor, "BertProcessing", post_bert, 0},
+    {TP_post_processor, "RobertaProcessing", post_bert, 0},
+    {TP_post_processor, "TemplateProcessing", post_template, 0},
+    {TP_decoder, "ByteLevel", decode_bytes, 0},
+    {TP_decoder, "Replace", decode_replace, 0},
+    {TP_decoder, "ByteFallback", decode_fallback, 0},
+    {TP_decoder, "Fuse", no_effect, 0},
+    {TP_decoder, "Strip", decode_strip, 0},
+    {TP_decoder, "WordPiece", decode_wordpiece, 0},
+    {TP_decoder, "Metaspace", decode_meta, 0},
 };
-enum { DECODERS = sizeof decoders / sizeof *decoders };
+enum { STEPS = sizeof steps / sizeof *steps };
 
-static void decode_sequence(StepReader *r, const Json *j) {
-  read_all(r, decoders, DECODERS, j, "decoders");
+static void read_step(StepReader *r, const Json *j) {
+  if (!j || j->kind == JS_null) return;
+  const Json *type = json_require(r->d, j, "type", JS_string);
+  u32 row = 0;
+  if (++r->depth > STEP_DEPTH)
+    json_fail(r->d, j, ERR_unsupported, "%s nested too deeply", parts[r->part].name);
+  if (json_is(type, "Sequence")) {
+    const Json *list = json_require(r->d, j, parts[r->part].list, JS_array);
+    for (u32 i = 0; i < list->n; i++) read_step(r, &list->at[i]);
+  } else {
+    while (row < STEPS && (steps[row].part != r->part || !json_is(type, steps[row].type))) row++;
+    if (row == STEPS) refuse(r, type, str_text(r->d->c, json_str(r->d->c, type)));
+    r->arg = steps[row].arg;
+    steps[row].read(r, j);
+  }
+  r->depth--;
 }
 
-void vocab_json_decoder(VocabSpec *s, const JsonDoc *d, const Json *j) {
-  StepReader r = {s, d, 0, "decoder"};
-  read_step(&r, decoders, DECODERS, j);
+void vocab_json_part(VocabSpec *s, const JsonDoc *d, TokenizerPart part) {
+  read_step(&(StepReader){.s = s, .d = d, .part = part}, json_get(d->root, parts[part].name));
 }

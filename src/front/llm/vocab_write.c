@@ -31,10 +31,6 @@ static _Noreturn void refuse(const VocabKeys *v, const char *what) {
   fail(v->f->c, ERR_unsupported, v->f->loc, "the tokenizer: GGUF cannot represent %s", what);
 }
 
-static void put_text(const VocabKeys *v, const char *key, const char *text) {
-  gguf_put_string(v->o, key, text, strlen(text));
-}
-
 /* ---- tokens ---- */
 
 static void set_token(const VocabKeys *v, u64 id, FileSpan text, u32 type, double score) {
@@ -111,8 +107,8 @@ static void put_bytes(const VocabKeys *v, const JsonDoc *d) {
   }
   add_added(v, d);
   name_unused(v);
-  put_text(v, "tokenizer.ggml.model", "gpt2");
-  put_text(v, "tokenizer.ggml.pre", pre);
+  gguf_put_text(v->o, "tokenizer.ggml.model", "gpt2");
+  gguf_put_text(v->o, "tokenizer.ggml.pre", pre);
   put_tokens(v, false);
   put_merges(v, d, model);
 }
@@ -184,8 +180,8 @@ static void put_spm(const VocabKeys *v, File file, const JsonDoc *d) {
   if (p.kind != 2) refuse(v, "a SentencePiece model that is not BPE");
   add_added(v, d);
   name_unused(v);
-  put_text(v, "tokenizer.ggml.model", "llama");
-  put_text(v, "tokenizer.ggml.pre", "default");
+  gguf_put_text(v->o, "tokenizer.ggml.model", "llama");
+  gguf_put_text(v->o, "tokenizer.ggml.pre", "default");
   put_tokens(v, true);
   gguf_put_int(v->o, "tokenizer.ggml.add_space_prefix", GT_bool, p.prefix);
   if (p.squeeze) gguf_put_int(v->o, "tokenizer.ggml.remove_extra_whitespaces", GT_bool, 1);

@@ -50,7 +50,7 @@ static Val constant(Graph *g, const StoredTensor *t) {
 }
 
 /* Dequantizes u8[.., groups of a row, bytes of a group]. */
-static Val unblocked(Graph *g, const StoredTensor *t) {
+static Val unblocked(Graph *g, const LmFile *f, const StoredTensor *t) {
   const QBlockInfo *b = &qblock_info[t->kind];
   i64 dim[STORED_RANK + 1];
   memcpy(dim, t->dim, sizeof t->dim);
@@ -58,13 +58,39 @@ static Val unblocked(Graph *g, const StoredTensor *t) {
   dim[t->rank] = b->bytes;
   Val v = mk_const(g, tensor_wrap(&g->c->work, DT_u8, dim, t->rank + 1, t->at));
   graph_val(g, v)->name = t->name;
-  return mk_dequantize(g, v, b->name, false);
+  return mk_dequantize(g, v, b->name, f->x_bits);
+}
+
+Val lm_experts_weight(Graph *g, const LmFile *f, const char *name, bool side) {
+  StoredTensor t = *lm_require_tensor(f, name);
+  Ctx *c = g->c;
+  if (t.rank != 3 || !t.dim[0] || !t.dim[1] || !t.dim[2])
+    fail(c, ERR_input, f->loc, "tensor '%s' has rank %u, expected experts, rows and columns",
+         show(c, t.name), t.rank);
+  i64 experts = t.dim[0], rows = t.dim[1];
+  if (side) {
+    size_t bytes = (size_t)(t.bytes / (u64)(experts * rows));
+    u8 *at = arena_alloc(&c->work, (size_t)t.bytes);
+    for (i64 r = 0; r < rows; r++)
+      for (i64 e = 0; e < experts; e++)
+        memcpy(at + (size_t)(r * experts + e) * bytes, t.at + (size_t)(e * rows + r) * bytes,
+               bytes);
+    t.at = at;
+  }
+  t.rank = 2;
+  t.dim[0] = side ? rows : experts * rows;
+  t.dim[1] = side ? experts * t.dim[2] : t.dim[2];
+  return qblock_is_plain(t.kind) ? constant(g, &t) : unblocked(g, f, &t);
 }
 
 /* ---- integers with scales ---- */
 
 static const StoredTensor *sibling_tensor(const LmFile *f, const char *name, const char *end) {
   return lm_tensor(f, str_text(f->c, str_fmt(f->c, "%s%s", name, end)));
+}
+
+bool lm_is_stored(const LmFile *f, const char *name) {
+  return lm_tensor(f, name) || sibling_tensor(f, name, "_packed");
 }
 
 static _Noreturn void bad_tensor(const LmFile *f, const char *name, const char *what) {
@@ -160,7 +186,7 @@ Val lm_weight(Graph *g, const LmFile *f, const char *name) {
     return scaled(g, f, name, q, size);
   }
   const StoredTensor *t = lm_require_tensor(f, name);
-  if (!qblock_is_plain(t->kind)) return unblocked(g, t);
+  if (!qblock_is_plain(t->kind)) return unblocked(g, f, t);
   if (t->kind != BK_I8 || t->rank != 2 || !sibling_tensor(f, name, "_scale")) return constant(g, t);
   return scaled(g, f, name, mk_cast(g, constant(g, t), DT_f32), t->dim);
 }

@@ -48,7 +48,13 @@ float onnx_get_float(const Ctx *c, const OnnxNode *n, const char *name, float ot
   return a && a->type == OA_float ? a->f : otherwise;
 }
 
-/* ---- initializers ---- */
+/* ---- inputs and initializers ---- */
+
+bool onnx_is_input(const OnnxGraph *g, Str name) {
+  for (u32 i = 0; i < g->inputs.n; i++)
+    if (g->inputs.at[i].name == name) return true;
+  return false;
+}
 
 OnnxTensor *onnx_find_init(const OnnxGraph *g, Str name) {
   for (u32 i = 0; i < g->inits.n; i++)

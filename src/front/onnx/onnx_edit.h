@@ -38,6 +38,7 @@ float onnx_get_float(const Ctx *c, const OnnxNode *n, const char *name, float ot
 void onnx_drop_attr(Ctx *c, OnnxNode *n, const char *name);
 /* Is the node this operator of the ONNX domain? */
 bool onnx_is_op(const Ctx *c, const OnnxNode *n, const char *op);
+bool onnx_is_input(const OnnxGraph *g, Str name);
 /* The initializer of that name, or NULL. */
 OnnxTensor *onnx_find_init(const OnnxGraph *g, Str name);
 /* Adds an initializer or replaces its elements. t must outlive the model. */

@@ -79,7 +79,7 @@ enum { MOST_ELEMENTS = 1 << 16 };
 
 __attribute__((format(printf, 2, 0))) static const char *text_of(Import *im, const char *fmt,
                                                                  Str name) {
-  return str_text(im->c, str_fmt(im->c, fmt, show(im->c, name)));
+  return fmt_text(im->c, fmt, show(im->c, name));
 }
 
 static Val list_input(Import *im, Str name, const DeclType *type);

@@ -80,7 +80,7 @@ static Val hash_number(Build *b, Val x, Val h) {
   Attr to = {.key = AT_to, .kind = AK_dtype, .u.i = bytes == 8 ? DT_u64 : DT_u32};
   if (bytes != 4 && bytes != 8)
     on_bad(b, "elements of type %s cannot be hashed", dtype_info[dt].name);
-  if (dt != (DType)to.u.i) x = graph_node(g, graph_add(g, OP_bitcast, &x, 1, &to, 1))->out[0];
+  if (dt != (DType)to.u.i) x = mk_node(g, OP_bitcast, &x, 1, &to, 1);
   h = mix(b, h, mk_cast(g, x, DT_u32), 0);
   if (bytes == 8) h = mix(b, h, mk_cast(g, mk_shr(g, x, mk_scalar(g, DT_u64, 32)), DT_u32), 0);
   return mk_xor(g, h, bits32(b, bytes));

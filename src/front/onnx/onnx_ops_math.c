@@ -116,7 +116,7 @@ static Val convert(Build *b, Val x, DType to) {
     on_unsupported(b, "round_mode is '%s', expected up", show(b->c, on_str(b, "round_mode", "up")));
   if (on_dtype(b, x) == to || on_int(b, "saturate", 1)) return mk_cast(b->g, x, to);
   Attr at[2] = {{.key = AT_to, .kind = AK_dtype, .u.i = to}, {.key = AT_sat, .kind = AK_int}};
-  return graph_node(b->g, graph_add(b->g, OP_cast, &x, 1, at, 2))->out[0];
+  return mk_node(b->g, OP_cast, &x, 1, at, 2);
 }
 
 void build_cast(Build *b) {
@@ -134,7 +134,7 @@ void build_bitcast(Build *b) {
     return;
   }
   Attr at = {.key = AT_to, .kind = AK_dtype, .u.i = to};
-  b->out[0] = graph_node(b->g, graph_add(b->g, OP_bitcast, &x, 1, &at, 1))->out[0];
+  b->out[0] = mk_node(b->g, OP_bitcast, &x, 1, &at, 1);
 }
 
 /* ---- activations: computed on widened operands ---- */

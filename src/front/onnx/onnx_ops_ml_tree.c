@@ -414,7 +414,7 @@ static Val columns(Forest *f, Val x) {
   Val part[3], least = mk_like(g, x, -INFINITY);
   u32 n = 0;
   if (any[0]) part[n++] = x;
-  if (any[1]) part[n++] = mk_select(g, mk_map1(g, OP_isnan, x), least, x);
+  if (any[1]) part[n++] = mk_select(g, mk_isnan(g, x), least, x);
   end = n * width;
   Dim shape[2] = {on_dim(b, x, 0), 1};
   part[n++] = mk_broadcast(g, least, shape, 2);

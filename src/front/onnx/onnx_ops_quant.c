@@ -100,7 +100,7 @@ static Val quantized(Build *b, Val x, Val zero, DType to, bool sat) {
   if (moved) x = mk_add(b->g, x, mk_cast(b->g, zero, on_dtype(b, x)));
   if (sat || on_dtype(b, x) == to) return mk_cast(b->g, x, to);
   Attr at[2] = {{.key = AT_to, .kind = AK_dtype, .u.i = to}, {.key = AT_sat, .kind = AK_int}};
-  return graph_node(b->g, graph_add(b->g, OP_cast, &x, 1, at, 2))->out[0];
+  return mk_node(b->g, OP_cast, &x, 1, at, 2);
 }
 
 /* ---- QuantizeLinear, DequantizeLinear ---- */

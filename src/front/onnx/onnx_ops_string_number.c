@@ -91,7 +91,7 @@ static Val digit_of(Build *b, Val m, Val n, Val k) {
 static Val decimal(Build *b, Val a, Val *e) {
   Graph *g = b->g;
   Val s = 0;
-  *e = mk_cast(g, mk_floor(g, mk_mulk(g, mk_map1(g, OP_log, a), 0.43429448190325182765)), DT_i64);
+  *e = mk_cast(g, mk_floor(g, mk_mulk(g, mk_log(g, a), 0.43429448190325182765)), DT_i64);
   for (u32 k = 0; k < 2; k++) { /* the logarithm may be off by one */
     Val p = mk_sub(g, lit(b, DT_i64, DIGITS - 1), *e), first = mk_clamp(g, p, -308, 22);
     first = mk_max(g, first, mk_addk(g, p, -308));
@@ -113,8 +113,8 @@ static Val float_text(Build *b, Val x) {
   Dim room = FLOAT_ROOM, tens = DIGITS - 1;
   x = last_axis(b, mk_cast(g, x, DT_f64));
   Val zero = lit(b, DT_i64, 0), one = lit(b, DT_i64, 1), none = lit(b, DT_f64, 0), e;
-  Val nan = mk_map1(g, OP_isnan, x), inf = mk_map1(g, OP_isinf, x), nil = mk_eq(g, x, none);
-  Val minus = mk_lt(g, mk_select(g, nil, mk_map1(g, OP_recip, x), x), none);
+  Val nan = mk_isnan(g, x), inf = mk_isinf(g, x), nil = mk_eq(g, x, none);
+  Val minus = mk_lt(g, mk_select(g, nil, mk_recip(g, x), x), none);
   Val odd = mk_or(g, nil, mk_or(g, nan, inf));
   Val magnitude = mk_abs(g, x);
   Val m = decimal(b, mk_select(g, odd, lit(b, DT_f64, 1), magnitude), &e);

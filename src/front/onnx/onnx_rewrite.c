@@ -100,12 +100,6 @@ static const OnnxNode *find_maker(const OnnxNode *node, u32 n, Str name) {
   return NULL;
 }
 
-static bool is_graph_input(const OnnxGraph *g, Str name) {
-  for (u32 i = 0; i < g->inputs.n; i++)
-    if (g->inputs.at[i].name == name) return true;
-  return false;
-}
-
 /* Is the value a constant false? An absent function argument counts as one. */
 static bool is_false(const ModeCheck *k, const ModeScope *s, Str name) {
   const OnnxTensor *t = NULL;
@@ -118,7 +112,7 @@ static bool is_false(const ModeCheck *k, const ModeScope *s, Str name) {
     const OnnxAttr *a =
         n && onnx_is_op(k->c, n, "Constant") ? mode_attr(k->c, s, n, "value") : NULL;
     t = a ? a->t : NULL;
-    if (n || (g && is_graph_input(g, name))) break;
+    if (n || (g && onnx_is_input(g, name))) break;
     if (s->fn) {
       u32 i = 0;
       while (i < s->fn->inputs.n && s->fn->inputs.at[i] != name) i++;

@@ -44,11 +44,6 @@ static DType check_dtype(Ctx *c, Loc loc, const OnnxTensor *t) {
   return t->dt;
 }
 
-/* Size of one stored element in bits. */
-static u32 stored_bits(DType dt) {
-  return dt == DT_bool ? 8 : dtype_info[dt].bits;
-}
-
 /* Little-endian bytes of the exact length. */
 static Tensor *from_bytes(const Load *l, const u8 *at) {
   return data_from_bytes(l->a, l->dt, l->t->dims.at, l->t->dims.n, at, false);
@@ -90,7 +85,7 @@ static _Noreturn void fail_value(const Load *l, u64 i, i64 x) {
 
 /* Stores value i of int32_data. Bit patterns may be sign-extended or not. */
 static void put_i32(const Load *l, u8 *to, u64 i, i32 x) {
-  u32 bits = stored_bits(l->dt) < 8 ? 8 : stored_bits(l->dt);
+  u32 bits = dtype_stored_bits(l->dt) < 8 ? 8 : dtype_stored_bits(l->dt);
   if (bits < 32 && (x < -(1 << (bits - 1)) || x >= 1 << bits)) fail_value(l, i, x);
   if (l->dt == DT_bool) {
     to[i] = x != 0;
@@ -156,7 +151,7 @@ static _Noreturn void fail_count(const Load *l, u64 want, const char *how) {
 }
 
 static Tensor *from_list(const Load *l, u32 field) {
-  u32 bits = stored_bits(l->dt);
+  u32 bits = dtype_stored_bits(l->dt);
   u64 per = bits < 8 ? 8 / bits : 1, parts = dtype_info[l->dt].cls == 'C' ? 2 : 1;
   u64 want = l->n / per + (l->n % per != 0), have = 0;
   if (!size_mul(want, parts, &want) || want > l->t->body.n) /* a value takes at least one byte */
@@ -240,7 +235,7 @@ Tensor *onnx_tensor(Ctx *c, const OnnxTensor *t, const char *model_path, Loc loc
   l.dt = check_dtype(c, loc, t);
   l.n = check_shape(c, loc, t->name, &t->dims);
   u64 bits; /* n <= 2^40, so it cannot overflow; checked anyway */
-  if (!size_mul(l.n, stored_bits(l.dt), &bits) || !size_add(bits, 7, &l.bytes))
+  if (!size_mul(l.n, dtype_stored_bits(l.dt), &bits) || !size_add(bits, 7, &l.bytes))
     fail(c, ERR_input, loc, "tensor '%s' has more than 2^40 elements", show(c, t->name));
   l.bytes /= 8;
   if (t->has_segment)

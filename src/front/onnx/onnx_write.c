@@ -172,12 +172,6 @@ static void put_node(Write *w, StrBuf *to, const OnnxNode *n) {
 
 enum { G_node = 1, G_init = 5, G_input = 11, G_output = 12 };
 
-static bool has_value(const DeclValue *list, u32 n, Str name) {
-  for (u32 i = 0; i < n; i++)
-    if (list[i].name == name) return true;
-  return false;
-}
-
 /* The name in a ValueInfoProto. */
 static Str value_name(const Write *w, FileSpan body) {
   Str name = 0;
@@ -229,8 +223,7 @@ static void put_graph(Write *w, StrBuf *to, u32 to_field, const OnnxGraph *g) {
       wire_skip(&k);
     } else if (field == G_input) {
       FileSpan body = wire_bytes(&k);
-      if (has_value(g->inputs.at, g->inputs.n, value_name(w, body)))
-        wire_put_bytes(&t, G_input, body.at, body.n);
+      if (onnx_is_input(g, value_name(w, body))) wire_put_bytes(&t, G_input, body.at, body.n);
     } else {
       outputs += field == G_output;
       copy_field(&t, &k, start);

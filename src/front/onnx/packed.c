@@ -44,7 +44,7 @@ Val packed_value(Graph *g, const PackedRows *p, bool exact) {
       quant[k] = (u8)(code[2 * k] | code[2 * k + 1] << 4);
   }
   arena_rewind(&g->c->scratch, p->before);
-  return mk_dequantize(g, mk_const(g, t), b->name, exact);
+  return mk_dequantize(g, mk_const(g, t), b->name, exact ? 32 : 8);
 }
 
 PackedRows packed_new(Ctx *c, i64 rows, i64 n, i64 bits) {

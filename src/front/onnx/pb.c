@@ -195,8 +195,8 @@ const char *data_folder(Ctx *c, const char *folder) {
   struct stat st;
   static const char *const first[] = {"input_0.pb", "output_0.pb"};
   for (u32 i = 0; i < 2; i++)
-    if (stat(str_text(c, str_fmt(c, "%s/%s", folder, first[i])), &st) == 0) return folder;
-  const char *below = str_text(c, str_fmt(c, "%s/test_data_set_0", folder));
+    if (stat(fmt_text(c, "%s/%s", folder, first[i]), &st) == 0) return folder;
+  const char *below = fmt_text(c, "%s/test_data_set_0", folder);
   return stat(below, &st) == 0 && S_ISDIR(st.st_mode) ? below : folder;
 }
 

@@ -51,12 +51,6 @@ const Tensor *quant_constant(QuantJob *j, Str name) {
                      arena_copy(&j->c->keep, x->data, tensor_bytes(x)));
 }
 
-static bool is_input(const QuantJob *j, Str name) {
-  for (u32 i = 0; i < j->m->graph->inputs.n; i++)
-    if (j->m->graph->inputs.at[i].name == name) return true;
-  return false;
-}
-
 static u32 point_of(QuantJob *j, Str name) {
   for (u32 i = 0; i < j->point.n; i++)
     if (j->point.at[i].name == name) return i;
@@ -117,7 +111,7 @@ static bool match_layer(QuantJob *j, u32 i, QuantLayer *l) {
   l->weight = quant_constant(j, l->w);
   l->bias = l->b ? quant_constant(j, l->b) : NULL;
   if (!l->weight || (l->b && !l->bias) || quant_constant(j, l->x)) return false;
-  if (is_input(j, l->w) && !map_get(&j->init, l->w)) return false;
+  if (onnx_is_input(j->m->graph, l->w) && !map_get(&j->init, l->w)) return false;
   if (conv) {
     l->axis = 0;
     if (l->weight->rank < 3 || (l->bias && l->bias->rank != 1)) return false;

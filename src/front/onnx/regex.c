@@ -410,9 +410,8 @@ static u32 encode(u32 x, u8 *out) {
 
 /* Alternatives for a range of code points whose encodings are a byte range at every position.
  * `ends` collects the final jumps, to be patched later. */
-typedef VEC(u32) JumpList;
 
-static void emit_span(RegexEmit *e, u32 lo, u32 hi, JumpList *ends) {
+static void emit_span(RegexEmit *e, u32 lo, u32 hi, U32Vec *ends) {
   u8 from[4], to[4];
   u32 n = encode(lo, from);
   encode(hi, to);
@@ -426,7 +425,7 @@ static void emit_span(RegexEmit *e, u32 lo, u32 hi, JumpList *ends) {
   e->code.at[split].y = e->code.n;
 }
 
-static void emit_range(RegexEmit *e, u32 lo, u32 hi, JumpList *ends) {
+static void emit_range(RegexEmit *e, u32 lo, u32 hi, U32Vec *ends) {
   static const u32 edge[] = {0x7f, 0x7ff, 0xffff};
   for (u32 i = 0; i < 3; i++)
     if (lo <= edge[i] && hi > edge[i]) {
@@ -452,14 +451,14 @@ static void emit_never(RegexEmit *e) {
   e->code.at[at].x = at + 1;
 }
 
-static void patch_jumps(RegexEmit *e, const JumpList *ends) {
+static void patch_jumps(RegexEmit *e, const U32Vec *ends) {
   for (u32 i = 0; i < ends->n; i++) e->code.at[ends->at[i]].x = e->code.n;
 }
 
 static void emit_tree(RegexEmit *e, const Tree *t);
 
 static void emit_alt(RegexEmit *e, const Tree *t) {
-  JumpList ends = {0};
+  U32Vec ends = {0};
   for (u32 i = 0; i < t->part.n; i++) {
     bool more = i + 1 < t->part.n;
     u32 split = more ? emit(e, (Code){.kind = CD_split}) : 0;
@@ -473,7 +472,7 @@ static void emit_alt(RegexEmit *e, const Tree *t) {
 }
 
 static void emit_repeat(RegexEmit *e, const Tree *t) {
-  JumpList ends = {0};
+  U32Vec ends = {0};
   for (i32 i = 0; i < t->least; i++) emit_tree(e, t->part.at[0]);
   if (t->most < 0) {
     u32 split = emit(e, (Code){.kind = CD_split});
@@ -493,7 +492,7 @@ static void emit_repeat(RegexEmit *e, const Tree *t) {
 }
 
 static void emit_tree(RegexEmit *e, const Tree *t) {
-  JumpList ends = {0};
+  U32Vec ends = {0};
   switch (t->kind) {
   case TR_set:
     for (u32 i = 0; i < t->set.n; i++) emit_range(e, t->set.at[i].lo, t->set.at[i].hi, &ends);

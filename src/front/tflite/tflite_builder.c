@@ -234,12 +234,12 @@ static Val requant_wide(LiteNode *b, Val x, Val m, Val right) {
   Val p = mk_cast(g, x, DT_i64), factor = mk_cast(g, m, DT_i64), n = mk_cast(g, right, DT_i64);
   p = mk_addk(g, mk_mul(g, p, factor), 0x1p30);
   Val none = mk_like(g, p, 0), one = mk_like(g, p, 1);
-  Val y = mk_map2(g, OP_shr, p, mk_like(g, p, 31)), sign = mk_map2(g, OP_shr, y, mk_like(g, p, 63));
-  Val by = mk_map2(g, OP_max, n, one), z = mk_add(g, y, sign);
+  Val y = mk_shr(g, p, mk_like(g, p, 31)), sign = mk_shr(g, y, mk_like(g, p, 63));
+  Val by = mk_max(g, n, one), z = mk_add(g, y, sign);
   by = mk_sub(g, by, one);
-  z = mk_map2(g, OP_shr, z, by);
-  z = mk_map2(g, OP_shr, mk_addk(g, z, 1), one);
-  n = mk_map2(g, OP_gt, n, none);
+  z = mk_shr(g, z, by);
+  z = mk_shr(g, mk_addk(g, z, 1), one);
+  n = mk_gt(g, n, none);
   return mk_cast(g, mk_select(g, n, z, y), DT_i32);
 }
 
@@ -258,7 +258,7 @@ Val lite_mul_quantized(LiteNode *b, Val x, const double *k, u32 n, u32 axis) {
   value_int_range(b->g, x, &lo, &hi);
   bool fits = most < 30 && lo >= -((i64)1 << (30 - most)) && hi < (i64)1 << (30 - most);
   for (u32 i = 0; i < n; i++) left[i] += fits;
-  if (most || fits) x = mk_map2(b->g, OP_shl, x, along(b, DT_i32, left, n, axis, rank));
+  if (most || fits) x = mk_shl(b->g, x, along(b, DT_i32, left, n, axis, rank));
   if (!fits) return requant_wide(b, x, by, down);
   return mk_requant(b->g, x, by, down);
 }

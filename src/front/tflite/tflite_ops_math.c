@@ -20,7 +20,7 @@ static Val linear_sum(LiteNode *b) {
   for (u32 i = 0; i < 2; i++) {
     Val x = lite_sub_zero_point(b, lite_in(b, i), lite_operand(b, i));
     bool half = 2 * s[i] == twice;
-    x = mk_map2(b->g, OP_shl, x, mk_like(b->g, x, shift - half));
+    x = mk_shl(b->g, x, mk_like(b->g, x, shift - half));
     in[i] = half ? x : lite_mul_quantized1(b, x, s[i] / twice);
   }
   Val y = mk_map2(b->g, (Op)b->arg, in[0], in[1]);

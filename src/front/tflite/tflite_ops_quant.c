@@ -54,6 +54,6 @@ void lite_bitcast(LiteNode *b) {
     lite_unsupported(b, "a bitcast from %s to type %d is not supported", dtype_info[from].name,
                      lite_result(b, 0)->code);
   Attr at = {.key = AT_to, .kind = AK_dtype, .u.i = to};
-  if (to != from) x = graph_node(b->g, graph_add(b->g, OP_bitcast, &x, 1, &at, 1))->out[0];
+  if (to != from) x = mk_node(b->g, OP_bitcast, &x, 1, &at, 1);
   lite_set_stored(b, 0, x);
 }

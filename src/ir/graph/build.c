@@ -23,7 +23,7 @@ static Val first(Graph *g, NodeId n) {
   return graph_node(g, n)->out[0];
 }
 
-static Val add(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr) {
+Val mk_node(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr) {
   return first(g, graph_add(g, op, in, nin, attr, nattr));
 }
 
@@ -32,28 +32,28 @@ static const i64 zeros[MAX_RANK];
 /* ---- maps ---- */
 
 Val mk_map1(Graph *g, Op op, Val a) {
-  return add(g, op, &a, 1, NULL, 0);
+  return mk_node(g, op, &a, 1, NULL, 0);
 }
 
 Val mk_map2(Graph *g, Op op, Val a, Val b) {
   Val in[2] = {a, b};
-  return add(g, op, in, 2, NULL, 0);
+  return mk_node(g, op, in, 2, NULL, 0);
 }
 
 Val mk_select(Graph *g, Val cond, Val a, Val b) {
   Val in[3] = {cond, a, b};
-  return add(g, OP_select, in, 3, NULL, 0);
+  return mk_node(g, OP_select, in, 3, NULL, 0);
 }
 
 Val mk_requant(Graph *g, Val a, Val b, Val c) {
   Val in[3] = {a, b, c};
-  return add(g, OP_requant, in, 3, NULL, 0);
+  return mk_node(g, OP_requant, in, 3, NULL, 0);
 }
 
 Val mk_cast(Graph *g, Val a, DType to) {
   if (graph_type(g, a)->dt == to) return a;
   Attr at = at_dtype(to);
-  return add(g, OP_cast, &a, 1, &at, 1);
+  return mk_node(g, OP_cast, &a, 1, &at, 1);
 }
 
 void cast_mark(Graph *g, Val v) {
@@ -85,19 +85,19 @@ void layer_end(Graph *g, NodeId first) {
 Val mk_cast_sat(Graph *g, Val a, DType to) {
   if (graph_type(g, a)->dt == to) return a;
   Attr at[2] = {at_dtype(to), at_int(AT_sat, 1)};
-  return add(g, OP_cast, &a, 1, at, 2);
+  return mk_node(g, OP_cast, &a, 1, at, 2);
 }
 
 Val mk_cast_small(Graph *g, Val a, DType to) {
   Attr at[2] = {at_dtype(to), at_int(AT_sat, CAST_SMALL)};
-  return add(g, OP_cast, &a, 1, at, 2);
+  return mk_node(g, OP_cast, &a, 1, at, 2);
 }
 
 /* ---- leaves ---- */
 
 Val mk_const(Graph *g, Tensor *t) {
   Attr at = {.key = AT_value, .kind = AK_const, .u.t = t};
-  return add(g, OP_const, NULL, 0, &at, 1);
+  return mk_node(g, OP_const, NULL, 0, &at, 1);
 }
 
 Val mk_scalar(Graph *g, DType dt, double x) {
@@ -127,7 +127,7 @@ Val mk_dims_as(Graph *g, DType dt, u32 rank, const Dim *d, u32 n) {
     return mk_const(g, t);
   }
   Attr at[3] = {at_list(AT_shape, d, n), at_dtype(dt), at_int(AT_rank, rank)};
-  return add(g, OP_dims, NULL, 0, at, 3);
+  return mk_node(g, OP_dims, NULL, 0, at, 3);
 }
 
 Val mk_dims(Graph *g, const Dim *d, u32 n) {
@@ -136,12 +136,12 @@ Val mk_dims(Graph *g, const Dim *d, u32 n) {
 
 Val mk_iota(Graph *g, DType dt, const Dim *shape, u32 rank, u32 axis) {
   Attr at[3] = {at_list(AT_shape, shape, rank), at_int(AT_axis, axis), at_dtype(dt)};
-  return add(g, OP_iota, NULL, 0, at, 3);
+  return mk_node(g, OP_iota, NULL, 0, at, 3);
 }
 
 Val mk_random(Graph *g, DType dt, const Dim *shape, u32 rank, i64 seed) {
   Attr at[3] = {at_list(AT_shape, shape, rank), at_int(AT_seed, seed), at_dtype(dt)};
-  return add(g, OP_random, NULL, 0, at, 3);
+  return mk_node(g, OP_random, NULL, 0, at, 3);
 }
 
 /* ---- reductions ---- */
@@ -149,18 +149,18 @@ Val mk_random(Graph *g, DType dt, const Dim *shape, u32 rank, i64 seed) {
 Val mk_reduce(Graph *g, Op op, Val x, const i64 *axes, u32 naxes, bool keep) {
   if (!naxes) return x;
   Attr at[2] = {at_list(AT_axes, axes, naxes), at_int(AT_keep, keep)};
-  return add(g, op, &x, 1, at, 2);
+  return mk_node(g, op, &x, 1, at, 2);
 }
 
 Val mk_arg(Graph *g, Op op, Val x, i64 axis, bool keep, bool last) {
   Attr at[3] = {at_int(AT_axis, axis), at_int(AT_keep, keep), at_int(AT_last, last)};
-  return add(g, op, &x, 1, at, 3);
+  return mk_node(g, op, &x, 1, at, 3);
 }
 
 Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse) {
   Attr at[3] = {at_int(AT_axis, axis), at_int(AT_exclusive, exclusive),
                 at_int(AT_reverse, reverse)};
-  return add(g, op, &x, 1, at, 3);
+  return mk_node(g, op, &x, 1, at, 3);
 }
 
 /* ---- contractions ---- */
@@ -168,7 +168,7 @@ Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse) {
 Val mk_contract(Graph *g, Val a, Val b, const char *spec) {
   Val in[2] = {a, b};
   Attr at = at_str(g, AT_spec, spec);
-  return add(g, OP_contract, in, 2, &at, 1);
+  return mk_node(g, OP_contract, in, 2, &at, 1);
 }
 
 /* Letters of the batch axes of x; squeezes axes of extent 1 that the other operand broadcasts. */
@@ -223,7 +223,7 @@ Val mk_conv(Graph *g, Val x, Val w, i64 group, const i64 *stride, const i64 *dil
   Attr at[5] = {at_int(AT_group, group), at_list(AT_stride, stride, ns),
                 at_list(AT_dilation, dilation, ns), at_list(AT_pad_lo, pad_lo, ns),
                 at_list(AT_pad_hi, pad_hi, ns)};
-  return add(g, OP_conv, in, 2, at, 5);
+  return mk_node(g, OP_conv, in, 2, at, 5);
 }
 
 Val mk_pool(Graph *g, Op op, Val x, u32 nspatial, const i64 *window, const i64 *stride,
@@ -231,7 +231,7 @@ Val mk_pool(Graph *g, Op op, Val x, u32 nspatial, const i64 *window, const i64 *
   Attr at[5] = {at_list(AT_window, window, nspatial), at_list(AT_stride, stride, nspatial),
                 at_list(AT_dilation, dilation, nspatial), at_list(AT_pad_lo, pad_lo, nspatial),
                 at_list(AT_pad_hi, pad_hi, nspatial)};
-  return add(g, op, &x, 1, at, 5);
+  return mk_node(g, op, &x, 1, at, 5);
 }
 
 Val mk_mirror(Graph *g, Val weights, i64 group) {
@@ -271,7 +271,7 @@ Val mk_mirror(Graph *g, Val weights, i64 group) {
 Val mk_reshape(Graph *g, Val x, const Dim *shape, u32 rank) {
   if (type_has_shape(graph_type(g, x), shape, rank)) return x;
   Attr at = at_list(AT_shape, shape, rank);
-  return add(g, OP_reshape, &x, 1, &at, 1);
+  return mk_node(g, OP_reshape, &x, 1, &at, 1);
 }
 
 Val mk_unsqueeze(Graph *g, Val x, u32 axis) {
@@ -296,7 +296,7 @@ Val mk_transpose(Graph *g, Val x, const i64 *perm) {
   for (u32 i = 0; i < rank; i++) same = same && perm[i] == (i64)i;
   if (same) return x;
   Attr at = at_list(AT_perm, perm, rank);
-  return add(g, OP_transpose, &x, 1, &at, 1);
+  return mk_node(g, OP_transpose, &x, 1, &at, 1);
 }
 
 Val mk_slice(Graph *g, Val x, const Dim *start, const Dim *size, const i64 *step) {
@@ -310,7 +310,7 @@ Val mk_slice(Graph *g, Val x, const Dim *start, const Dim *size, const i64 *step
   if (whole) return x;
   Attr at[3] = {at_list(AT_start, start, t->rank), at_list(AT_step, step ? step : ones, t->rank),
                 at_list(AT_size, size, t->rank)};
-  return add(g, OP_slice, &x, 1, at, 3);
+  return mk_node(g, OP_slice, &x, 1, at, 3);
 }
 
 Val mk_slice_axis(Graph *g, Val x, u32 axis, Dim start, Dim size) {
@@ -325,7 +325,7 @@ Val mk_slice_axis(Graph *g, Val x, u32 axis, Dim start, Dim size) {
 Val mk_broadcast(Graph *g, Val x, const Dim *shape, u32 rank) {
   if (type_has_shape(graph_type(g, x), shape, rank)) return x;
   Attr at = at_list(AT_shape, shape, rank);
-  return add(g, OP_broadcast, &x, 1, &at, 1);
+  return mk_node(g, OP_broadcast, &x, 1, &at, 1);
 }
 
 /* ---- joins, gathers, scatters ---- */
@@ -333,7 +333,7 @@ Val mk_broadcast(Graph *g, Val x, const Dim *shape, u32 rank) {
 Val mk_concat(Graph *g, const Val *x, u32 n, i64 axis) {
   if (n == 1) return x[0];
   Attr at = at_int(AT_axis, axis);
-  return add(g, OP_concat, x, n, &at, 1);
+  return mk_node(g, OP_concat, x, n, &at, 1);
 }
 
 Val mk_pad(Graph *g, Val x, Val value, const Dim *lo, const Dim *hi, const i64 *interior) {
@@ -345,49 +345,49 @@ Val mk_pad(Graph *g, Val x, Val value, const Dim *lo, const Dim *hi, const i64 *
   Val in[2] = {x, value};
   Attr at[3] = {at_list(AT_lo, lo, rank), at_list(AT_hi, hi, rank),
                 at_list(AT_interior, interior, rank)};
-  return add(g, OP_pad, in, 2, at, 3);
+  return mk_node(g, OP_pad, in, 2, at, 3);
 }
 
 Val mk_gather(Graph *g, Val x, Val idx, i64 axis) {
   Val in[2] = {x, idx};
   Attr at = at_int(AT_axis, axis);
-  return add(g, OP_gather, in, 2, &at, 1);
+  return mk_node(g, OP_gather, in, 2, &at, 1);
 }
 
 Val mk_gather_elems(Graph *g, Val x, Val idx, i64 axis) {
   Val in[2] = {x, idx};
   Attr at = at_int(AT_axis, axis);
-  return add(g, OP_gather_elems, in, 2, &at, 1);
+  return mk_node(g, OP_gather_elems, in, 2, &at, 1);
 }
 
 Val mk_gather_nd(Graph *g, Val x, Val idx, i64 batch) {
   Val in[2] = {x, idx};
   Attr at = at_int(AT_batch, batch);
-  return add(g, OP_gather_nd, in, 2, &at, 1);
+  return mk_node(g, OP_gather_nd, in, 2, &at, 1);
 }
 
 Val mk_scatter_elems(Graph *g, Val x, Val idx, Val upd, i64 axis, const char *reduce) {
   Val in[3] = {x, idx, upd};
   Attr at[2] = {at_int(AT_axis, axis), at_str(g, AT_reduce, reduce)};
-  return add(g, OP_scatter_elems, in, 3, at, 2);
+  return mk_node(g, OP_scatter_elems, in, 3, at, 2);
 }
 
 Val mk_scatter_nd(Graph *g, Val x, Val idx, Val upd, const char *reduce) {
   Val in[3] = {x, idx, upd};
   Attr at = at_str(g, AT_reduce, reduce);
-  return add(g, OP_scatter_nd, in, 3, &at, 1);
+  return mk_node(g, OP_scatter_nd, in, 3, &at, 1);
 }
 
 Val mk_check_index(Graph *g, Val idx, const Dim *size, u32 n) {
   if (index_fits(g, idx, size, n)) return idx;
   Attr at = at_list(AT_size, size, n);
-  return add(g, OP_check_index, &idx, 1, &at, 1);
+  return mk_node(g, OP_check_index, &idx, 1, &at, 1);
 }
 
 Val mk_assert(Graph *g, Val wrong, const char *text) {
   Dim one = 1;
   Attr at[2] = {at_list(AT_size, &one, 1), at_str(g, AT_text, text)};
-  return add(g, OP_check_index, &wrong, 1, at, 2);
+  return mk_node(g, OP_check_index, &wrong, 1, at, 2);
 }
 
 /* ---- other nodes ---- */
@@ -396,29 +396,29 @@ Val mk_nonzero(Graph *g, Val x) {
   return mk_map1(g, OP_nonzero, x);
 }
 
-Val mk_dequantize(Graph *g, Val blocks, const char *kind, bool exact) {
-  Attr at[2] = {at_str(g, AT_kind, kind), at_int(AT_exact, 1)};
-  return add(g, OP_dequantize, &blocks, 1, at, exact ? 2 : 1);
+Val mk_dequantize(Graph *g, Val blocks, const char *kind, u32 x_bits) {
+  Attr at[2] = {at_str(g, AT_kind, kind), at_int(AT_x_bits, x_bits)};
+  return mk_node(g, OP_dequantize, &blocks, 1, at, x_bits == 8 ? 1 : 2);
 }
 
 Val mk_matmul_quant(Graph *g, const Val *in, u32 nin, const char *kind) {
   Attr at = at_str(g, AT_kind, kind);
-  return add(g, OP_matmul_quant, in, nin, &at, 1);
+  return mk_node(g, OP_matmul_quant, in, nin, &at, 1);
 }
 
 Val mk_bytes(Graph *g, Val strings, i64 k) {
   Dim size = k;
   Attr at = at_list(AT_k, &size, 1);
-  return add(g, OP_str_encode, &strings, 1, &at, 1);
+  return mk_node(g, OP_str_encode, &strings, 1, &at, 1);
 }
 
 Val mk_text(Graph *g, Val rows) {
-  return add(g, OP_str_decode, &rows, 1, NULL, 0);
+  return mk_node(g, OP_str_decode, &rows, 1, NULL, 0);
 }
 
 Val mk_nms(Graph *g, const Val *in, BoxKind kind, Dim k) {
   Attr at[2] = {at_str(g, AT_kind, box_kind_name[kind]), at_list(AT_k, &k, 1)};
-  return add(g, OP_nms, in, 5, at, 2);
+  return mk_node(g, OP_nms, in, 5, at, 2);
 }
 
 void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *indices) {

@@ -474,6 +474,11 @@ const Tensor *graph_const(Graph *g, Val v) {
   return node_attr(n, AT_value)->u.t;
 }
 
+bool graph_is_true(Graph *g, Val v) {
+  const Tensor *t = graph_const(g, v);
+  return t && tensor_get(t, 0).i;
+}
+
 bool graph_ints(Graph *g, Val v, i64 *out, u32 max, u32 *n) {
   const Tensor *t = v ? graph_const(g, v) : NULL;
   if (!t || t->n > max || !(dtype_is_int(t->dt) || t->dt == DT_bool)) return false;

@@ -222,6 +222,7 @@ bool node_cast_sat(const Node *n); /* OP_cast: does it saturate? */
  * numbers, index checks (these fail at run time) and nodes with symbolic attributes. */
 bool node_folds(const Node *n);
 const Tensor *graph_const(Graph *g, Val v); /* the tensor, if v is defined by OP_const; else NULL */
+bool graph_is_true(Graph *g, Val v);        /* a constant whose first element is true */
 /* Contents of an integer tensor of at most max elements, if known (const or dims nodes); false if
  * not. */
 bool graph_ints(Graph *g, Val v, i64 *out, u32 max, u32 *n); /* all constants, may be negative */
@@ -263,6 +264,7 @@ u32 infer_broadcast(Graph *g, const Type *const *t, u32 n, Dim *out);
 
 /* build.c: short constructors. Each appends to g->cur and returns the (first) result, or the
  * operand itself if there is nothing to do (same shape, same dtype, ...). */
+Val mk_node(Graph *g, Op op, const Val *in, u32 nin, const Attr *attr, u32 nattr);
 Val mk_map1(Graph *g, Op op, Val a);
 Val mk_map2(Graph *g, Op op, Val a, Val b);
 Val mk_select(Graph *g, Val cond, Val a, Val b);
@@ -313,8 +315,8 @@ Val mk_check_index(Graph *g, Val idx, const Dim *size, u32 n);
 Val mk_assert(Graph *g, Val wrong, const char *text);
 Val mk_cum(Graph *g, Op op, Val x, i64 axis, bool exclusive, bool reverse);
 Val mk_nonzero(Graph *g, Val x);
-/* blocks: u8[.., n, bytes]; kind: row of qblocks.def; exact: products use floats. */
-Val mk_dequantize(Graph *g, Val blocks, const char *kind, bool exact);
+/* blocks: u8[.., n, bytes]; kind: row of qblocks.def; x_bits: see ops.def. */
+Val mk_dequantize(Graph *g, Val blocks, const char *kind, u32 x_bits);
 Val mk_matmul_quant(Graph *g, const Val *in, u32 nin, const char *kind);
 Val mk_bytes(Graph *g, Val strings, i64 k);
 Val mk_text(Graph *g, Val rows);
@@ -329,6 +331,26 @@ void mk_topk(Graph *g, Val x, i64 axis, Dim k, bool largest, Val *values, Val *i
 typedef void BodyFn(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan);
 void mk_loop(Graph *g, Val trip, Val cond, Val *carried, u32 ncarried, Val *scan, u32 nscan,
              BodyFn *body, void *user);
+
+/* Constructors of all scalar ops with one or two operands: mk_exp(g, x), mk_max(g, x, y)... */
+#define MK1(name)                                                                                  \
+  static inline Val mk_##name(Graph *g, Val x) {                                                   \
+    return mk_map1(g, OP_##name, x);                                                               \
+  }
+#define MK2(name)                                                                                  \
+  static inline Val mk_##name(Graph *g, Val x, Val y) {                                            \
+    return mk_map2(g, OP_##name, x, y);                                                            \
+  }
+#define MK3(name)
+#define MK_same(name, nin) MK##nin(name)
+#define MK_pred(name, nin) MK##nin(name)
+#define MK_sel(name, nin)
+#define MK_to(name, nin)
+#define SC(name, nin, cls, res, flags, text) MK_##res(name, nin)
+#define OP(name, lo, hi, nout, kind, flags, attrs, text)
+#include "ir/ops.def"
+#undef SC
+#undef OP
 
 /* int_range.c: is every index in -size..size-1 in every run? n: 1, or one size per position of the
  * last axis. */

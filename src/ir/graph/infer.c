@@ -689,7 +689,10 @@ static QBlockKind blocks_of(Infer *f, u32 i) {
 static void rule_dequantize(Infer *f) {
   const QBlockInfo *b = &qblock_info[blocks_of(f, 0)];
   const Type *x = f->in[0];
+  i64 bits = node_int(f->n, AT_x_bits, 8);
   Dim dim[MAX_RANK];
+  if (bits != 8 && bits != 16 && bits != 32)
+    BAD(f, "dequantize: x_bits is %lld, expected 8, 16 or 32", (long long)bits);
   memcpy(dim, x->dim, x->rank * sizeof *dim);
   dim[x->rank - 2] = dim_mul(f->ds, dim[x->rank - 2], b->elems);
   set_out(f, 0, DT_f32, dim, x->rank - 1);

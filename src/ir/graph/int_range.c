@@ -522,7 +522,7 @@ const char *index_error(Graph *g, const Node *n) {
   }
   Str name = graph_val(g, v)->name;
   if (!name) return "an index is out of range";
-  return str_text(g->c, str_fmt(g->c, "an index of '%s' is out of range", show(g->c, name)));
+  return fmt_text(g->c, "an index of '%s' is out of range", show(g->c, name));
 }
 
 /* ---- limits for generated indices ---- */

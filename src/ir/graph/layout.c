@@ -70,7 +70,7 @@ Val graph_widen_as(Graph *g, Val v, Val q) {
   const Node *less = graph_def(g, v, OP_sub);
   Val zero = less ? less->in[1] : 0;
   q = mk_cast(g, q, DT_i32);
-  return zero ? mk_map2(g, OP_sub, q, zero) : q;
+  return zero ? mk_sub(g, q, zero) : q;
 }
 
 Val graph_bytes(Graph *g, Val v, i64 *zero) {

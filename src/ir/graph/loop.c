@@ -83,7 +83,7 @@ static Val counter_at(Graph *g, Val init, i64 step, Val i) {
   DType dt = graph_type(g, init)->dt;
   Val v = mk_cast(g, i, dt);
   double far = step < 0 ? -(double)step : (double)step;
-  if (far != 1) v = mk_map2(g, OP_mul, v, mk_scalar(g, dt, far));
+  if (far != 1) v = mk_mul(g, v, mk_scalar(g, dt, far));
   return mk_map2(g, step < 0 ? OP_sub : OP_add, init, v);
 }
 
@@ -102,7 +102,7 @@ static void replace_counter(Graph *g, LoopDraft *d, u32 k, i64 step, bool exact,
   const CountedLoop *c = &d->count;
   RegionId outer = g->cur;
   if (exact) {
-    Val times = mk_map2(g, OP_max, c->trip, mk_scalar(g, DT_i64, 0));
+    Val times = mk_max(g, c->trip, mk_scalar(g, DT_i64, 0));
     d->instead[k] = counter_at(g, c->init[k], step, times);
   }
   if (!exact && s->uses[k] < 2) return;
@@ -197,7 +197,7 @@ static void stack_if(Graph *g, LoopDraft *d, u32 k, const Swap *s) {
   drop_symbols(g, graph_node(g, id), graph_type(g, c->next[k]));
   graph_val(g, c->next[k])->type = *graph_type(g, more);
   g->cur = d->body;
-  if (then) cond = mk_map1(g, OP_not, cond);
+  if (then) cond = mk_not(g, cond);
   g->cur = outer;
   *vec_push(&g->c->work, &g->region.at[d->body].ret) = c->next[k];
   *vec_push(&g->c->work, &g->region.at[d->body].ret) = cond;
@@ -241,7 +241,7 @@ static void bound_by_indices(Graph *g, LoopDraft *d) {
     if (most < size) size = most;
   }
   if (size < DIM_MAX / 4)
-    c->trip = mk_map2(g, OP_min, c->trip, mk_scalar(g, DT_i64, (double)(2 * size + 1)));
+    c->trip = mk_min(g, c->trip, mk_scalar(g, DT_i64, (double)(2 * size + 1)));
 }
 
 void loop_simplify(Graph *g, LoopDraft *d) {

@@ -307,9 +307,9 @@ static Val at_index(Graph *g, Val base, i64 more) {
   i64 lo, hi, min = -FAR, max = FAR;
   Val v = mk_cast(g, mk_reshape(g, base, NULL, 0), DT_i64);
   value_int_range(g, base, &lo, &hi);
-  if (lo < min) v = mk_map2(g, OP_max, v, mk_reshape(g, mk_ints(g, &min, 1), NULL, 0));
-  if (hi > max) v = mk_map2(g, OP_min, v, mk_reshape(g, mk_ints(g, &max, 1), NULL, 0));
-  return more ? mk_map2(g, OP_add, v, k) : v;
+  if (lo < min) v = mk_max(g, v, mk_reshape(g, mk_ints(g, &min, 1), NULL, 0));
+  if (hi > max) v = mk_min(g, v, mk_reshape(g, mk_ints(g, &max, 1), NULL, 0));
+  return more ? mk_add(g, v, k) : v;
 }
 
 /* Trip count until the gap closes, at least `min_trip_count`. The gap already includes its value
@@ -329,12 +329,12 @@ static Val gap_trip_count(Graph *g, const Gap *p, i64 min_trip_count) {
   }
   Val y = at_index(g, p->y, p->add > 0 ? p->add : 0);
   Val x = at_index(g, p->x, p->add < 0 ? -p->add : 0);
-  Val n = mk_map2(g, OP_sub, mk_map2(g, OP_max, y, x), x);
+  Val n = mk_sub(g, mk_max(g, y, x), x);
   if (p->by > 1) {
-    n = mk_map2(g, OP_add, n, mk_scalar(g, DT_i64, (double)(p->by - 1)));
-    n = mk_map2(g, OP_div, n, mk_scalar(g, DT_i64, (double)p->by));
+    n = mk_add(g, n, mk_scalar(g, DT_i64, (double)(p->by - 1)));
+    n = mk_div(g, n, mk_scalar(g, DT_i64, (double)p->by));
   }
-  return min_trip_count ? mk_map2(g, OP_max, n, mk_scalar(g, DT_i64, (double)min_trip_count)) : n;
+  return min_trip_count ? mk_max(g, n, mk_scalar(g, DT_i64, (double)min_trip_count)) : n;
 }
 
 /* ---- the loop ---- */
@@ -368,7 +368,7 @@ static Val put_together(Graph *g, const Terms *t) {
   for (u32 i = 0; i < t->n; i++) {
     if (!t->at[i]) continue;
     Val one = mk_reshape(g, t->at[i], NULL, 0);
-    v = v ? mk_map2(g, OP_and, v, one) : one;
+    v = v ? mk_and(g, v, one) : one;
   }
   return v ? v : mk_scalar(g, DT_bool, 1);
 }
@@ -376,7 +376,7 @@ static Val put_together(Graph *g, const Terms *t) {
 static Val fewer(Graph *g, Val trip, Val n) {
   const Tensor *t = graph_const(g, trip);
   if (t && tensor_get(t, 0).i == INT64_MAX) return n;
-  return mk_map2(g, OP_min, trip, n);
+  return mk_min(g, trip, n);
 }
 
 void loop_count(Graph *g, CountedLoop *l, RegionId body) {

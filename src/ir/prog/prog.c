@@ -287,10 +287,8 @@ ExprId ex_splat(Prog *p, ExprId a, u32 lanes) {
   return add(p, EX_splat, prog_expr(p, a)->dt, lanes, &a, 1);
 }
 
-ExprId ex_hreduce(Prog *p, Op op, ExprId a) {
-  ExprId e = add(p, EX_hreduce, prog_expr(p, a)->dt, 1, &a, 1);
-  prog_expr(p, e)->op = op;
-  return e;
+ExprId ex_mul_add(Prog *p, ExprId a, i64 k, ExprId b) {
+  return ex_op2(p, OP_add, ex_op2(p, OP_mul, a, ex_int(p, k)), b);
 }
 
 ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes) {

@@ -274,8 +274,8 @@ ExprId ex_op3(Prog *p, Op op, ExprId a, ExprId b, ExprId c);
 ExprId ex_op(Prog *p, Op op, const ExprId *arg, u32 n); /* any arity, never folds */
 ExprId ex_cast(Prog *p, DType to, ExprId a, bool sat);
 ExprId ex_bitcast(Prog *p, DType to, ExprId a);
+ExprId ex_mul_add(Prog *p, ExprId a, i64 k, ExprId b); /* a * k + b, of indices */
 ExprId ex_splat(Prog *p, ExprId a, u32 lanes);
-ExprId ex_hreduce(Prog *p, Op op, ExprId a);
 ExprId ex_shuffle(Prog *p, ExprId a, ExprId b, const u8 *pick, u32 lanes); /* b may be 0 */
 ExprId ex_quad(Prog *p, ExprId a);
 ExprId ex_fragment(Prog *p, BufId b, const ExprId *idx, u32 n, u32 rows, u32 columns);

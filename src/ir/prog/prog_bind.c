@@ -75,9 +75,8 @@ static bool solve(Prog *p, BufId b, u32 axis, i64 extent, i64 *env, bool *bound)
   if (rest % coef) bad_shape(p, b, axis, extent, "");
   i64 x = rest / coef;
   if (x < si->lo || x > si->hi) {
-    const char *why =
-        str_text(p->c, str_fmt(p->c, " with %s from %lld to %lld", show(p->c, si->name),
-                               (long long)si->lo, (long long)si->hi));
+    const char *why = fmt_text(p->c, " with %s from %lld to %lld", show(p->c, si->name),
+                               (long long)si->lo, (long long)si->hi);
     bad_shape(p, b, axis, extent, why);
   }
   env[s] = x;
@@ -109,9 +108,7 @@ i64 *prog_bind(Prog *p, Tensor *const *in, Arena *a) {
           dim_is_data(p->dims, b->dim[k]) ? in[i]->dim[k] : dim_eval(p->dims, b->dim[k], env);
       if (extent != in[i]->dim[k])
         bad_shape(p, p->in.at[i], k, in[i]->dim[k],
-                  dim_is_const(b->dim[k])
-                      ? ""
-                      : str_text(p->c, str_fmt(p->c, " = %lld", (long long)extent)));
+                  dim_is_const(b->dim[k]) ? "" : fmt_text(p->c, " = %lld", (long long)extent));
     }
   }
   for (BufId b = 1; b < p->buf.n; b++) {

@@ -291,10 +291,6 @@ static void check_const(ProgCheck *o, const Expr *e) {
   if (!fits) WRONG(o, "a constant does not fit its type %s", dt_name(e->dt));
 }
 
-static u32 bit_width(DType dt) {
-  return dt == DT_bool ? 8 : dtype_info[dt].bits; /* stored in a byte */
-}
-
 static void check_op(ProgCheck *o, const Expr *e) {
   if (e->op >= OP_SCALARS) WRONG(o, "operator %u is not a scalar operator", (u32)e->op);
   const OpInfo *oi = &op_info[e->op];
@@ -311,7 +307,7 @@ static void check_op(ProgCheck *o, const Expr *e) {
   if (!op_accepts(e->op, dt)) WRONG(o, "%s does not take %s", oi->name, dt_name(dt));
   bool text = dt == DT_str || e->dt == DT_str;
   if (oi->res == OR_to && text) WRONG(o, "%s does not convert strings", oi->name);
-  if (e->op == OP_bitcast && bit_width(dt) != bit_width(e->dt))
+  if (e->op == OP_bitcast && dtype_stored_bits(dt) != dtype_stored_bits(e->dt))
     WRONG(o, "bitcast needs types of equal width, found %s and %s", dt_name(dt), dt_name(e->dt));
   if (oi->res != OR_to && e->dt != (oi->res == OR_pred ? DT_bool : dt))
     WRONG(o, "the result of %s on %s cannot be %s", oi->name, dt_name(dt), dt_name(e->dt));

@@ -63,7 +63,7 @@ static Val as_halves(Graph *g, Val v, DType dt) {
   Val in[4], first = as_halves(g, n->in[0], dt);
   if (!first || n->nin > 4) return 0;
   for (u32 i = 0; i < copy.nin; i++) in[i] = i ? copy.in[i] : first;
-  return graph_node(g, graph_add(g, copy.op, in, copy.nin, copy.attr, copy.nattr))->out[0];
+  return mk_node(g, copy.op, in, copy.nin, copy.attr, copy.nattr);
 }
 
 /* A constant with every element rounded; 0: one is too large. */
@@ -100,7 +100,7 @@ static bool visit(GraphEdit *e, NodeId id) {
   Val *in = NEWS(&g->c->scratch, Val, now.nin + 1);
   for (u32 i = 0; i < now.nin; i++) in[i] = now.in[i];
   if (now.nregion) return true;
-  Val made = graph_node(g, graph_add(g, now.op, in, now.nin, now.attr, now.nattr))->out[0];
+  Val made = mk_node(g, now.op, in, now.nin, now.attr, now.nattr);
   edit_replace(e, v, widened(g, mk_cast(g, made, o->dt)));
   return false;
 }

@@ -134,7 +134,7 @@ static bool scale_into_conv(GraphEdit *e, NodeId id) {
   Val in[2] = {c.in[0], canon_scaled(g, c.in[1], scale)};
   if (!in[1]) return false;
   g->loc = c.loc;
-  return edit_swap(e, id, graph_node(g, graph_add(g, OP_conv, in, 2, c.attr, c.nattr))->out[0]);
+  return edit_swap(e, id, mk_node(g, OP_conv, in, 2, c.attr, c.nattr));
 }
 
 /* conv(mul(x, k), w) -> conv(x, w * k); conv(add(x, b), w) -> add(conv(x, w), sums of w * b)
@@ -166,14 +166,14 @@ static bool scale_of_input(GraphEdit *e, NodeId id) {
   }
   Val scaled = canon_scaled(g, n.in[1], by), in[2] = {x, op == OP_mul ? scaled : n.in[1]};
   if (!scaled) return false;
-  Val v = graph_node(g, graph_add(g, OP_conv, in, 2, n.attr, n.nattr))->out[0];
+  Val v = mk_node(g, OP_conv, in, 2, n.attr, n.nattr);
   if (op == OP_mul) return edit_swap(e, id, v);
   i64 axes[MAX_RANK];
   Dim dim[MAX_RANK];
   for (u32 i = 1; i < w.rank; i++) axes[i - 1] = i;
   for (u32 i = 0; i + 1 < w.rank; i++) dim[i] = i ? 1 : w.dim[0];
   Val sum = canon_eval_const(g, mk_reduce(g, OP_reduce_sum, scaled, axes, w.rank - 1, false));
-  return edit_swap(e, id, mk_map2(g, OP_add, v, mk_reshape(g, sum, dim, w.rank - 1)));
+  return edit_swap(e, id, mk_add(g, v, mk_reshape(g, sum, dim, w.rank - 1)));
 }
 
 /* mul(add(x, a), k) -> add(mul(x, k), a * k): scales move towards the convolution. */
@@ -186,8 +186,8 @@ static bool scale_before_bias(GraphEdit *e, NodeId id) {
   NodeId def = graph_val(g, x)->def;
   if (!def || graph_node(g, def)->op != OP_conv || !canon_one_use(e, x)) return false;
   if (!canon_own_const(e, graph_node(g, def)->in[1])) return false; /* nothing would be gained */
-  Val bias = mk_map2(g, OP_mul, a, k);
-  return edit_swap(e, id, mk_map2(g, OP_add, mk_map2(g, OP_mul, x, k), bias));
+  Val bias = mk_mul(g, a, k);
+  return edit_swap(e, id, mk_add(g, mk_mul(g, x, k), bias));
 }
 
 Val canon_fold(Graph *g, Op op, Val a, Val b) {
@@ -243,9 +243,9 @@ static bool to_commutative(GraphEdit *e, NodeId id) {
   const Node *n = graph_node(g, id);
   Val x = n->in[0], a = n->in[1];
   if (!graph_const(g, a) || graph_const(g, x) || !canon_wide_float(g, x)) return false;
-  if (n->op == OP_sub) return edit_swap(e, id, mk_map2(g, OP_add, x, mk_map1(g, OP_neg, a)));
+  if (n->op == OP_sub) return edit_swap(e, id, mk_add(g, x, mk_neg(g, a)));
   if (!canon_pow2(g, a)) return false;
-  return edit_swap(e, id, mk_map2(g, OP_mul, x, mk_map1(g, OP_recip, a)));
+  return edit_swap(e, id, mk_mul(g, x, mk_recip(g, a)));
 }
 
 /* div(x, k) -> mul(x, 1 / k) if the result tolerates an error of one ulp */
@@ -258,7 +258,7 @@ static bool tolerant_division(GraphEdit *e, NodeId id) {
     return false;
   if (!canon_scalar(g, n.in[1], &x) || !canon_in_range(g, n.in[1], 1e-6, 1e6)) return false;
   if (graph_def(g, n.in[0], OP_reduce_sum)) return false; /* a mean */
-  return edit_swap(e, id, mk_map2(g, OP_mul, n.in[0], mk_like(g, n.in[0], 1 / x)));
+  return edit_swap(e, id, mk_mul(g, n.in[0], mk_like(g, n.in[0], 1 / x)));
 }
 
 /* max(max(x, a), b) -> max(x, max(a, b)); the same for min */
@@ -346,7 +346,7 @@ static bool pad_into_window(GraphEdit *e, NodeId id) {
   if (phases > 1)
     at[n.nattr++] = (Attr){.key = AT_input_dilation, .kind = AK_list, .n = ns, .u.list = dilate};
   Val in[2] = {pad->in[0], n.nin > 1 ? n.in[1] : 0};
-  return edit_swap(e, id, graph_node(g, graph_add(g, n.op, in, n.nin, at, n.nattr))->out[0]);
+  return edit_swap(e, id, mk_node(g, n.op, in, n.nin, at, n.nattr));
 }
 
 /* ---- pointwise convolutions over one long axis ---- */
@@ -359,7 +359,7 @@ static Val reshaped(Graph *g, Val v, const Dim *dim, u32 rank) {
   Val q = graph_bytes(g, v, &zero);
   if (!q) return 0;
   Val x = mk_cast(g, mk_reshape(g, q, dim, rank), DT_i32);
-  return zero ? mk_map2(g, OP_sub, x, mk_like(g, x, (double)zero)) : x;
+  return zero ? mk_sub(g, x, mk_like(g, x, (double)zero)) : x;
 }
 
 /* conv(x[N,C,H,W], w[M,C,1,1]) -> reshape(conv(x[N,C,H*W], w[M,C,1])): rows as long as the image.
@@ -435,7 +435,7 @@ static bool reshape_after_map(GraphEdit *e, NodeId id) {
     in[i] = same ? ri->in[0] : before_reshape(g, n.in[i], &from, &to);
     if (!in[i]) return false;
   }
-  Val v = graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
+  Val v = mk_node(g, n.op, in, n.nin, n.attr, n.nattr);
   return edit_swap(e, id, mk_reshape(g, v, out.dim, out.rank));
 }
 

@@ -244,7 +244,7 @@ static Val unscaled(GraphEdit *e, Val v, u32 depth, double *by) {
   Node n = *graph_node(g, def);
   if (n.op == OP_reshape || n.op == OP_transpose) {
     Val x = unscaled(e, n.in[0], depth - 1, by);
-    return x ? graph_node(g, graph_add(g, n.op, &x, 1, n.attr, n.nattr))->out[0] : 0;
+    return x ? mk_node(g, n.op, &x, 1, n.attr, n.nattr) : 0;
   }
   if (n.op != OP_mul && n.op != OP_div) return 0;
   if (!canon_scalar(g, n.in[1], by) || !canon_in_range(g, n.in[1], 1e-6, 1e6)) return 0;
@@ -262,8 +262,8 @@ bool canon_scale_out(GraphEdit *e, NodeId id) {
     Val x = unscaled(e, n.in[p], 4, &by);
     if (!x || !type_equal(graph_type(g, x), graph_type(g, n.in[p]))) continue;
     Val in[2] = {p ? n.in[0] : x, p ? x : n.in[1]};
-    Val v = graph_node(g, graph_add(g, OP_contract, in, 2, n.attr, n.nattr))->out[0];
-    return edit_swap(e, id, mk_map2(g, OP_mul, v, mk_like(g, v, by)));
+    Val v = mk_node(g, OP_contract, in, 2, n.attr, n.nattr);
+    return edit_swap(e, id, mk_mul(g, v, mk_like(g, v, by)));
   }
   return false;
 }
@@ -321,9 +321,9 @@ bool canon_scale_in(GraphEdit *e, NodeId id) {
     if (!w) continue;
     Loc loc = g->loc;
     g->loc = c.loc;
-    Val v = graph_node(g, graph_add(g, OP_contract, in, 2, c.attr, c.nattr))->out[0];
+    Val v = mk_node(g, OP_contract, in, 2, c.attr, c.nattr);
     g->loc = loc;
-    if (bias) v = mk_map2(g, OP_add, v, mk_map2(g, OP_mul, bias, k));
+    if (bias) v = mk_add(g, v, mk_mul(g, bias, k));
     return edit_swap(e, id, v);
   }
   return false;
@@ -380,7 +380,7 @@ static bool bias_before(GraphEdit *e, NodeId id, const Spec *s, u32 p) {
   b = mk_broadcast(g, mk_reshape(g, b, own, rank), dim, rank);
   Val moved = mk_reshape(g, canon_eval_const(g, build(g, b, n.in[1 - p], &sb)), place, out.rank);
   Val v = build(g, p ? n.in[0] : x, p ? x : n.in[1], s);
-  return edit_swap(e, id, mk_map2(g, OP_add, v, moved));
+  return edit_swap(e, id, mk_add(g, v, moved));
 }
 
 /* Moves constants from before a contraction with constant weights. */

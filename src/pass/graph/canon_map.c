@@ -90,7 +90,7 @@ bool canon_const_outward(GraphEdit *e, NodeId id) {
     bool row = graph_def(g, b, OP_recip) && !same_type(g, b, n.out[0]);
     double one;
     if (!row && !(canon_scalar(g, k, &one) && canon_in_range(g, k, 1.0 / 64, 64))) continue;
-    return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, a, b), k));
+    return edit_swap(e, id, mk_mul(g, mk_mul(g, a, b), k));
   }
   return false;
 }
@@ -104,7 +104,7 @@ bool canon_clip(GraphEdit *e, NodeId id) {
   if (!m || !canon_split(g, m, &x, &hi)) return false;
   double a, b;
   if (!canon_scalar(g, lo, &a) || !canon_scalar(g, hi, &b) || !(a <= b)) return false;
-  return edit_swap(e, id, mk_map2(g, OP_min, mk_map2(g, OP_max, x, lo), hi));
+  return edit_swap(e, id, mk_min(g, mk_max(g, x, lo), hi));
 }
 
 /* ---- reciprocals and powers ---- */
@@ -179,7 +179,7 @@ bool canon_reciprocal(GraphEdit *e, NodeId id) {
   Val y = n.in[1];
   if (!canon_wide_float(g, y) || graph_const(g, y) || same_type(g, y, n.out[0])) return false;
   if (!graph_def(g, y, OP_sqrt) && !is_partition(g, y)) return false;
-  return edit_swap(e, id, mk_map2(g, OP_mul, n.in[0], mk_map1(g, OP_recip, y)));
+  return edit_swap(e, id, mk_mul(g, n.in[0], mk_recip(g, y)));
 }
 
 /* mul(x, recip(y)) -> div(x, y) if y has all elements of the result */
@@ -190,7 +190,7 @@ bool canon_quotient(GraphEdit *e, NodeId id) {
   for (u32 i = 0; i < 2; i++) {
     const Node *r = canon_one_use_def(e, n.in[i], OP_recip);
     if (r && same_type(g, n.in[i], n.out[0]) && !graph_const(g, n.in[1 - i]))
-      return edit_swap(e, id, mk_map2(g, OP_div, n.in[1 - i], r->in[0]));
+      return edit_swap(e, id, mk_div(g, n.in[1 - i], r->in[0]));
   }
   return false;
 }
@@ -202,12 +202,12 @@ bool canon_power_of(GraphEdit *e, NodeId id) {
   Val x = n.in[0];
   double k;
   if (!canon_wide_float(g, x) || !canon_scalar(g, n.in[1], &k)) return false;
-  if (k == 2) return edit_swap(e, id, mk_map2(g, OP_mul, x, x));
-  if (k == 3) return edit_swap(e, id, mk_map2(g, OP_mul, x, mk_map2(g, OP_mul, x, x)));
-  if (k == -1) return edit_swap(e, id, mk_map1(g, OP_recip, x));
+  if (k == 2) return edit_swap(e, id, mk_mul(g, x, x));
+  if (k == 3) return edit_swap(e, id, mk_mul(g, x, mk_mul(g, x, x)));
+  if (k == -1) return edit_swap(e, id, mk_recip(g, x));
   if (fabs(k) != 0.5 || !not_negative(g, x, false, LOOK)) return false;
-  Val root = mk_map1(g, OP_sqrt, x);
-  return edit_swap(e, id, k < 0 ? mk_map1(g, OP_recip, root) : root);
+  Val root = mk_sqrt(g, x);
+  return edit_swap(e, id, k < 0 ? mk_recip(g, root) : root);
 }
 
 /* mul(sum of n elements, 1 / n) -> div(sum, n), unless exact: then it becomes a product anyway
@@ -229,7 +229,7 @@ bool canon_mean(GraphEdit *e, NodeId id) {
   }
   int exp;
   if (!(fabs(by * count - 1) < 2e-7) || frexp(count, &exp) == 0.5) return false;
-  return edit_swap(e, id, mk_map2(g, OP_div, sum, mk_like(g, sum, count)));
+  return edit_swap(e, id, mk_div(g, sum, mk_like(g, sum, count)));
 }
 
 /* ---- activations ---- */
@@ -243,8 +243,8 @@ bool canon_halves(GraphEdit *e, NodeId id) {
   const Node *n = canon_one_use_def(e, m, OP_mul);
   if (!n || !canon_split(g, n, &f, &k2) || !canon_pow2(g, k)) return false;
   if (!canon_scalar(g, k, &x) || !canon_scalar(g, k2, &y) || x != y || x > 1) return false;
-  Val sum = mk_map2(g, OP_add, f, mk_like(g, f, 1));
-  return edit_swap(e, id, mk_map2(g, OP_mul, sum, k2));
+  Val sum = mk_add(g, f, mk_like(g, f, 1));
+  return edit_swap(e, id, mk_mul(g, sum, k2));
 }
 
 /* add(x, mul(x * x * x, k)) -> mul(x, add(mul(x * x, k), 1)) */
@@ -261,8 +261,8 @@ bool canon_cubic(GraphEdit *e, NodeId id) {
     Val square = c ? other_than(c, x) : 0;
     if (!square || !is_pair(g, square, OP_mul, x, x)) continue;
     Val by = mk_like(g, x, 1);
-    by = mk_map2(g, OP_add, mk_map2(g, OP_mul, square, k), by);
-    return edit_swap(e, id, mk_map2(g, OP_mul, x, by));
+    by = mk_add(g, mk_mul(g, square, k), by);
+    return edit_swap(e, id, mk_mul(g, x, by));
   }
   return false;
 }
@@ -312,11 +312,11 @@ static bool swish(GraphEdit *e, NodeId id, Val x, Val gate, double by) {
   DType dt = graph_type(g, x)->dt;
   a = scalar_round(dt, a);
   if (!comes_back(dt, c.lo, c.lo / a, a) || !comes_back(dt, c.hi, c.hi / a, a)) return false;
-  Val t = mk_map2(g, OP_add, x, mk_like(g, x, b / a));
-  t = mk_map2(g, OP_max, t, mk_like(g, x, c.lo / a));
-  t = mk_map2(g, OP_min, t, mk_like(g, x, c.hi / a));
+  Val t = mk_add(g, x, mk_like(g, x, b / a));
+  t = mk_max(g, t, mk_like(g, x, c.lo / a));
+  t = mk_min(g, t, mk_like(g, x, c.hi / a));
   Val scale = mk_like(g, x, a * by);
-  return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, t), scale));
+  return edit_swap(e, id, mk_mul(g, mk_mul(g, x, t), scale));
 }
 
 bool canon_hard_swish(GraphEdit *e, NodeId id) {
@@ -348,10 +348,10 @@ bool canon_softplus(GraphEdit *e, NodeId id) {
   const Node *n = ex ? canon_one_use_def(e, ex, OP_exp) : NULL;
   if (!n || !canon_wide_float(g, ex)) return false;
   Val x = n->in[0], one = mk_like(g, x, 1), zero = mk_like(g, x, 0);
-  Val tail = mk_map1(g, OP_exp, mk_map1(g, OP_neg, mk_map1(g, OP_abs, x)));
-  tail = mk_map1(g, OP_log, mk_map2(g, OP_add, tail, one));
-  Val plus = mk_map2(g, OP_add, mk_map2(g, OP_max, x, zero), tail);
-  return edit_swap(e, id, mk_map1(g, OP_tanh, plus));
+  Val tail = mk_exp(g, mk_neg(g, mk_abs(g, x)));
+  tail = mk_log(g, mk_add(g, tail, one));
+  Val plus = mk_add(g, mk_max(g, x, zero), tail);
+  return edit_swap(e, id, mk_tanh(g, plus));
 }
 
 /* ---- norms and softmax ---- */
@@ -377,8 +377,8 @@ bool canon_affine(GraphEdit *e, NodeId id) {
     for (u32 k = 0; k < 2; k++) {
       Val x = m->in[k], s = m->in[1 - k], mean = other_than(off, s), b = sub->in[0];
       if (!mean || !is_mean_of(g, mean, x)) continue;
-      Val y = mk_map2(g, OP_mul, mk_map2(g, OP_sub, x, mean), s);
-      return edit_swap(e, id, mk_map2(g, OP_add, y, b));
+      Val y = mk_mul(g, mk_sub(g, x, mean), s);
+      return edit_swap(e, id, mk_add(g, y, b));
     }
   }
   return false;
@@ -394,7 +394,7 @@ bool canon_rows(GraphEdit *e, NodeId id) {
     const Node *m = canon_one_use_def(e, n.in[i], OP_mul);
     if (!m || !canon_split(g, m, &r, &w) || !graph_def(g, r, OP_recip)) continue;
     if (!same_type(g, x, n.out[0]) || same_type(g, r, n.out[0])) continue;
-    return edit_swap(e, id, mk_map2(g, OP_mul, mk_map2(g, OP_mul, x, r), w));
+    return edit_swap(e, id, mk_mul(g, mk_mul(g, x, r), w));
   }
   return false;
 }
@@ -411,7 +411,7 @@ bool canon_log_sum(GraphEdit *e, NodeId id) {
     const Node *ex = sum ? graph_def(g, sum->in[0], OP_exp) : NULL;
     const Node *d = ex ? graph_def(g, ex->in[0], OP_sub) : NULL;
     if (!d || d->in[0] != n.in[0] || d->in[1] != top || !graph_def(g, top, OP_reduce_max)) continue;
-    return edit_swap(e, id, mk_map2(g, OP_sub, ex->in[0], l));
+    return edit_swap(e, id, mk_sub(g, ex->in[0], l));
   }
   return false;
 }

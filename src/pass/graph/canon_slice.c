@@ -260,7 +260,7 @@ static Val part_of(Graph *g, Node n, const SliceBox *b) {
   }
   if (n.op == OP_reshape) return mk_reshape(g, in[0], b->size, b->rank);
   if (n.op == OP_broadcast) return mk_broadcast(g, in[0], b->size, b->rank);
-  return graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
+  return mk_node(g, n.op, in, n.nin, n.attr, n.nattr);
 }
 
 /* Is there work above that a part would save? 1: yes; 0: no, but harmless; -1: a reduction that has

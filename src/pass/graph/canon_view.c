@@ -24,7 +24,7 @@ static bool single(Graph *g, Val v) {
 }
 
 static Val rebuilt(Graph *g, const Node *n, const Val *in, const Attr *at) {
-  return graph_node(g, graph_add(g, n->op, in, n->nin, at, n->nattr))->out[0];
+  return mk_node(g, n->op, in, n->nin, at, n->nattr);
 }
 
 /* ---- transposes ---- */

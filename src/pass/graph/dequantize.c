@@ -2,19 +2,20 @@
  *
  * In: a graph with `dequantize` nodes. Out: the same graph without them:
  *
- *   gather(dequantize(w), i)    gathers rows first, so that only those are dequantized; the same
- * for a cast of a large constant of halves contract(x, dequantize(w))  matmul_quant on the quant
- * blocks, if w is a constant any other dequantize(w)     slices of bytes, shifts and products, as
- * in qblocks.def
+ *   gather(dequantize(w), i)    gathers rows first, so that only those are dequantized
+ *   gather(cast(w), i)          casts rows of a large constant of halves
+ *   contract(x, dequantize(w))  matmul_quant on the quant blocks, if w is a constant
+ *   any other dequantize(w)     slices of bytes, shifts and products, as in qblocks.def
  *
  * Unless --precise or on a GPU, x of a matmul_quant is quantized to int8 first. A group of 32
  * elements, or a whole quant block if group scales are integers, shares the scale max|x| / 127.
- * That costs about as much precision as ggml's int8 products. The scale is larger if sums of a
- * group would make products exceed 16 bits. If an element is not finite, the scale is NaN, and so
- * are all products. Groups below MIN_SCALE become 0.
+ * That costs about as much precision as ggml's int8 products. With x_bits = 16, the rounding errors
+ * are quantized as further rows, whose products are added. The scale is larger if sums of a group
+ * would make products exceed 16 bits. If an element is not finite, the scale is NaN, and so are all
+ * products. Groups below MIN_SCALE become 0.
  *
- * Exact formats (ONNX's) are multiplied with floats, and only for few rows. For many rows they are
- * dequantized at compile time.
+ * Formats with x_bits = 32 (ONNX's) are multiplied with floats, and only for few rows. For many
+ * rows they are dequantized at compile time.
  *
  * Constants of plain elements are reinterpreted. Small quantized ones are dequantized at compile
  * time, larger ones stay quantized.
@@ -65,9 +66,17 @@ static Val full_scale(Graph *g, Val size, QBlockKind k) {
   return mk_map2(g, OP_max, most, sums);
 }
 
+/* Rounding errors of `whole`, the rounded `scaled`, as int8. by: their factor. */
+static Val rounding_errors(Graph *g, Val scaled, Val whole, QBlockKind k, double *by) {
+  i64 room = qblock_is_scaled(k) ? qblock_x_sum(k) / qblock_group(k) : QBLOCK_X_MOST;
+  *by = 2.0 * (double)(room < QBLOCK_X_MOST ? room : QBLOCK_X_MOST);
+  Val less = mk_map2(g, OP_sub, scaled, whole);
+  return mk_map1(g, OP_round, mk_map2(g, OP_mul, less, mk_like(g, less, *by)));
+}
+
 /* Builds the operands of matmul_quant for x, rows of floats: int8, scales, sums of groups. Returns
- * their number. */
-static u32 quantize(Graph *g, Val x, QBlockKind k, bool signs, Val *in) {
+ * their number. x_bits 16: the second half of the rows are rounding errors. */
+static u32 quantize(Graph *g, Val x, QBlockKind k, u32 x_bits, bool signs, Val *in) {
   Dim rows = graph_type(g, x)->dim[0], n = graph_type(g, x)->dim[1];
   i64 last = 2, group = qblock_group(k), each = qblock_x(k);
   Val parts = mk_reshape(g, x, (Dim[]){rows, n / each, each}, 3);
@@ -76,10 +85,18 @@ static u32 quantize(Graph *g, Val x, QBlockKind k, bool signs, Val *in) {
   Val some = mk_map2(g, OP_gt, most, mk_like(g, most, MIN_SCALE));
   Val inverse = mk_map2(g, OP_div, mk_like(g, most, QBLOCK_X_MOST), most);
   inverse = mk_select(g, some, inverse, mk_like(g, most, 0));
-  Val whole = mk_map1(g, OP_round, mk_map2(g, OP_mul, parts, inverse));
+  Val scaled = mk_map2(g, OP_mul, parts, inverse), whole = mk_map1(g, OP_round, scaled);
   Val q = mk_cast_small(g, whole, DT_i8);
   Val factor = mk_map2(g, OP_div, most, mk_like(g, most, QBLOCK_X_MOST));
   factor = mk_select(g, finite, factor, mk_like(g, most, NAN));
+  if (x_bits == 16) {
+    double by;
+    Val low = mk_cast_small(g, rounding_errors(g, scaled, whole, k, &by), DT_i8);
+    Val small = mk_map2(g, OP_mul, factor, mk_like(g, factor, 1 / by));
+    q = mk_concat(g, (const Val[]){q, low}, 2, 0);
+    factor = mk_concat(g, (const Val[]){factor, small}, 2, 0);
+    rows = dim_mul(g->dims, rows, 2);
+  }
   in[0] = mk_reshape(g, q, (Dim[]){rows, n}, 2);
   in[2] = mk_reshape(g, factor, (Dim[]){rows, n / each}, 2);
   if (signs && qblock_has_signs(k)) return 3;
@@ -135,12 +152,18 @@ static bool make_product(GraphEdit *e, NodeId id) {
   Val w = from->in[0], x = n.in[1 - weights], in[4] = {0, w};
   if (qblock_is_plain(k) || graph_type(g, x)->dt != DT_f32 || !is_product(g, &n, weights, turned))
     return false;
-  bool exact = node_int(from, AT_exact, 0) != 0, precise = b->precise || exact;
-  if (exact && has_many_rows(g, x)) return false;
+  u32 x_bits = (u32)node_int(from, AT_x_bits, 8);
+  if (x_bits == 32 && has_many_rows(g, x)) return false;
+  if (b->precise) x_bits = 32;
   const Type *xt = graph_type(g, x), out = *graph_type(g, n.out[0]);
   in[0] = x = as_rows(g, x, xt->dim[xt->rank - 1]);
-  u32 nin = precise ? 2 : quantize(g, x, k, b->signs, in);
+  u32 nin = x_bits == 32 ? 2 : quantize(g, x, k, x_bits, b->signs, in);
   Val y = mk_matmul_quant(g, in, nin, qblock_info[k].name);
+  if (x_bits == 16) {
+    Dim n_rows = graph_type(g, x)->dim[0];
+    Val high = mk_slice_axis(g, y, 0, 0, n_rows);
+    y = mk_map2(g, OP_add, high, mk_slice_axis(g, y, 0, n_rows, n_rows));
+  }
   edit_replace(e, n.out[0], mk_reshape(g, y, out.dim, out.rank));
   return true;
 }
@@ -161,9 +184,9 @@ static bool pick_rows(GraphEdit *e, NodeId id) {
   }
   if (!from || axis + 1 >= graph_type(g, n.in[0])->rank) return false;
   const char *kind = qblock_info[kind_of(g, from)].name;
-  bool exact = node_int(from, AT_exact, 0) != 0;
+  u32 x_bits = (u32)node_int(from, AT_x_bits, 8);
   edit_replace(e, n.out[0],
-               mk_dequantize(g, mk_gather(g, from->in[0], n.in[1], axis), kind, exact));
+               mk_dequantize(g, mk_gather(g, from->in[0], n.in[1], axis), kind, x_bits));
   return true;
 }
 

@@ -277,7 +277,7 @@ static Val count_iterations(Graph *g, NodeId loop) {
   Dim trip;
   u32 one;
   if (loop_is_counted(g, &n) && graph_dim_list(g, n.in[0], &trip, 1, &one)) return n.in[0];
-  if (loop_is_counted(g, &n)) return mk_map2(g, OP_max, n.in[0], mk_scalar(g, DT_i64, 0));
+  if (loop_is_counted(g, &n)) return mk_max(g, n.in[0], mk_scalar(g, DT_i64, 0));
   Val stack, i = g->region.at[n.region[0]].param.at[0];
   graph_add_scans(g, loop, &i, 1, &stack);
   return mk_dims_as(g, DT_i64, 0, graph_type(g, stack)->dim, 1);
@@ -335,10 +335,10 @@ static void begin_block(Grad *d, LoopGrad *t) {
   Arena *a = &g->c->work;
   Val j = graph_param(g, t->to, type_tensor(a, DT_i64, NULL, 0), 0);
   Val go = graph_param(g, t->to, type_tensor(a, DT_bool, NULL, 0), 0);
-  Val last = mk_map2(g, OP_sub, t->count, mk_scalar(g, DT_i64, 1));
+  Val last = mk_sub(g, t->count, mk_scalar(g, DT_i64, 1));
   *vec_push(a, &g->region.at[t->to].ret) = go;
   g->cur = t->to;
-  t->i = mk_map2(g, OP_sub, last, j);
+  t->i = mk_sub(g, last, j);
   t->mark = g->region.at[t->to].node.n;
 }
 
@@ -368,7 +368,7 @@ static void end_block(Grad *d, const LoopGrad *t) {
   }
   for (u32 k = 0; k < t->out.n; k++) {
     Val x = t->out.at[k], sum = graph_param(g, t->to, *graph_type(g, x), 0);
-    if (d->adj[x]) sum = mk_map2(g, OP_add, sum, d->adj[x]);
+    if (d->adj[x]) sum = mk_add(g, sum, d->adj[x]);
     *vec_push(a, &g->region.at[t->to].ret) = sum;
   }
   for (u32 k = 0; k < d->rows.n; k++) {

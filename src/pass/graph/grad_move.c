@@ -88,7 +88,7 @@ void back_pad(Grad *d, const Node *n, Val v) {
   grad_accumulate(d, n->in[0], mine);
   if (grad_needed(d, n->in[1])) {
     Val rest = total(g, mine);
-    grad_accumulate(d, n->in[1], mk_map2(g, OP_sub, total(g, v), rest));
+    grad_accumulate(d, n->in[1], mk_sub(g, total(g, v), rest));
   }
 }
 
@@ -99,8 +99,8 @@ static Val clamped(Graph *g, Val idx, const Dim *size, u32 n) {
   idx = mk_cast(g, idx, DT_i64);
   if (index_fits(g, idx, size, n)) return idx;
   Val end = mk_dims_as(g, DT_i64, n == 1 ? 0 : 1, size, n);
-  Val low = mk_map2(g, OP_max, idx, mk_map1(g, OP_neg, end));
-  return mk_map2(g, OP_min, low, mk_map2(g, OP_sub, end, mk_scalar(g, DT_i64, 1)));
+  Val low = mk_max(g, idx, mk_neg(g, end));
+  return mk_min(g, low, mk_sub(g, end, mk_scalar(g, DT_i64, 1)));
 }
 
 /* Moves the gathered axis to the front, where rows are added. v: [.., idx.., ..] */
@@ -207,16 +207,16 @@ static void back_scatter_last(Grad *d, const Node *n, const ScatterSpec *p, Val 
       last = gather_at(p, scatter_at(p, filled(g, n->in[0], DT_i64, -1), number, "none"));
   Val zero = mk_like(g, v, 0);
   Val wanted = gather_at(p, v);
-  grad_accumulate(d, u, mk_select(g, mk_map2(g, OP_eq, last, number), wanted, zero));
+  grad_accumulate(d, u, mk_select(g, mk_eq(g, last, number), wanted, zero));
 }
 
 /* Product of all other factors of an element, for factor f. */
 static Val other_factors(Graph *g, Val f, Val product, Val zeros) {
   Val none = mk_like(g, f, 0), one = mk_like(g, f, 1);
-  Val is_zero = mk_map2(g, OP_eq, f, none);
-  Val alone = mk_select(g, mk_map2(g, OP_eq, zeros, one), product, none);
-  Val quotient = mk_map2(g, OP_div, product, f);
-  Val rest = mk_select(g, mk_map2(g, OP_eq, zeros, none), quotient, none);
+  Val is_zero = mk_eq(g, f, none);
+  Val alone = mk_select(g, mk_eq(g, zeros, one), product, none);
+  Val quotient = mk_div(g, product, f);
+  Val rest = mk_select(g, mk_eq(g, zeros, none), quotient, none);
   return mk_select(g, is_zero, alone, rest);
 }
 
@@ -225,16 +225,16 @@ static void back_scatter_mul(Grad *d, const Node *n, const ScatterSpec *p, Val v
   Graph *g = d->g;
   Val x = n->in[0], u = n->in[2], none = mk_like(g, x, 0), one = mk_like(g, x, 1);
   DType dt = graph_type(g, x)->dt;
-  Val x0 = mk_map2(g, OP_eq, x, none), u0 = mk_map2(g, OP_eq, u, none);
+  Val x0 = mk_eq(g, x, none), u0 = mk_eq(g, u, none);
   Val theirs = mk_cast(g, u0, dt);
   Val zeros = scatter_at(p, mk_cast(g, x0, dt), theirs, "add");
   Val factors = mk_select(g, u0, one, u);
   Val product = scatter_at(p, mk_select(g, x0, one, x), factors, "mul");
-  grad_accumulate(d, x, mk_map2(g, OP_mul, v, other_factors(g, x, product, zeros)));
+  grad_accumulate(d, x, mk_mul(g, v, other_factors(g, x, product, zeros)));
   if (grad_needed(d, u)) {
     Val count = gather_at(p, zeros);
     Val others = other_factors(g, u, gather_at(p, product), count);
-    grad_accumulate(d, u, mk_map2(g, OP_mul, gather_at(p, v), others));
+    grad_accumulate(d, u, mk_mul(g, gather_at(p, v), others));
   }
 }
 
@@ -243,9 +243,9 @@ static void back_scatter_extreme(Grad *d, const Node *n, const ScatterSpec *p, V
   Graph *g = d->g;
   Val x = n->in[0], u = n->in[2], none = mk_like(g, v, 0);
   DType dt = graph_type(g, x)->dt;
-  Val mine = mk_map2(g, OP_eq, x, n->out[0]), its = mk_map2(g, OP_eq, u, gather_at(p, n->out[0]));
+  Val mine = mk_eq(g, x, n->out[0]), its = mk_eq(g, u, gather_at(p, n->out[0]));
   Val others = mk_cast(g, its, dt);
-  Val part = mk_map2(g, OP_div, v, scatter_at(p, mk_cast(g, mine, dt), others, "add"));
+  Val part = mk_div(g, v, scatter_at(p, mk_cast(g, mine, dt), others, "add"));
   grad_accumulate(d, x, mk_select(g, mine, part, none));
   if (grad_needed(d, u)) grad_accumulate(d, u, mk_select(g, its, gather_at(p, part), none));
 }

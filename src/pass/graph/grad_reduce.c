@@ -36,9 +36,9 @@ void back_extreme(Grad *d, const Node *n, Val v) {
   Type t = *graph_type(g, n->in[0]);
   u32 c;
   const i64 *axes = node_list(n, AT_axes, &c);
-  Val best = mk_map2(g, OP_eq, n->in[0], unreduced(g, n, n->out[0], &t));
+  Val best = mk_eq(g, n->in[0], unreduced(g, n, n->out[0], &t));
   Val count = mk_reduce(g, OP_reduce_sum, mk_cast(g, best, t.dt), axes, c, true);
-  Val part = mk_map2(g, OP_div, unreduced(g, n, v, &t), count);
+  Val part = mk_div(g, unreduced(g, n, v, &t), count);
   grad_accumulate(d, n->in[0], mk_select(g, best, part, mk_like(g, v, 0)));
 }
 
@@ -75,9 +75,9 @@ void back_prod(Grad *d, const Node *n, Val v) {
   }
   Val x = to_rows(g, n->in[0], perm, kept);
   Val suffix = mk_cum(g, OP_cumprod, x, kept, true, true);
-  Val others = mk_map2(g, OP_mul, mk_cum(g, OP_cumprod, x, kept, true, false), suffix);
+  Val others = mk_mul(g, mk_cum(g, OP_cumprod, x, kept, true, false), suffix);
   others = mk_transpose(g, mk_reshape(g, others, dim, t.rank), back);
-  grad_accumulate(d, n->in[0], mk_map2(g, OP_mul, others, unreduced(g, n, v, &t)));
+  grad_accumulate(d, n->in[0], mk_mul(g, others, unreduced(g, n, v, &t)));
 }
 
 /* ---- contractions ---- */
@@ -125,7 +125,7 @@ void back_dot_blocks(Grad *d, const Node *n, Val v) {
   Graph *g = d->g;
   if (n->nin != 2) grad_refuse(g, n, "its operand x is quantized, expected floats");
   const char *kind = str_text(g->c, node_attr(n, AT_kind)->u.s);
-  Val w = mk_dequantize(g, n->in[1], kind, false);
+  Val w = mk_dequantize(g, n->in[1], kind, 8);
   grad_accumulate(d, n->in[0], mk_contract(g, v, w, "tr,rk->tk"));
 }
 
@@ -148,12 +148,10 @@ typedef struct CumprodGrad {
 static void cumprod_step(Graph *g, void *user, Val i, Val *cond, Val *carried, Val *scan) {
   const CumprodGrad *l = user;
   (void)cond;
-  Val k = mk_map2(g, OP_sub, l->last, i), x = mk_gather(g, l->x, k, 0),
-      v = mk_gather(g, l->v, k, 0);
-  Val with = mk_map2(g, OP_add, v, carried[0]);
+  Val k = mk_sub(g, l->last, i), x = mk_gather(g, l->x, k, 0), v = mk_gather(g, l->v, k, 0);
+  Val with = mk_add(g, v, carried[0]);
   scan[0] = l->exclusive ? carried[0] : with;
-  carried[0] = l->exclusive ? mk_map2(g, OP_add, v, mk_map2(g, OP_mul, x, carried[0]))
-                            : mk_map2(g, OP_mul, x, with);
+  carried[0] = l->exclusive ? mk_add(g, v, mk_mul(g, x, carried[0])) : mk_mul(g, x, with);
 }
 
 static Val flipped(Graph *g, Val x, u32 axis) {
@@ -179,11 +177,11 @@ void back_cumprod(Grad *d, const Node *n, Val v) {
   v = mk_transpose(g, reverse ? flipped(g, v, axis) : v, perm);
   Val count = mk_dims_as(g, DT_i64, 0, &t.dim[axis], 1), scan = 0;
   CumprodGrad l = {.x = x, .v = v, .exclusive = node_int(n, AT_exclusive, 0) != 0};
-  l.last = mk_map2(g, OP_sub, count, mk_scalar(g, DT_i64, 1));
+  l.last = mk_sub(g, count, mk_scalar(g, DT_i64, 1));
   Type row = *graph_type(g, x);
   Val sum = mk_broadcast(g, mk_like(g, x, 0), row.dim + 1, row.rank - 1);
   mk_loop(g, count, 0, &sum, 1, &scan, 1, cumprod_step, &l);
   Val before = mk_cum(g, OP_cumprod, x, 0, true, false);
-  Val r = mk_transpose(g, mk_map2(g, OP_mul, before, flipped(g, scan, 0)), back);
+  Val r = mk_transpose(g, mk_mul(g, before, flipped(g, scan, 0)), back);
   grad_accumulate(d, n->in[0], reverse ? flipped(g, r, axis) : r);
 }

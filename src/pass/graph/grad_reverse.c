@@ -54,7 +54,7 @@ void grad_accumulate(Grad *d, Val x, Val v) {
   if (!grad_needed(d, x)) return;
   Type t = *graph_type(d->g, x);
   v = unbroadcast(d->g, v, &t);
-  d->adj[x] = d->adj[x] ? mk_map2(d->g, OP_add, d->adj[x], v) : v;
+  d->adj[x] = d->adj[x] ? mk_add(d->g, d->adj[x], v) : v;
 }
 
 Val grad_zeros(Graph *g, Val like) {

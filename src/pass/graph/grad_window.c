@@ -146,7 +146,7 @@ static Val input_by_phases(Graph *g, const NodeWindow *s, i64 group, Val x, Val 
   for (u32 i = 0; i < s->n; i++) phases *= s->stride[i];
   for (i64 r = 0; r < phases; r++) {
     Val y = phase_back(g, s, group, x, w, v, r);
-    if (y) all = all ? mk_map2(g, OP_add, all, y) : y;
+    if (y) all = all ? mk_add(g, all, y) : y;
   }
   return all;
 }
@@ -357,7 +357,7 @@ static Val numbers(Graph *g, const NodeWindow *s, Val v, const Type *t) {
     hi[i] = dim_sub(g->dims, t->dim[t->rank - s->n + i], all[i]);
   }
   Val cell = mk_iota(g, graph_type(g, v)->dt, &count, 1, 0);
-  cell = mk_map2(g, OP_sub, mk_like(g, v, (double)count), cell);
+  cell = mk_sub(g, mk_like(g, v, (double)count), cell);
   cell = mk_broadcast(g, mk_reshape(g, cell, single, 2 * s->n), wide, 2 * s->n);
   Val one = mk_like(g, v, 1);
   return mk_pad(g, mk_reshape(g, cell, all, s->n), one, none, hi, NULL);
@@ -367,9 +367,9 @@ static Val numbers(Graph *g, const NodeWindow *s, Val v, const Type *t) {
  * number that falls with the position, and the largest number wins. */
 static Val first_of_largest(Graph *g, const NodeWindow *s, Val x, Val y, Val v, const Type *t) {
   Val number = numbers(g, s, v, t), zero = mk_like(g, v, 0);
-  Val mark = mk_select(g, mk_map2(g, OP_eq, x, repeated(g, s, y, t, 0)), number, zero);
+  Val mark = mk_select(g, mk_eq(g, x, repeated(g, s, y, t, 0)), number, zero);
   Val best = mk_pool(g, OP_pool_max, mark, s->n, s->size, s->stride, s->dilation, s->lo, s->hi);
-  return mk_map2(g, OP_eq, number, repeated(g, s, best, t, 0));
+  return mk_eq(g, number, repeated(g, s, best, t, 0));
 }
 
 /* Passes the gradient to the first maximum of each window. */

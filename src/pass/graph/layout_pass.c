@@ -162,7 +162,7 @@ static Val copy_of(LayoutCtx *w, Val v) {
   Dim *dim = NEWS(&g->c->keep, Dim, t->rank);
   memcpy(dim, t->dim, t->rank * sizeof *dim);
   at.u.list = dim;
-  Val made = graph_node(g, graph_add(g, OP_broadcast, &v, 1, &at, 1))->out[0];
+  Val made = mk_node(g, OP_broadcast, &v, 1, &at, 1);
   reserve(w, made);
   return made;
 }

@@ -60,9 +60,9 @@ static bool drop_bounds(GraphEdit *e, NodeId id) {
   Val x = unbounded(g, round->in[0], (double)lo.i - zero, (double)hi.i - zero);
   if (x == round->in[0] || !is_small(g, x)) return true;
   g->loc = n.loc;
-  Val v = mk_map1(g, OP_round, x);
-  if (z) v = mk_map2(g, OP_add, v, z);
-  return !edit_swap(e, id, graph_node(g, graph_add(g, OP_cast, &v, 1, n.attr, n.nattr))->out[0]);
+  Val v = mk_round(g, x);
+  if (z) v = mk_add(g, v, z);
+  return !edit_swap(e, id, mk_node(g, OP_cast, &v, 1, n.attr, n.nattr));
 }
 
 void mark_small_casts(Graph *g) {

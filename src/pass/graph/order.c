@@ -22,16 +22,14 @@
 enum { ORDER_UNITS = 8000, ORDER_BEAM = 48 };
 enum { ORDER_MOVES = 16 << 20 }; /* limit for one region */
 
-typedef VEC(u32) Ids;
-
 typedef struct OrderStep {
   NodeId node;
-  Ids in;    /* memories it reads */
-  Ids out;   /* memories it writes */
-  Ids next;  /* units that depend on it */
-  u32 waits; /* number of units it depends on */
-  bool map;  /* elementwise: may overwrite an operand */
-  u64 bits;  /* its bits in the hash of a set of units */
+  U32Vec in;   /* memories it reads */
+  U32Vec out;  /* memories it writes */
+  U32Vec next; /* units that depend on it */
+  u32 waits;   /* number of units it depends on */
+  bool map;    /* elementwise: may overwrite an operand */
+  u64 bits;    /* its bits in the hash of a set of units */
 } OrderStep;
 
 typedef struct Memory {
@@ -132,7 +130,7 @@ static void follow(Order *o, u32 step, NodeId def) {
     return;
   }
   if (before - 1 == step) return;
-  Ids *next = &o->step.at[before - 1].next; /* units are visited in order */
+  U32Vec *next = &o->step.at[before - 1].next; /* units are visited in order */
   if (next->n && next->at[next->n - 1] == step) return;
   *vec_push(o->a, next) = step;
   o->step.at[step].waits++;
@@ -346,7 +344,7 @@ static bool search(const Order *o, u64 limit, u32 *out) {
 
 typedef struct NewOrder {
   Order *o;
-  Ids node;
+  U32Vec node;
 } NewOrder;
 
 /* Emits a node after those of its region that it is computed from. */

@@ -70,7 +70,7 @@ static bool match_scaled(Graph *g, Val v, Scaled *s) {
 }
 
 static Val scaled(Graph *g, Val ints, Val scale) {
-  return mk_map2(g, OP_mul, mk_cast(g, ints, DT_f32), scale);
+  return mk_mul(g, mk_cast(g, ints, DT_f32), scale);
 }
 
 static bool is_one(Graph *g, Val v) {
@@ -144,7 +144,7 @@ static bool product(GraphEdit *e, NodeId id) {
     in[k] = x.ints;
     in[1 - k] = w.ints;
     g->loc = n.loc;
-    Val acc = graph_node(g, graph_add(g, n.op, in, 2, n.attr, n.nattr))->out[0];
+    Val acc = mk_node(g, n.op, in, 2, n.attr, n.nattr);
     return edit_swap(e, id, scaled(g, acc, canon_fold(g, OP_mul, sx, sw)));
   }
   return false;
@@ -178,7 +178,7 @@ static bool bias(GraphEdit *e, NodeId id) {
     if (!graph_const(g, b)) continue;
     Val k = multiples(g, b, x.scale);
     g->loc = n.loc;
-    return k && edit_swap(e, id, scaled(g, mk_map2(g, OP_add, x.ints, k), x.scale));
+    return k && edit_swap(e, id, scaled(g, mk_add(g, x.ints, k), x.scale));
   }
   return false;
 }
@@ -297,7 +297,7 @@ static bool requantize(GraphEdit *e, NodeId id) {
   Codes many = {0}, one;
   if (!v && match_codes(g, n.in[0], &many) && one_factor(&many, &one))
     v = scaled(g, many.ints, mk_scalar(g, DT_f32, (double)one.factor[0].by));
-  return v && edit_swap(e, id, mk_map1(g, OP_round, v));
+  return v && edit_swap(e, id, mk_round(g, v));
 }
 
 /* pool_max((q - z) * s) -> (pool_max(q) - z) * s */
@@ -313,9 +313,9 @@ static bool pool(GraphEdit *e, NodeId id) {
   Val q = graph_bytes(g, x.ints, &zero);
   if (!q || !(tensor_get(graph_const(g, x.scale), 0).f > 0)) return false;
   g->loc = n.loc;
-  Val p = graph_node(g, graph_add(g, OP_pool_max, &q, 1, n.attr, n.nattr))->out[0];
+  Val p = mk_node(g, OP_pool_max, &q, 1, n.attr, n.nattr);
   p = mk_cast(g, p, DT_i32);
-  if (zero) p = mk_map2(g, OP_sub, p, mk_scalar(g, DT_i32, (double)zero));
+  if (zero) p = mk_sub(g, p, mk_scalar(g, DT_i32, (double)zero));
   return edit_swap(e, id, scaled(g, p, known(g, mk_reshape(g, x.scale, NULL, 0))));
 }
 
@@ -330,7 +330,7 @@ static Val shown(Graph *g, Val v, Val q, u32 steps) {
   if (!steps) return q;
   Node n = *view_of(g, v);
   q = shown(g, n.in[0], q, steps - 1);
-  return graph_node(g, graph_add(g, n.op, &q, 1, n.attr, n.nattr))->out[0];
+  return mk_node(g, n.op, &q, 1, n.attr, n.nattr);
 }
 
 /* int8(round(..view(..float(q - z)..)..) + k) -> view(q) if there are only products and quotients,

@@ -205,7 +205,7 @@ static Val make_padded(Graph *g, const SmallGroups *s, const Val *from, const At
   Val in[2] = {pad_channels(g, from[0], s)};
   in[1] = pad_groups(g, from[1], 1, 1, s->in, s->padded_in, 0);
   in[1] = pad_groups(g, in[1], 0, s->n, s->out, s->results, 0);
-  Val made = graph_node(g, graph_add(g, OP_conv, in, 2, at, nat))->out[0];
+  Val made = mk_node(g, OP_conv, in, 2, at, nat);
   return cut_groups(g, made, s->n, s->results, s->out);
 }
 
@@ -263,7 +263,7 @@ static Val make_depthwise(const PassCtx *u, const SmallGroups *s, const Val *fro
     if (at[i].key == AT_group) at[i].u.i = s->n * s->out;
     if (s->in > 1) add_axis(g, &at[i]);
   }
-  Val made = graph_node(g, graph_add(g, OP_conv, in, 2, at, nat))->out[0];
+  Val made = mk_node(g, OP_conv, in, 2, at, nat);
   return s->in > 1 ? mk_reshape(g, made, out->dim, out->rank) : made;
 }
 
@@ -319,10 +319,10 @@ static bool in_floats(GraphEdit *e, NodeId id) {
   Val add = sum ? sum->in[1] : 0, ints = cast->in[0];
   g->loc = cast->loc;
   Val x = mk_cast(g, n.in[0], DT_f32), k = mk_cast(g, n.in[1], DT_f32);
-  Val y = graph_node(g, graph_add(g, OP_conv, (Val[]){x, k}, 2, n.attr, n.nattr))->out[0];
+  Val y = mk_node(g, OP_conv, (Val[]){x, k}, 2, n.attr, n.nattr);
   if (add) {
     Val bias_f32 = mk_cast(g, add, DT_f32);
-    y = mk_map2(g, OP_add, y, bias_f32);
+    y = mk_add(g, y, bias_f32);
   }
   /* Later readers of the integers, such as the sign that decides how TFLite rounds, convert the
    * exact floats. Otherwise the convolution would run twice. */

@@ -66,7 +66,7 @@ static Val compute(const StripeWriter *s, const StripeGroup *r, const StripeNode
     if (n.op == OP_slice && attr[i].key == AT_size)
       attr[i].u.list = with_first(g, &attr[i], ROW_AXIS, out.to - out.from);
   }
-  Val made = graph_node(g, graph_add(g, n.op, in, n.nin, attr, n.nattr))->out[0];
+  Val made = mk_node(g, n.op, in, n.nin, attr, n.nattr);
   graph_val(g, made)->name = graph_val(g, n.out[0])->name;
   return made;
 }
@@ -85,7 +85,7 @@ static Val keep(Graph *g, Val v, i64 from, i64 to) {
                   {.key = AT_start, .kind = AK_list, .n = t->rank, .u.list = start},
                   {.key = AT_step, .kind = AK_list, .n = t->rank, .u.list = step},
                   {.key = AT_size, .kind = AK_list, .n = t->rank, .u.list = size}};
-  return graph_node(g, graph_add(g, OP_slice, &v, 1, attr, 4))->out[0];
+  return mk_node(g, OP_slice, &v, 1, attr, 4);
 }
 
 /* Continues the reduction of the earlier stripes. */
@@ -101,7 +101,7 @@ static void write_reduction(StripeWriter *s, const StripeGroup *r, u32 i, RowRan
     i64 pad[2];
     Val in[2] = {operand(s, r, &n, 0, rows, pad), before};
     g->loc = n.loc;
-    h->part[0] = graph_node(g, graph_add(g, OP_resume_sum, in, 2, n.attr, n.nattr))->out[0];
+    h->part[0] = mk_node(g, OP_resume_sum, in, 2, n.attr, n.nattr);
     return;
   }
   Val part = compute(s, r, b, rows);

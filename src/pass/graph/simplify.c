@@ -97,8 +97,7 @@ static bool fix_unary(GraphEdit *e, NodeId id) {
       (op == x->op && op_is(op, OF_IDEM)) || (op_is(op, OF_ROUNDS) && op_is(x->op, OF_ROUNDS));
   if (idle) return edit_swap(e, id, x->out[0]);
   bool wraps = dtype_info[graph_type(g, x->out[0])->dt].cls == 'U'; /* |-x| is not |x| */
-  if (op == OP_abs && x->op == OP_neg && !wraps)
-    return edit_swap(e, id, mk_map1(g, OP_abs, x->in[0]));
+  if (op == OP_abs && x->op == OP_neg && !wraps) return edit_swap(e, id, mk_abs(g, x->in[0]));
   if (op == OP_not && (x->op == OP_eq || x->op == OP_ne)) {
     return edit_swap(e, id, mk_map2(g, x->op == OP_eq ? OP_ne : OP_eq, x->in[0], x->in[1]));
   }
@@ -163,15 +162,13 @@ static bool rename_op(GraphEdit *e, NodeId id) {
   bool flt = dtype_is_float(dt);
   const Node *neg = graph_def(g, b, OP_neg);
   switch (n->op) {
-  case OP_div:
-    return flt && is_all(g, a, (Scalar){.f = 1}) && edit_swap(e, id, mk_map1(g, OP_recip, b));
+  case OP_div: return flt && is_all(g, a, (Scalar){.f = 1}) && edit_swap(e, id, mk_recip(g, b));
   case OP_pow: /* f64 pow is less accurate than the product */
     if (dt == DT_f64 || !is_all(g, b, flt ? (Scalar){.f = 2} : (Scalar){.i = 2})) return false;
-    return edit_swap(e, id, mk_map2(g, OP_mul, a, a));
-  case OP_add: return neg && flt && edit_swap(e, id, mk_map2(g, OP_sub, a, neg->in[0]));
-  case OP_sub: return neg && flt && edit_swap(e, id, mk_map2(g, OP_add, a, neg->in[0]));
-  case OP_mul:
-    return flt && is_all(g, b, (Scalar){.f = -1}) && edit_swap(e, id, mk_map1(g, OP_neg, a));
+    return edit_swap(e, id, mk_mul(g, a, a));
+  case OP_add: return neg && flt && edit_swap(e, id, mk_sub(g, a, neg->in[0]));
+  case OP_sub: return neg && flt && edit_swap(e, id, mk_add(g, a, neg->in[0]));
+  case OP_mul: return flt && is_all(g, b, (Scalar){.f = -1}) && edit_swap(e, id, mk_neg(g, a));
   default: return false;
   }
 }
@@ -266,14 +263,16 @@ static bool fix_cast(GraphEdit *e, NodeId id) {
 
 /* ---- views ---- */
 
-static bool fix_reshape(GraphEdit *e, NodeId id) {
+/* reshape(reshape(x)) -> reshape(x), broadcast(broadcast(x)) -> broadcast(x) */
+static bool fix_shape(GraphEdit *e, NodeId id) {
   Graph *g = e->g;
   const Node *n = graph_node(g, id);
+  bool reshapes = n->op == OP_reshape;
   if (edit_swap(e, id, n->in[0])) return true;
-  const Node *x = graph_def(g, n->in[0], OP_reshape);
+  const Node *x = graph_def(g, n->in[0], n->op);
   if (!x) return false;
   Type t = out_type(g, id);
-  return edit_swap(e, id, mk_reshape(g, x->in[0], t.dim, t.rank));
+  return edit_swap(e, id, (reshapes ? mk_reshape : mk_broadcast)(g, x->in[0], t.dim, t.rank));
 }
 
 static bool fix_transpose(GraphEdit *e, NodeId id) {
@@ -358,16 +357,6 @@ static bool fix_slice(GraphEdit *e, NodeId id) {
     }
   }
   return edit_swap(e, id, mk_slice(g, x->in[0], from, size, by));
-}
-
-static bool fix_broadcast(GraphEdit *e, NodeId id) {
-  Graph *g = e->g;
-  const Node *n = graph_node(g, id);
-  if (edit_swap(e, id, n->in[0])) return true;
-  const Node *x = graph_def(g, n->in[0], OP_broadcast);
-  if (!x) return false;
-  Type t = out_type(g, id);
-  return edit_swap(e, id, mk_broadcast(g, x->in[0], t.dim, t.rank));
 }
 
 /* ---- reductions ---- */
@@ -551,8 +540,8 @@ static bool fix_check_index(GraphEdit *e, NodeId id) {
 static Rule *const rules[OP_COUNT] = {
     [OP_reduce_sum] = fix_reduce,  [OP_reduce_prod] = fix_reduce,
     [OP_reduce_max] = fix_reduce,  [OP_reduce_min] = fix_reduce,
-    [OP_reshape] = fix_reshape,    [OP_transpose] = fix_transpose,
-    [OP_slice] = fix_slice,        [OP_broadcast] = fix_broadcast,
+    [OP_reshape] = fix_shape,      [OP_transpose] = fix_transpose,
+    [OP_slice] = fix_slice,        [OP_broadcast] = fix_shape,
     [OP_concat] = fix_concat,      [OP_pad] = fix_pad,
     [OP_gather] = fix_gather,      [OP_scatter_elems] = fix_scatter,
     [OP_scatter_nd] = fix_scatter, [OP_check_index] = fix_check_index,

@@ -69,9 +69,9 @@ static Val const_rows(Graph *g, const Tensor *t) {
 }
 
 static Val equal_rows(Graph *g, Op op, Val a, Val b) {
-  Val same = mk_map2(g, OP_eq, a, b);
+  Val same = mk_eq(g, a, b);
   same = mk_reduce(g, OP_reduce_min, same, &(i64){graph_type(g, same)->rank - 1}, 1, false);
-  return op == OP_eq ? same : mk_map1(g, OP_not, same);
+  return op == OP_eq ? same : mk_not(g, same);
 }
 
 /* A list of dimensions or integers with one more entry. */
@@ -108,7 +108,7 @@ static Val pad_rows(Graph *g, const Node *n, const Val *in) {
 static Val again(Graph *g, Val v) {
   const Type *t = graph_type(g, v);
   Attr shape = {.key = AT_shape, .kind = AK_list, .n = t->rank, .u.list = t->dim};
-  return graph_node(g, graph_add(g, OP_reshape, &v, 1, &shape, 1))->out[0];
+  return mk_node(g, OP_reshape, &v, 1, &shape, 1);
 }
 
 /* Rewrites node n for operands in[] whose strings are k bytes wide; 0: not supported. A switch,

@@ -122,16 +122,16 @@ static void clip_norm(Graph *g, double most, Val *d, u32 n) {
   for (u32 i = 0; i < n; i++) {
     if (!d[i]) continue;
     u32 rank = graph_type(g, d[i])->rank;
-    Val x = mk_reduce(g, OP_reduce_sum, mk_map2(g, OP_mul, d[i], d[i]), axes, rank, false);
+    Val x = mk_reduce(g, OP_reduce_sum, mk_mul(g, d[i], d[i]), axes, rank, false);
     x = mk_cast(g, x, DT_f32);
-    sum = sum ? mk_map2(g, OP_add, sum, x) : x;
+    sum = sum ? mk_add(g, sum, x) : x;
   }
   Val little = mk_scalar(g, DT_f32, 1e-6);
-  Val length = mk_map2(g, OP_add, mk_map1(g, OP_sqrt, sum), little);
+  Val length = mk_add(g, mk_sqrt(g, sum), little);
   Val one = mk_scalar(g, DT_f32, 1);
-  Val by = mk_map2(g, OP_min, mk_map2(g, OP_div, mk_scalar(g, DT_f32, most), length), one);
+  Val by = mk_min(g, mk_div(g, mk_scalar(g, DT_f32, most), length), one);
   for (u32 i = 0; i < n; i++)
-    if (d[i]) d[i] = mk_map2(g, OP_mul, d[i], mk_cast(g, by, graph_type(g, d[i])->dt));
+    if (d[i]) d[i] = mk_mul(g, d[i], mk_cast(g, by, graph_type(g, d[i])->dt));
 }
 
 /* Clips every element of the gradients to -most..most. */
@@ -139,7 +139,7 @@ static void clip_elements(Graph *g, double most, Val *d, u32 n) {
   for (u32 i = 0; i < n; i++) {
     if (!d[i]) continue;
     Val high = mk_like(g, d[i], most);
-    d[i] = mk_map2(g, OP_min, mk_map2(g, OP_max, d[i], mk_like(g, d[i], -most)), high);
+    d[i] = mk_min(g, mk_max(g, d[i], mk_like(g, d[i], -most)), high);
   }
 }
 
@@ -177,7 +177,7 @@ static Graph *update_alone(Graph *g, const TrainOptions *o, const Swaps *w, cons
     graph_val(h, x[n++])->weight = true;
   }
   /* a program needs a result: the learning rate it was given */
-  graph_result(h, mk_map2(h, OP_add, rate, mk_scalar(h, DT_f32, 0)), str_of(c, "rate.used"));
+  graph_result(h, mk_add(h, rate, mk_scalar(h, DT_f32, 0)), str_of(c, "rate.used"));
   clip_gradients(h, o, by, n);
   train_update(h, o, rate, x, by, n);
   return h;

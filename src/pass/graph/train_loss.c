@@ -11,16 +11,6 @@
 
 typedef Val LossFn(Graph *g, const TrainOptions *o, Val y, Predictions *seen);
 
-static Val add(Graph *g, Val a, Val b) {
-  return mk_map2(g, OP_add, a, b);
-}
-static Val sub(Graph *g, Val a, Val b) {
-  return mk_map2(g, OP_sub, a, b);
-}
-static Val mul(Graph *g, Val a, Val b) {
-  return mk_map2(g, OP_mul, a, b);
-}
-
 static Val total(Graph *g, Val x) {
   i64 axes[MAX_RANK];
   for (u32 i = 0; i < MAX_RANK; i++) axes[i] = i;
@@ -31,7 +21,7 @@ static Val total(Graph *g, Val x) {
 static Val per_element(Graph *g, Val x, Val of) {
   Dim n = type_count(g->dims, graph_type(g, of));
   Val count = mk_dims_as(g, DT_i64, 0, &n, 1);
-  return mk_map2(g, OP_div, x, mk_cast(g, count, graph_type(g, x)->dt));
+  return mk_div(g, x, mk_cast(g, count, graph_type(g, x)->dt));
 }
 
 static Val mean(Graph *g, Val x) {
@@ -60,21 +50,21 @@ static bool sums_exp(Graph *g, Val v, i64 axis) {
  * tested separately. */
 static Val checked(Graph *g, Val label, Dim classes) {
   Val x = mk_check_index(g, label, &classes, 1);
-  Val below = mk_cast(g, mk_map2(g, OP_lt, x, mk_like(g, x, 0)), DT_i64);
-  return add(g, x, mk_assert(g, below, "a label is below 0, expected a class number"));
+  Val below = mk_cast(g, mk_lt(g, x, mk_like(g, x, 0)), DT_i64);
+  return mk_add(g, x, mk_assert(g, below, "a label is below 0, expected a class number"));
 }
 
 /* Logarithms of the probabilities in y, from the logits if possible. */
 static Val log_probability(Graph *g, Val y, i64 axis) {
   const Node *n = graph_def(g, y, OP_div);
   if (n && sums_exp(g, n->in[1], axis) && graph_def(g, n->in[0], OP_exp))
-    return sub(g, graph_def(g, n->in[0], OP_exp)->in[0], mk_map1(g, OP_log, n->in[1]));
+    return mk_sub(g, graph_def(g, n->in[0], OP_exp)->in[0], mk_log(g, n->in[1]));
   n = graph_def(g, y, OP_sub);
   const Node *log = n ? graph_def(g, n->in[1], OP_log) : NULL;
   if (log && sums_exp(g, log->in[0], axis)) return y;
-  Val d = sub(g, y, mk_reduce(g, OP_reduce_max, y, &axis, 1, true));
-  Val sum = mk_reduce(g, OP_reduce_sum, mk_map1(g, OP_exp, d), &axis, 1, true);
-  return sub(g, d, mk_map1(g, OP_log, sum));
+  Val d = mk_sub(g, y, mk_reduce(g, OP_reduce_max, y, &axis, 1, true));
+  Val sum = mk_reduce(g, OP_reduce_sum, mk_exp(g, d), &axis, 1, true);
+  return mk_sub(g, d, mk_log(g, sum));
 }
 
 /* The label is the class number, i64, in the shape of y without the axis of classes. */
@@ -92,44 +82,44 @@ static Val cross_entropy(Graph *g, const TrainOptions *o, Val y, Predictions *se
     if (i != axis) dim[rank++] = t.dim[i];
   Val label = checked(g, add_label(g, DT_i64, dim, rank), t.dim[axis]);
   Val labels = mk_reshape(g, label, kept, t.rank);
-  Val is = mk_map2(g, OP_eq, mk_iota(g, DT_i64, t.dim, t.rank, axis), labels);
+  Val is = mk_eq(g, mk_iota(g, DT_i64, t.dim, t.rank, axis), labels);
   Val zero = mk_like(g, y, 0);
   Val log = log_probability(g, y, axis), taken = mk_select(g, is, log, zero);
   if (o->smoothing > 0) { /* the target is 1 - s of the label and s / classes of every class */
     Val classes = mk_cast(g, mk_dims_as(g, DT_i64, 0, &t.dim[axis], 1), t.dt);
-    Val even = mul(g, log, mk_map2(g, OP_div, mk_like(g, y, o->smoothing), classes));
-    taken = add(g, mul(g, taken, mk_like(g, y, 1 - o->smoothing)), even);
+    Val even = mk_mul(g, log, mk_div(g, mk_like(g, y, o->smoothing), classes));
+    taken = mk_add(g, mk_mul(g, taken, mk_like(g, y, 1 - o->smoothing)), even);
   }
   seen->is = mk_arg(g, OP_argmax, y, axis, false, false);
-  seen->right = total(g, mk_cast(g, mk_map2(g, OP_eq, seen->is, label), DT_i64));
-  return mk_map1(g, OP_neg, per_element(g, total(g, taken), label));
+  seen->right = total(g, mk_cast(g, mk_eq(g, seen->is, label), DT_i64));
+  return mk_neg(g, per_element(g, total(g, taken), label));
 }
 
 /* ---- other losses; labels are floats in the shape of y ---- */
 
 static Val mse(Graph *g, const TrainOptions *o, Val y, Predictions *seen) {
   (void)o, (void)seen;
-  Val d = sub(g, y, label_like(g, y));
-  return mean(g, mul(g, d, d));
+  Val d = mk_sub(g, y, label_like(g, y));
+  return mean(g, mk_mul(g, d, d));
 }
 
 static Val mae(Graph *g, const TrainOptions *o, Val y, Predictions *seen) {
   (void)o, (void)seen;
-  return mean(g, mk_map1(g, OP_abs, sub(g, y, label_like(g, y))));
+  return mean(g, mk_abs(g, mk_sub(g, y, label_like(g, y))));
 }
 
 static Val above(Graph *g, Val y, double level) {
-  return mk_cast(g, mk_map2(g, OP_lt, mk_like(g, y, level), y), DT_i64);
+  return mk_cast(g, mk_lt(g, mk_like(g, y, level), y), DT_i64);
 }
 
 /* max(z, 0) - z t + log(1 + exp(-|z|)) */
 static Val bce_logits(Graph *g, const TrainOptions *o, Val z, Predictions *seen) {
   (void)o;
   seen->is = above(g, z, 0);
-  Val t = label_like(g, z), e = mk_map1(g, OP_exp, mk_map1(g, OP_neg, mk_map1(g, OP_abs, z)));
-  Val soft = mk_map1(g, OP_log, add(g, e, mk_like(g, z, 1)));
-  Val product = mul(g, z, t);
-  return mean(g, add(g, sub(g, mk_map2(g, OP_max, z, mk_like(g, z, 0)), product), soft));
+  Val t = label_like(g, z), e = mk_exp(g, mk_neg(g, mk_abs(g, z)));
+  Val soft = mk_log(g, mk_add(g, e, mk_like(g, z, 1)));
+  Val product = mk_mul(g, z, t);
+  return mean(g, mk_add(g, mk_sub(g, mk_max(g, z, mk_like(g, z, 0)), product), soft));
 }
 
 /* The logit z of a sigmoid y = 1 / (exp(-z) + 1); 0: y is something else. */
@@ -148,10 +138,10 @@ static Val bce(Graph *g, const TrainOptions *o, Val y, Predictions *seen) {
   if (z) return bce_logits(g, o, z, seen);
   seen->is = above(g, y, 0.5);
   Val t = label_like(g, y), one = mk_like(g, y, 1), low = mk_like(g, y, -100);
-  Val yes = mk_map2(g, OP_max, mk_map1(g, OP_log, y), low);
-  Val no = mk_map2(g, OP_max, mk_map1(g, OP_log, sub(g, one, y)), low);
-  Val rest = mul(g, sub(g, one, t), no);
-  return mk_map1(g, OP_neg, mean(g, add(g, mul(g, t, yes), rest)));
+  Val yes = mk_max(g, mk_log(g, y), low);
+  Val no = mk_max(g, mk_log(g, mk_sub(g, one, y)), low);
+  Val rest = mk_mul(g, mk_sub(g, one, t), no);
+  return mk_neg(g, mean(g, mk_add(g, mk_mul(g, t, yes), rest)));
 }
 
 static const struct {

@@ -39,20 +39,8 @@ struct Optimizer {
   bool trust;                    /* scale the move of a weight by the ratio of the norms */
 };
 
-static Val add(Graph *g, Val a, Val b) {
-  return mk_map2(g, OP_add, a, b);
-}
-static Val mul(Graph *g, Val a, Val b) {
-  return mk_map2(g, OP_mul, a, b);
-}
-static Val divide(Graph *g, Val a, Val b) {
-  return mk_map2(g, OP_div, a, b);
-}
 static Val times(Graph *g, Val a, double k) {
-  return mul(g, a, mk_like(g, a, k));
-}
-static Val square_root(Graph *g, Val a) {
-  return mk_map1(g, OP_sqrt, a);
+  return mk_mul(g, a, mk_like(g, a, k));
 }
 
 /* A state in the shape of w that starts at zeros. */
@@ -65,7 +53,7 @@ static Val moment(const Update *u, Val w, const char *end) {
 /* m = k m + (1 - k) x */
 static Val blend(const Update *u, Val m, double k, Val x) {
   Val fresh = times(u->g, x, 1 - k);
-  Val next = add(u->g, times(u->g, m, k), fresh);
+  Val next = mk_add(u->g, times(u->g, m, k), fresh);
   train_set_next(u->g, m, next);
   return next;
 }
@@ -76,7 +64,7 @@ static Val move_sgd(const Update *u, Val w, Val d) {
 }
 
 static Val move_momentum(const Update *u, Val w, Val d) {
-  Val v = moment(u, w, "v"), next = add(u->g, times(u->g, v, u->mu), d);
+  Val v = moment(u, w, "v"), next = mk_add(u->g, times(u->g, v, u->mu), d);
   train_set_next(u->g, v, next);
   return next;
 }
@@ -84,40 +72,40 @@ static Val move_momentum(const Update *u, Val w, Val d) {
 /* 1 - p, in the type of w */
 static Val unbiased(const Update *u, Val p, Val w) {
   Graph *g = u->g;
-  return mk_cast(g, mk_map2(g, OP_sub, mk_like(g, p, 1), p), graph_type(g, w)->dt);
+  return mk_cast(g, mk_sub(g, mk_like(g, p, 1), p), graph_type(g, w)->dt);
 }
 
 static Val move_adam(const Update *u, Val w, Val d) {
   Graph *g = u->g;
   Val m = blend(u, moment(u, w, "m"), u->b1, d);
-  Val square = mul(g, d, d);
+  Val square = mk_mul(g, d, d);
   Val v = blend(u, moment(u, w, "v"), u->b2, square);
-  Val scale = mk_map1(g, OP_recip, square_root(g, unbiased(u, u->p2, w)));
+  Val scale = mk_recip(g, mk_sqrt(g, unbiased(u, u->p2, w)));
   Val eps = mk_like(g, v, u->eps);
-  Val low = add(g, mul(g, square_root(g, v), scale), eps);
-  return divide(g, mul(g, m, mk_map1(g, OP_recip, unbiased(u, u->p1, w))), low);
+  Val low = mk_add(g, mk_mul(g, mk_sqrt(g, v), scale), eps);
+  return mk_div(g, mk_mul(g, m, mk_recip(g, unbiased(u, u->p1, w))), low);
 }
 
 static Val move_rmsprop(const Update *u, Val w, Val d) {
   Graph *g = u->g;
-  Val square = mul(g, d, d);
+  Val square = mk_mul(g, d, d);
   Val v = blend(u, moment(u, w, "v"), u->b2, square);
   Val eps = mk_like(g, v, u->eps);
-  return divide(g, d, add(g, square_root(g, v), eps));
+  return mk_div(g, d, mk_add(g, mk_sqrt(g, v), eps));
 }
 
 static Val move_adagrad(const Update *u, Val w, Val d) {
   Graph *g = u->g;
-  Val v = moment(u, w, "v"), next = add(g, v, mul(g, d, d));
+  Val v = moment(u, w, "v"), next = mk_add(g, v, mk_mul(g, d, d));
   train_set_next(g, v, next);
   Val eps = mk_like(g, v, u->eps);
-  return divide(g, d, add(g, square_root(g, next), eps));
+  return mk_div(g, d, mk_add(g, mk_sqrt(g, next), eps));
 }
 
 static Val move_lion(const Update *u, Val w, Val d) {
   Graph *g = u->g;
   Val m = moment(u, w, "m"), old = times(g, m, u->b1);
-  Val direction = mk_map1(g, OP_sign, add(g, old, times(g, d, 1 - u->b1)));
+  Val direction = mk_sign(g, mk_add(g, old, times(g, d, 1 - u->b1)));
   blend(u, m, u->b2, d);
   return direction;
 }
@@ -153,18 +141,18 @@ static Val power(Graph *g, double k, const char *name) {
 static Val norm(Graph *g, Val x) {
   i64 axes[MAX_RANK];
   for (u32 i = 0; i < MAX_RANK; i++) axes[i] = i;
-  return square_root(
-      g, mk_reduce(g, OP_reduce_sum, mul(g, x, x), axes, graph_type(g, x)->rank, false));
+  return mk_sqrt(g,
+                 mk_reduce(g, OP_reduce_sum, mk_mul(g, x, x), axes, graph_type(g, x)->rank, false));
 }
 
 /* The move of lamb: u |w| / |u|, where u includes the weight decay. */
 static Val trusted(const Update *u, Val w, Val move) {
   Graph *g = u->g;
-  move = u->decay ? add(g, move, times(g, w, u->decay)) : move;
+  move = u->decay ? mk_add(g, move, times(g, w, u->decay)) : move;
   Val of_w = norm(g, w), of_move = norm(g, move), zero = mk_like(g, of_w, 0);
-  Val both = mk_map2(g, OP_lt, zero, mk_map2(g, OP_min, of_w, of_move));
-  Val one = mk_like(g, of_w, 1), ratio = mk_select(g, both, divide(g, of_w, of_move), one);
-  return mul(g, move, ratio);
+  Val both = mk_lt(g, zero, mk_min(g, of_w, of_move));
+  Val one = mk_like(g, of_w, 1), ratio = mk_select(g, both, mk_div(g, of_w, of_move), one);
+  return mk_mul(g, move, ratio);
 }
 
 static double value_or(double told, double usual) {
@@ -187,14 +175,14 @@ void train_update(Graph *g, const TrainOptions *o, Val rate, const Val *w, const
     Val x = w[i], by = d[i];
     if (!by) continue; /* the loss does not depend on it */
     u.rate = mk_cast(g, rate, graph_type(g, x)->dt);
-    if (u.decay && !kind->decoupled) by = add(g, by, times(g, x, u.decay));
+    if (u.decay && !kind->decoupled) by = mk_add(g, by, times(g, x, u.decay));
     Val move = kind->move(&u, w[i], by);
     if (kind->trust) move = trusted(&u, w[i], move);
-    move = mul(g, u.rate, move);
+    move = mk_mul(g, u.rate, move);
     if (u.decay && kind->decoupled && !kind->trust) {
       Val less = times(g, u.rate, u.decay);
-      x = mul(g, x, mk_map2(g, OP_sub, mk_like(g, x, 1), less));
+      x = mk_mul(g, x, mk_sub(g, mk_like(g, x, 1), less));
     }
-    train_set_next(g, w[i], mk_map2(g, OP_sub, x, move));
+    train_set_next(g, w[i], mk_sub(g, x, move));
   }
 }

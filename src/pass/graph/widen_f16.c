@@ -53,7 +53,7 @@ static void rebuild(GraphEdit *e, NodeId id) {
   DType dt = graph_type(g, n.out[0])->dt;
   Val *in = NEWS(&g->c->scratch, Val, n.nin);
   for (u32 i = 0; i < n.nin; i++) in[i] = in_f32(e, n.in[i]);
-  Val out = graph_node(g, graph_add(g, n.op, in, n.nin, n.attr, n.nattr))->out[0];
+  Val out = mk_node(g, n.op, in, n.nin, n.attr, n.nattr);
   if (dtype_is_half(dt)) {
     out = mk_cast(g, out, dt);
     cast_mark(g, out);

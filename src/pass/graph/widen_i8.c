@@ -109,7 +109,7 @@ static bool subtract_zero_point(GraphEdit *e, NodeId id) {
     if (!sums) continue;
     in[k] = mk_cast(g, q, DT_i32);
     Val y = mk_contract(g, in[0], in[1], spec);
-    edit_replace(e, old, mk_map2(g, OP_sub, y, mk_map2(g, OP_mul, sums, zero)));
+    edit_replace(e, old, mk_sub(g, y, mk_mul(g, sums, zero)));
     return false;
   }
   return true;
@@ -127,7 +127,7 @@ static bool visit(GraphEdit *e, NodeId id) {
   if (!q || t->dt != DT_i32 || !type_has_shape(graph_type(g, q), t->dim, t->rank)) return true;
   g->loc = n->loc;
   Val x = mk_cast(g, q, DT_i16);
-  if (zero) x = mk_map2(g, OP_sub, x, in_16_bits(g, zero));
+  if (zero) x = mk_sub(g, x, in_16_bits(g, zero));
   edit_replace(e, v, mk_cast(g, x, DT_i32));
   return false;
 }

@@ -107,11 +107,6 @@ static inline ExprId at2(Prog *p, BufId b, ExprId i, ExprId j, u32 lanes) {
   return lanes > 1 ? ex_load_vec(p, b, idx, 2, lanes) : ex_load(p, b, idx, 2);
 }
 
-static inline void put2(Prog *p, Cursor *at, BufId b, ExprId i, ExprId j, ExprId value) {
-  ExprId idx[2] = {ex_copy(p, i), ex_copy(p, j)};
-  prog_store(p, at, b, idx, 2, value);
-}
-
 /* Sets the position along dimension d in both forms. */
 static inline void set_axis(Attend *x, u32 d, ExprId e) {
   x->val_s[x->of_s[d]] = x->val_y[x->of_y[d]] = e;

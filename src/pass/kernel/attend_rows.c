@@ -48,12 +48,12 @@ void attend_begin(Attend *x, Cursor at, RowBlock b, SoftmaxState of) {
   Prog *p = x->p;
   ExprId row, zero = ex_int(p, 0);
   at = each_row(x, at, b, &row);
-  put2(p, &at, of.largest, row, zero, number(p, -INFINITY));
-  put2(p, &at, of.total, row, zero, number(p, 0));
+  reg_store(p, &at, of.largest, row, zero, number(p, -INFINITY));
+  reg_store(p, &at, of.total, row, zero, number(p, 0));
   for (u32 lanes = x->lanes; lanes; lanes = next_lanes(x, lanes)) {
     Cursor in = at;
     ExprId v = each_piece(x, &in, lanes);
-    put2(p, &in, of.sums, row, v, spread(x, number(p, 0), lanes));
+    reg_store(p, &in, of.sums, row, v, spread(x, number(p, 0), lanes));
   }
 }
 
@@ -62,12 +62,12 @@ void attend_keep(Attend *x, Cursor at, RowBlock b, ExprId first) {
   ExprId row, zero = ex_int(p, 0);
   at = each_row(x, at, b, &row);
   ExprId to = plus(p, ex_copy(p, first), ex_copy(p, row));
-  put2(p, &at, x->parts.largest, to, zero, at2(p, x->here.largest, row, zero, 1));
-  put2(p, &at, x->parts.total, to, zero, at2(p, x->here.total, row, zero, 1));
+  reg_store(p, &at, x->parts.largest, to, zero, at2(p, x->here.largest, row, zero, 1));
+  reg_store(p, &at, x->parts.total, to, zero, at2(p, x->here.total, row, zero, 1));
   for (u32 lanes = x->lanes; lanes; lanes = next_lanes(x, lanes)) {
     Cursor in = at;
     ExprId v = each_piece(x, &in, lanes);
-    put2(p, &in, x->parts.sums, to, v, at2(p, x->here.sums, row, v, lanes));
+    reg_store(p, &in, x->parts.sums, to, v, at2(p, x->here.sums, row, v, lanes));
   }
 }
 
@@ -82,17 +82,17 @@ void attend_merge(Attend *x, Cursor at, RowBlock b, SoftmaxState one, ExprId fir
   VarId new = let_new(p, &at, "new", ex_op2(p, OP_max, ex_var(p, old), ex_var(p, top)));
   VarId less = let_new(p, &at, "less", exp_of(x, minus(p, ex_var(p, old), ex_var(p, new))));
   VarId more = let_new(p, &at, "more", exp_of(x, minus(p, ex_var(p, top), ex_var(p, new))));
-  put2(p, &at, x->all.largest, row, zero, ex_var(p, new));
+  reg_store(p, &at, x->all.largest, row, zero, ex_var(p, new));
   ExprId was = ex_op2(p, OP_mul, at2(p, x->all.total, row, zero, 1), ex_var(p, less));
   ExprId add = ex_op2(p, OP_mul, at2(p, one.total, from, zero, 1), ex_var(p, more));
-  put2(p, &at, x->all.total, row, zero, plus(p, was, add));
+  reg_store(p, &at, x->all.total, row, zero, plus(p, was, add));
   for (u32 lanes = x->lanes; lanes; lanes = next_lanes(x, lanes)) {
     Cursor in = at;
     ExprId v = each_piece(x, &in, lanes);
     was = ex_op2(p, OP_mul, at2(p, x->all.sums, row, v, lanes), spread(x, ex_var(p, less), lanes));
     add = at2(p, one.sums, from, v, lanes);
-    put2(p, &in, x->all.sums, row, v,
-         fma_or_mul_add(x, add, spread(x, ex_var(p, more), lanes), was));
+    reg_store(p, &in, x->all.sums, row, v,
+              fma_or_mul_add(x, add, spread(x, ex_var(p, more), lanes), was));
   }
 }
 

@@ -152,8 +152,8 @@ void attend_pack(Attend *x, Cursor at, VarId from) {
       v[i + each] = tile_let(p, &at, tile_lane_groups(p, a, b, each, true), "k");
     }
   for (u32 i = 0; i < x->lanes; i++)
-    put2(p, &at, x->panels, plus(p, times(p, ex_copy(p, d), x->lanes), ex_int(p, i)),
-         times(p, ex_copy(p, g), x->lanes), ex_var(p, v[i]));
+    reg_store(p, &at, x->panels, plus(p, times(p, ex_copy(p, d), x->lanes), ex_int(p, i)),
+              times(p, ex_copy(p, g), x->lanes), ex_var(p, v[i]));
 }
 
 /* Scores from packed keys, `count` panels at a time. */
@@ -195,7 +195,7 @@ static void packed_scores(Attend *x, const AttendTile *t, Cursor at) {
         ExprId key = plus(p, ex_var(p, t->from), ex_copy(p, place));
         e = finished_vector(x, t, r, key, e);
       }
-      put2(p, &at, x->score, ex_int(p, r), place, e);
+      reg_store(p, &at, x->score, ex_int(p, r), place, e);
     }
 }
 
@@ -215,7 +215,8 @@ static void last_products(Attend *x, const AttendTile *t, Cursor at) {
     Nest n = attend_nest(x, &x->s, x->val_s);
     ExprId a = ex_cast(p, DT_f32, nest_load(&n, x->query), false);
     ExprId b = ex_cast(p, DT_f32, nest_load(&n, x->keys), false);
-    put2(p, &in, x->score, row, place, fma_or_mul_add(x, a, b, at2(p, x->score, row, place, 1)));
+    reg_store(p, &in, x->score, row, place,
+              fma_or_mul_add(x, a, b, at2(p, x->score, row, place, 1)));
   }
 }
 
@@ -237,7 +238,7 @@ void attend_scores(Attend *x, const AttendTile *t, Cursor at) {
       for (u32 c = 0; c < n; c++) z[c][r] = reduce_pair(p, &at, z[c][r], z[c + n][r], n);
     ExprId e = in_order(x, &at, z[0][r]);
     if (!x->finish_last) e = finished_vector(x, t, r, ex_var(p, first), e);
-    put2(p, &at, x->score, ex_int(p, r), times(p, ex_var(p, g), x->lanes), e);
+    reg_store(p, &at, x->score, ex_int(p, r), times(p, ex_var(p, g), x->lanes), e);
   }
   last_products(x, t, all);
 }
@@ -252,11 +253,11 @@ void attend_finish(Attend *x, const AttendTile *t, Cursor at) {
     ExprId place = times(p, ex_var(p, g), x->lanes);
     ExprId first = plus(p, ex_var(p, t->from), ex_copy(p, place));
     ExprId e = at2(p, x->score, ex_int(p, r), ex_copy(p, place), x->lanes);
-    put2(p, &in, x->score, ex_int(p, r), place, finished_vector(x, t, r, first, e));
+    reg_store(p, &in, x->score, ex_int(p, r), place, finished_vector(x, t, r, first, e));
     in = at;
     VarId k = prog_for(p, &in, times(p, whole, x->lanes), n, "k");
     x->val_s[x->of_s[x->a->key]] = plus(p, ex_var(p, t->from), ex_var(p, k));
     e = attend_finished(x, at2(p, x->score, ex_int(p, r), ex_var(p, k), 1));
-    put2(p, &in, x->score, ex_int(p, r), ex_var(p, k), e);
+    reg_store(p, &in, x->score, ex_int(p, r), ex_var(p, k), e);
   }
 }

@@ -254,7 +254,7 @@ static void hide_keys(Attend *x, const AttendTile *t, Cursor at, const VarId *lo
       }
       Cursor in = at;
       VarId k = prog_for(p, &in, a, b, "k");
-      put2(p, &in, x->score, ex_int(p, r), ex_var(p, k), number(p, -INFINITY));
+      reg_store(p, &in, x->score, ex_int(p, r), ex_var(p, k), number(p, -INFINITY));
     }
 }
 
@@ -281,19 +281,19 @@ static void write_weights(Attend *x, const AttendTile *t, Cursor at) {
   VarId base = let_new(p, &at, "base", ex_op3(p, OP_select, none, number(p, 0), ex_var(p, new)));
   VarId less =
       let_new(p, &at, "less", exp_of(x, ex_op2(p, OP_sub, ex_var(p, old), ex_var(p, base))));
-  put2(p, &at, x->here.largest, ex_copy(p, row), zero, ex_var(p, new));
-  put2(p, &at, x->shrink, ex_copy(p, r), zero, ex_var(p, less));
+  reg_store(p, &at, x->here.largest, ex_copy(p, row), zero, ex_var(p, new));
+  reg_store(p, &at, x->shrink, ex_copy(p, r), zero, ex_var(p, less));
   reg_store(p, &at, sum, zero, zero, splat_of(x, number(p, 0)));
   in = at;
   v = times(p, ex_var(p, prog_for(p, &in, ex_int(p, 0), attend_groups(x, t), "g")), x->lanes);
   e = at2(p, x->score, ex_copy(p, r), ex_copy(p, v), x->lanes);
   VarId weight =
       tile_let(p, &in, exp_of(x, ex_op2(p, OP_sub, e, splat_of(x, ex_var(p, base)))), "weight");
-  put2(p, &in, x->score, ex_copy(p, r), v, ex_var(p, weight));
+  reg_store(p, &in, x->score, ex_copy(p, r), v, ex_var(p, weight));
   reg_store(p, &in, sum, zero, zero, plus(p, reg_load(p, sum, zero, zero), ex_var(p, weight)));
   e = tile_reduce_lanes(p, &at, OP_add, reg_load(p, sum, zero, zero));
   ExprId was = at2(p, x->here.total, ex_copy(p, row), zero, 1);
-  put2(p, &at, x->here.total, row, zero, plus(p, ex_op2(p, OP_mul, was, ex_var(p, less)), e));
+  reg_store(p, &at, x->here.total, row, zero, plus(p, ex_op2(p, OP_mul, was, ex_var(p, less)), e));
 }
 
 static VarId weight_of(const Attend *x, Cursor *in, i64 r, VarId k) {
@@ -350,9 +350,9 @@ static void add_values(Attend *x, const AttendTile *t, Cursor at, ExprId first, 
   one_key(x, t, in, acc, k, first, count);
   for (i64 r = 0; r < t->rows; r++)
     for (i64 v = 0; v < count; v++)
-      put2(p, &at, x->here.sums, row_at(t, p, r),
-           times(p, plus(p, ex_copy(p, first), ex_int(p, v)), x->lanes),
-           reg_load(p, acc, ex_int(p, r), ex_int(p, v)));
+      reg_store(p, &at, x->here.sums, row_at(t, p, r),
+                times(p, plus(p, ex_copy(p, first), ex_int(p, v)), x->lanes),
+                reg_load(p, acc, ex_int(p, r), ex_int(p, v)));
 }
 
 /* Remainder of the width after the panels, element by element. */
@@ -364,14 +364,16 @@ static void last_values(Attend *x, const AttendTile *t, Cursor at) {
     ExprId v =
         ex_var(p, prog_for(p, &in, ex_int(p, width / x->lanes * x->lanes), ex_int(p, width), "v"));
     ExprId row = row_at(t, p, r), less = at2(p, x->shrink, ex_int(p, r), ex_int(p, 0), 1);
-    put2(p, &in, x->here.sums, row, v, ex_op2(p, OP_mul, at2(p, x->here.sums, row, v, 1), less));
+    reg_store(p, &in, x->here.sums, row, v,
+              ex_op2(p, OP_mul, at2(p, x->here.sums, row, v, 1), less));
     VarId k = prog_for(p, &in, ex_int(p, 0), attend_count(x, t), "k");
     x->val_y[x->of_y[x->a->key]] = plus(p, ex_var(p, t->from), ex_var(p, k));
     x->val_y[x->width] = v;
     Nest n = attend_nest(x, &x->y, x->val_y);
     ExprId w = at2(p, x->score, ex_int(p, r), ex_var(p, k), 1);
     ExprId e = ex_cast(p, DT_f32, nest_load(&n, x->values), false);
-    put2(p, &in, x->here.sums, row, v, fma_or_mul_add(x, w, e, at2(p, x->here.sums, row, v, 1)));
+    reg_store(p, &in, x->here.sums, row, v,
+              fma_or_mul_add(x, w, e, at2(p, x->here.sums, row, v, 1)));
   }
 }
 

@@ -442,10 +442,6 @@ static void pack(Product *o, Side *s) {
 
 /* ---- writing ---- */
 
-static ExprId mul_add(Prog *p, ExprId a, i64 k, ExprId b) {
-  return ex_op2(p, OP_add, ex_op2(p, OP_mul, a, ex_int(p, k)), b);
-}
-
 static ExprId over(Prog *p, ExprId a, i64 k) {
   return ex_op2(p, OP_div, a, ex_int(p, k));
 }
@@ -487,7 +483,7 @@ static void set_axes(Product *o, Cursor *at, const u32 *axis, u32 n, ExprId numb
       number = ex_copy(p, q);
     }
     value = let(p, at, "i", value);
-    if (vec > 1) value = mul_add(p, value, vec, ex_var(p, o->t.lane_var));
+    if (vec > 1) value = ex_mul_add(p, value, vec, ex_var(p, o->t.lane_var));
     o->t.at.val[axis[i]] = value;
     vec = 1;
   }
@@ -516,9 +512,9 @@ static void put_copy(Product *o, Cursor at, const Side *s, ExprId step, ExprId s
     ExprId number = ex_int(p, 0);
     for (u32 i = 0; i < o->nbatch; i++)
       number =
-          mul_add(p, number, extent(&o->t.f, o->batch[i]), ex_copy(p, o->batch_at[o->batch[i]]));
+          ex_mul_add(p, number, extent(&o->t.f, o->batch[i]), ex_copy(p, o->batch_at[o->batch[i]]));
     ExprId idx[] = {number, ex_op2(p, OP_add, first, row),
-                    mul_add(p, step, depth, ex_op2(p, OP_mul, k, ex_int(p, vec)))};
+                    ex_mul_add(p, step, depth, ex_op2(p, OP_mul, k, ex_int(p, vec)))};
     value = ex_load_vec(p, s->packed, idx, 3, (u32)vec);
   } else {
     ExprId number = ex_op2(p, OP_add, over(p, first, rvec), row), most = ex_dim(p, s->extent);
@@ -532,9 +528,9 @@ static void put_copy(Product *o, Cursor at, const Side *s, ExprId step, ExprId s
       i64 each = o->channels / depth;
       outer = over(p, ex_copy(p, step), each);
       c = rest(p, ex_copy(p, step), ex_copy(p, outer), ex_int(p, each));
-      c = mul_add(p, c, depth / kvec, k);
+      c = ex_mul_add(p, c, depth / kvec, k);
     } else {
-      ExprId flat = mul_add(p, step, depth / kvec, k);
+      ExprId flat = ex_mul_add(p, step, depth / kvec, k);
       i64 many = o->k / kvec;
       flat = let(p, &at, "k", flat);
       if (o->k % depth) {
@@ -589,8 +585,8 @@ static void put_copies(Product *o, Cursor at, ExprId step, ExprId end, u32 sides
     ExprId q = ex_int(p, 0);
     if (n > group) q = ex_var(p, prog_for(p, &each, q, ex_int(p, n / group), "q"));
     ExprId i = tile_unrolled(p, &each, group, "i", RO_none);
-    i = mul_add(p, q, group, i);
-    ExprId id = let(p, &each, "n", mul_add(p, i, threads, ex_copy(p, th)));
+    i = ex_mul_add(p, q, group, i);
+    ExprId id = let(p, &each, "n", ex_mul_add(p, i, threads, ex_copy(p, th)));
     if (copies % threads) prog_if(p, &each, ex_op2(p, OP_lt, ex_copy(p, id), ex_int(p, copies)));
     put_copy(o, each, s, ex_copy(p, step), ex_copy(p, stage), id);
   }
@@ -609,8 +605,9 @@ static void place_of(const Product *o, Cursor *at, ExprId id, ExprId *z, ExprId 
 /* Row or column of the tile: of sum i of a thread, or of fragment i of a warp. */
 static ExprId line_of(const Product *o, u32 side, const ExprId *pos, ExprId i) {
   Prog *p = o->t.p;
-  if (!o->mma) return mul_add(p, i, o->threads[side], ex_copy(p, pos[side]));
-  return mul_add(p, mul_add(p, ex_copy(p, pos[side]), o->each[side], i), FRAG_ROWS, ex_int(p, 0));
+  if (!o->mma) return ex_mul_add(p, i, o->threads[side], ex_copy(p, pos[side]));
+  return ex_mul_add(p, ex_mul_add(p, ex_copy(p, pos[side]), o->each[side], i), FRAG_ROWS,
+                    ex_int(p, 0));
 }
 
 /* Loads element (line, k) of scratch, or the fragment that starts there. */
@@ -662,7 +659,7 @@ static void put_products(Product *o, Cursor at, BufId sums, const BufId *held, E
     k = tile_unrolled(p, &at, o->depth / each, "k", RO_none);
   else
     k = ex_var(p, prog_for(p, &at, ex_int(p, 0), ex_int(p, o->depth / each), "k"));
-  k = mul_add(p, k, each, ex_op2(p, OP_mul, z, ex_int(p, o->depth)));
+  k = ex_mul_add(p, k, each, ex_op2(p, OP_mul, z, ex_int(p, o->depth)));
   k = let(p, &at, "k", k);
   for (u32 side = 0; side < 2; side++) {
     Cursor in = at;
@@ -716,7 +713,7 @@ static void put_part(Product *o, Cursor at, BufId tile, BufId parts) {
   i64 threads = thread_count(o), wide = o->side[1].tile, each = o->side[0].tile * wide / threads;
   ExprId th = team(p, &at, threads, LF_thread), line[2];
   ExprId i = tile_unrolled(p, &at, each, "i", RO_none);
-  ExprId id = let(p, &at, "n", mul_add(p, i, threads, th));
+  ExprId id = let(p, &at, "n", ex_mul_add(p, i, threads, th));
   line[0] = let(p, &at, "r", over(p, ex_copy(p, id), wide));
   line[1] = let(p, &at, "c", rest(p, id, ex_copy(p, line[0]), ex_int(p, wide)));
   ExprId value = sum_of(o, tile, o->slices, 0, line);
@@ -738,7 +735,7 @@ static void put_results(Product *o, Cursor at, BufId tile) {
     Cursor in = at;
     ExprId i = tile_unrolled(p, &in, group, "i", RO_none), line[2], most[2];
     ExprId id =
-        mul_add(p, mul_add(p, ex_copy(p, q), group, ex_copy(p, i)), threads, ex_copy(p, th));
+        ex_mul_add(p, ex_mul_add(p, ex_copy(p, q), group, ex_copy(p, i)), threads, ex_copy(p, th));
     id = let(p, &in, "n", id);
     line[0] = let(p, &in, "r", over(p, ex_copy(p, id), wide));
     line[1] = let(p, &in, "c", rest(p, id, ex_copy(p, line[0]), ex_int(p, wide)));

@@ -34,10 +34,6 @@ static ExprId count_role(Prog *p, Cursor *at, i64 n, const char *name, LoopRole 
   return v;
 }
 
-static ExprId times_plus(Prog *p, ExprId a, i64 k, ExprId b) {
-  return ex_op2(p, OP_add, ex_op2(p, OP_mul, a, ex_int(p, k)), b);
-}
-
 BufId tile_registers(Prog *p, DType dt, u32 lanes, i64 rows, i64 columns, const char *name) {
   Dim dim[2] = {rows, columns};
   BufId b = prog_add_buf(p, BS_reg, dt, dim, 2, str_of(p->c, name));
@@ -144,7 +140,7 @@ void tile_store(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, ExprId pa
   ExprId i = tile_unrolled(p, &at, s.rows, "p", RO_row),
          j = tile_unrolled(p, &at, s.panels, "v", RO_panel);
   if (t->axis.row < FORM_AXES) t->at.val[t->axis.row] = ex_op2(p, OP_add, ex_copy(p, row), i);
-  ExprId first = times_plus(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
+  ExprId first = ex_mul_add(p, ex_op2(p, OP_add, ex_copy(p, panel), ex_copy(p, j)), t->lanes,
                             ex_int(p, t->at.from));
   bool whole = valid == t->lanes && t->store.is_wide;
   bool finishes = t->lanes > 1 && t->store.finish_is_wide && !t->bytes.sum_in_f32 &&
@@ -219,7 +215,7 @@ static void step_tile(Tile *t, Cursor at, BufId acc, TileSize s, ExprId row, Exp
 
 ExprId tile_first(const Tile *t) {
   Prog *p = t->p;
-  return times_plus(p, ex_copy(p, t->at.panel), t->lanes, ex_int(p, t->at.from));
+  return ex_mul_add(p, ex_copy(p, t->at.panel), t->lanes, ex_int(p, t->at.from));
 }
 
 ExprId tile_lane(const Tile *t) {
@@ -235,7 +231,7 @@ static ExprId open_groups(const Tile *t, Cursor *at, i64 n) {
   ExprId q = ex_int(p, 0);
   if (n > steps) q = ex_var(p, for_role(p, at, q, ex_int(p, n / steps), "q", RO_reduce));
   if (n > steps && steps > 1) prefetch_lines(t, at, q);
-  return steps == 1 ? q : times_plus(p, q, steps, tile_unrolled(p, at, steps, "s", RO_reduce));
+  return steps == 1 ? q : ex_mul_add(p, q, steps, tile_unrolled(p, at, steps, "s", RO_reduce));
 }
 
 /* Opens the loops of the reduction. An axis in channel blocks becomes two loops: over blocks at its
@@ -257,7 +253,7 @@ static void open_reduction(Tile *t, Cursor *at) {
       VarId q = for_role(p, at, ex_int(p, 0), ex_int(p, f->axis[i].hi / steps), "q", RO_reduce);
       prefetch_lines(t, at, ex_var(p, q));
       VarId c = for_role(p, at, ex_int(p, 0), ex_int(p, steps), "c", RO_reduce);
-      t->at.val[i] = times_plus(p, ex_var(p, q), steps, ex_var(p, c));
+      t->at.val[i] = ex_mul_add(p, ex_var(p, q), steps, ex_var(p, c));
       continue;
     }
     if (i != t->axis.split) {
@@ -384,7 +380,7 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
     if (!count || !rows) continue;
     Cursor in = at;
     ExprId tile = ex_int(p, part ? c.big : 0), turn = 0;
-    if (t->at.outer_count) tile = times_plus(p, ex_copy(p, t->at.outer), c.big + c.small, tile);
+    if (t->at.outer_count) tile = ex_mul_add(p, ex_copy(p, t->at.outer), c.big + c.small, tile);
     t->at.fetch.tile = tile;
     if (t->widens) {
       Cursor begin = in;
@@ -398,7 +394,7 @@ static void loop_rows(Tile *t, Cursor at, i64 panels, ExprId panel, i64 valid) {
     } else {
       turn = count_role(p, &in, count, "r", RO_row);
     }
-    ExprId row = times_plus(p, ex_copy(p, turn), rows, ex_int(p, lo + first));
+    ExprId row = ex_mul_add(p, ex_copy(p, turn), rows, ex_int(p, lo + first));
     if (in_block) row = ex_op2(p, OP_add, ex_copy(p, b->first), row);
     t->at.fetch.tile = ex_op2(p, OP_add, ex_copy(p, tile), turn);
     one_tile(t, in, (TileSize){rows, panels}, row, panel, valid);
@@ -446,7 +442,7 @@ static void count_lines(Tile *t) {
     ExprId v =
         ex_op2(p, OP_sub, ex_copy(p, t->at.val[i]), cut ? ex_copy(p, b->first) : ex_int(p, a->lo));
     i64 n = cut ? b->each : a->hi - a->lo;
-    t->at.outer = t->at.outer_count ? times_plus(p, t->at.outer, n, v) : v;
+    t->at.outer = t->at.outer_count ? ex_mul_add(p, t->at.outer, n, v) : v;
     t->at.outer_count = (t->at.outer_count ? t->at.outer_count : 1) * n;
   }
 }
@@ -457,7 +453,7 @@ static void loop_panels(Tile *t, Cursor at, i64 first, i64 count, i64 each, i64 
   Prog *p = t->p;
   if (!count) return;
   ExprId panel =
-      times_plus(p, count_role(p, &at, count / each, "o", RO_panel), each, ex_int(p, first));
+      ex_mul_add(p, count_role(p, &at, count / each, "o", RO_panel), each, ex_int(p, first));
   Tile in = *t;
   if (!t->sums.panels_innermost)
     at = open_axes(&in, at, false, in.at.block.each ? in.at.block.axis : 0, in.f.naxes);
@@ -500,7 +496,7 @@ static void loop_blocks(Tile *t, Cursor at, CacheTile b) {
     in.at.block = b;
     in.at.block.each = part ? n % b.each : b.each;
     in.at.block.first =
-        times_plus(p, count_parallel(p, &inside, count, "b"), b.each, ex_int(p, a->lo + first));
+        ex_mul_add(p, count_parallel(p, &inside, count, "b"), b.each, ex_int(p, a->lo + first));
     loop_lanes(&in, inside);
   }
 }
@@ -546,7 +542,7 @@ static void loop_horizontal(Tile *t, Cursor at, BufId acc, ExprId from, ExprId t
   ExprId v = ex_var(p, for_role(p, &at, from, to, "v", RO_reduce));
   ExprId j = tile_unrolled(p, &at, each, "u", RO_none),
          more = ex_op2(p, OP_mul, ex_copy(p, j), ex_int(p, t->lanes));
-  step_horizontal(t, at, acc, j, times_plus(p, v, step, more), 0);
+  step_horizontal(t, at, acc, j, ex_mul_add(p, v, step, more), 0);
 }
 
 /* Remainder of a reduction of known length whose last vector may start anywhere. The last points,

@@ -28,11 +28,6 @@ typedef struct TreeWalk {
   VarId only;           /* current value of a single element */
 } TreeWalk;
 
-static bool is_true(Lower *l, Val v) {
-  const Tensor *t = graph_const(l->g, v);
-  return t && tensor_get(t, 0).i;
-}
-
 /* Is the result of n, a node of the body, computed element by element? */
 static bool moves_alone(TreeWalk *w, const Node *n) {
   Lower *l = w->l;
@@ -99,8 +94,8 @@ static BufId start_of(Lower *l, Val v) {
 
 static bool walk_find(Lower *l, const Node *n, TreeWalk *w) {
   const GraphRegion *body = &l->g->region.at[n->region[0]];
-  if (n->nin != 3 || n->nout != 1 || n->nsym || !is_true(l, n->in[1])) return false;
-  if (body->ret.at[0] != body->param.at[1] && !is_true(l, body->ret.at[0])) return false;
+  if (n->nin != 3 || n->nout != 1 || n->nsym || !graph_is_true(l->g, n->in[1])) return false;
+  if (body->ret.at[0] != body->param.at[1] && !graph_is_true(l->g, body->ret.at[0])) return false;
   *w =
       (TreeWalk){.l = l, .n = n, .carried = body->param.at[2], .next = body->ret.at[1], .lanes = 1};
   w->type = *graph_type(l->g, n->out[0]);

@@ -36,10 +36,6 @@ typedef struct MmqLoops {
   u32 rows;          /* rows of the tile */
 } MmqLoops;
 
-static ExprId times_plus(Prog *p, ExprId a, i64 k, ExprId b) {
-  return ex_op2(p, OP_add, ex_op2(p, OP_mul, ex_copy(p, a), ex_int(p, k)), b);
-}
-
 static ExprId operand(const MmqLoops *b, BufId from, u32 i, ExprId at) {
   Prog *p = b->p;
   InnerVars inner = {0};
@@ -128,7 +124,7 @@ static void add_unit(const MmqLoops *b, Cursor in, ExprId unit) {
   first = ex_op2(p, OP_mul, first, ex_int(p, bytes));
   for (u32 i = 0; i < b->rows; i++)
     for (u32 e = 0; e < n; e++) {
-      ExprId at = times_plus(p, unit, QBLOCK_X, step_element(b, first, e, bytes));
+      ExprId at = mmq_plus(p, unit, QBLOCK_X, step_element(b, first, e, bytes));
       x[i][e] = let_new(p, &in, "x", ex_cast(p, DT_i16, operand(b, b->x, i, at), false));
     }
   VarId v = along_lanes(b, &in);
@@ -150,7 +146,7 @@ static void sum_along(const MmqLoops *b, Cursor at, ExprId unit) {
   Cursor in = at;
   VarId k = prog_for(p, &in, ex_int(p, 0), ex_int(p, QBLOCK_X), "k");
   for (u32 i = 0; i < b->rows; i++) {
-    ExprId x = operand(b, b->x, i, times_plus(p, unit, QBLOCK_X, ex_var(p, k)));
+    ExprId x = operand(b, b->x, i, mmq_plus(p, unit, QBLOCK_X, ex_var(p, k)));
     to_tile(b, &in, b->words, i, k, ex_cast(p, DT_i16, x, false));
   }
   while (b->q.lanes % cols) cols /= 2;
@@ -160,12 +156,12 @@ static void sum_along(const MmqLoops *b, Cursor at, ExprId unit) {
   in = at;
   k = i16_dot_loop(p, &in, QBLOCK_X);
   for (u32 i = 0; i < b->rows * cols; i++) {
-    ExprId lane = times_plus(p, first, cols, ex_int(p, i % cols));
+    ExprId lane = mmq_plus(p, first, cols, ex_int(p, i % cols));
     ExprId idx[5] = {ex_copy(p, b->panel), ex_copy(p, unit), lane, ex_int(p, 0), ex_var(p, k)};
     i16_dot_add(p, &in, acc[i], of_tile(b, b->words, i / cols, k), ex_load(p, b->q.quant, idx, 5));
   }
   for (u32 i = 0; i < b->rows * cols; i++) {
-    ExprId idx[2] = {ex_int(p, i / cols), times_plus(p, first, cols, ex_int(p, i % cols))};
+    ExprId idx[2] = {ex_int(p, i / cols), mmq_plus(p, first, cols, ex_int(p, i % cols))};
     prog_store(p, &at, b->sums, idx, 2, ex_cast(p, DT_i32, ex_var(p, acc[i]), false));
   }
 }
@@ -219,7 +215,7 @@ static void one_tile(MmqLoops *b, Cursor at, u32 rows, ExprId row) {
   if (b->q.d && units > 1) {
     block = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.blocks), "j"));
     ExprId u = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, units), "u"));
-    unit = times_plus(p, block, units, u);
+    unit = mmq_plus(p, block, units, u);
   } else {
     block = unit = ex_var(p, prog_for(p, &in, ex_int(p, 0), ex_int(p, b->q.n), "u"));
   }
@@ -233,7 +229,7 @@ static void one_tile(MmqLoops *b, Cursor at, u32 rows, ExprId row) {
   v = along_lanes(b, &at);
   for (u32 i = 0; i < rows; i++) {
     ExprId val[FORM_AXES] = {ex_op2(p, OP_add, ex_copy(p, row), ex_int(p, i)),
-                             times_plus(p, b->panel, LANES, ex_int(p, b->first))};
+                             mmq_plus(p, b->panel, LANES, ex_int(p, b->first))};
     val[1] = ex_op2(p, OP_add, val[1], ex_var(p, v));
     Nest x = {.l = b->l, .p = p, .f = b->f, .at = at, .sub = val};
     nest_store(&x, nest_finish(&x, of_tile(b, b->acc, i, v)));

@@ -13,14 +13,13 @@
 #include "pass/pass.h"
 
 typedef VEC(StmtId) TopList;
-typedef VEC(u32) TopNumbers;
 
 typedef struct InPlace {
   Prog *p;
-  TopList top;       /* top-level statements; 0: dropped */
-  Accesses *at;      /* by statement */
-  TopNumbers *users; /* by root: statements that access it, including dropped ones */
-  u32 ordered;       /* 1 + number of the last statement that may end a run; 0: none */
+  TopList top;   /* top-level statements; 0: dropped */
+  Accesses *at;  /* by statement */
+  U32Vec *users; /* by root: statements that access it, including dropped ones */
+  u32 ordered;   /* 1 + number of the last statement that may end a run; 0: none */
 } InPlace;
 
 /* Does a kernel only copy temp to state? Lowering always copies the whole buffer. */
@@ -136,7 +135,7 @@ void inplace(Prog *p) {
   if (!state) return;
   for (StmtId id = p->body; id; id = prog_stmt(p, id)->next) *vec_push(a, &s.top) = id;
   s.at = NEWS(a, Accesses, s.top.n + 1);
-  s.users = NEWS(a, TopNumbers, p->buf.n);
+  s.users = NEWS(a, U32Vec, p->buf.n);
   for (u32 i = 0; i < s.top.n; i++) look_at(&s, i);
   bool dropped = false;
   for (u32 c = 0; c < s.top.n; c++) {

@@ -81,11 +81,6 @@ static ExprId scalar_of(Lower *l, Val v) {
   return t ? ex_const(l->p, t->dt, tensor_get(t, 0)) : load_at(l->p, l->buf[v], NULL);
 }
 
-static bool is_true(Lower *l, Val v) {
-  const Tensor *t = graph_const(l->g, v);
-  return t && tensor_get(t, 0).i;
-}
-
 void lower_loop(Lower *l) {
   if (lower_tree_walk(l, l->n)) return;
   Prog *p = l->p;
@@ -94,7 +89,7 @@ void lower_loop(Lower *l) {
   u32 ncarried = n->nin - 2;
   VarId done = n->nsym ? prog_sym_var(p, n->sym[0]) : 0;
   Val trip = n->in[0], cond = n->in[1], then = b->ret.at[0];
-  bool always = is_true(l, cond) && (then == b->param.at[1] || is_true(l, then));
+  bool always = graph_is_true(l->g, cond) && (then == b->param.at[1] || graph_is_true(l->g, then));
   for (u32 i = 0; i < ncarried; i++) lower_copy(l, lower_in(l, 2 + i), lower_out(l, i));
   VarId i = let_new(p, &l->at, "iter", ex_int(p, 0));
   VarId go = always ? 0 : let_new(p, &l->at, "go", scalar_of(l, cond));

@@ -331,7 +331,7 @@ enum { FIT_STYLES = 3 };
 static const SearchConfig tight[FIT_STYLES] = {{40, 256, 2}, {12, 1024, 2}, {40, 4096, 2}};
 static const SearchConfig loose[FIT_STYLES] = {{1, 64, 8}, {1, 64, 8}, {1, 256, 8}};
 
-static u64 area(const PlaceItem *it) {
+u64 place_area(const PlaceItem *it) {
   return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
 }
 
@@ -344,7 +344,7 @@ static void finish(BestPlan *b, Key *order) {
     const PlaceItem *it = &b->tried[i];
     bool open = it->offset == PLACE_OPEN;
     done += !open;
-    rest += open ? area(it) : 0;
+    rest += open ? place_area(it) : 0;
     order[i] = (Key){open ? it->size : UINT64_MAX, 0, i};
   }
   if (b->rest && rest > 4 * b->rest) return;

@@ -22,6 +22,9 @@ typedef struct PlaceResult {
 #define PLACE_BUDGET 2000000000u /* 2 to 3 s if used up */
 PlaceResult place_items(PlaceItem *item, u32 n, u64 budget, Arena *a);
 
+/* Order among items: bytes (in cache lines) times lifetime. */
+u64 place_area(const PlaceItem *it);
+
 /* place_search.c: finds offsets below the given height; all items have a size and an interval.
  * False: there are none, or the budget is used up. Then the offsets are a plan for as many items as
  * could be placed, and PLACE_OPEN for the others. rank: by item, order among equals. */

@@ -73,10 +73,6 @@ static void save(Search *s, u32 id, u64 *at, u64 value) {
   *at = value;
 }
 
-static u64 area(const PlaceItem *it) {
-  return (it->size / 64 + 1) * ((u64)it->last - it->first + 1);
-}
-
 static void undo_to(Search *s, u32 mark) {
   while (s->trail.n > mark) {
     Saved x = s->trail.at[--s->trail.n];
@@ -87,7 +83,7 @@ static void undo_to(Search *s, u32 mark) {
     } else {
       u32 id = x.id - s->n - s->nsec;
       s->placed[id] = false;
-      s->area -= area(&s->item[id]);
+      s->area -= place_area(&s->item[id]);
       for (u32 sec = s->lo[id]; sec <= s->hi[id]; sec++) {
         s->open[sec] += s->item[id].size;
         s->alive[sec]++; /* it follows the unplaced ones */
@@ -134,7 +130,7 @@ static bool put(Search *s, u32 id) {
   u64 top = s->low[id] + it->size;
   bool ok = true;
   s->placed[id] = true;
-  s->area += area(it);
+  s->area += place_area(it);
   *vec_push(s->a, &s->trail) = (Saved){s->n + s->nsec + id, 0};
   u32 from = s->trail.n;
   s->turn++;
