@@ -330,8 +330,9 @@ static const struct {
      "C file, with its header next to it, or FILE.igb: bytecode (default: C to stdout)"},
     {"build", "output", "PATH",
      "file to write: object OUT.o or library OUT.a or OUT.so, each with a header, OUT.wasm with a "
-     "JavaScript module; any other name: a program; a .ch file without --function: the whole "
-     "program, or its C as OUT.c"},
+     "JavaScript module; any other name: a program; for a .ch file, the whole program or, as "
+     "OUT.c, "
+     "its C, unless --function (see --help-all) names a function"},
     {"run", "python", "PATH", "Python with onnxruntime, for that engine (default python3)"},
     {"run", "name", "NAME", "prefix of the names in --library (default: model)"},
     {"verify", "name", "NAME", "prefix of the names in --library (default: model)"},

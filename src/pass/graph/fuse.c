@@ -11,7 +11,7 @@
  * Lowering writes a kernel for each group.
  *
  * MAP, VIEW, JOIN, REDUCE, CONTRACT and WINDOW are structural kinds of operators (OpKind,
- * src/ir/ops.def).
+ * src/ir/ir.h).
  *
  * Inline values are results of MAP nodes, of views (node_is_view) and of gathers of whole rows. A
  * MAP, VIEW, JOIN or REDUCE inlines any of them. A CONTRACT or WINDOW may read an element many
@@ -114,7 +114,7 @@ static const char *refuses(const Fuse *f, const Node *v, const Node *u) {
   }
 }
 
-/* Marks cheap conversions (node_is_decode): casts from f16 and bf16 that belong to a layer, and
+/* Marks cheap conversions (node_is_decode): casts from f16 and bf16 with the attribute `layer`, and
  * casts to i32 and subtractions of a zero point that end in a contraction. */
 static void find_hot(Fuse *f, const Node *n) {
   Graph *g = f->g;

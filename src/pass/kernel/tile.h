@@ -279,7 +279,7 @@ void dot_rows_write(Lower *l, Cursor at, const Form *f, KernelChoice *r); /* low
 bool i16_choose(Lower *l, const Form *f, KernelChoice *r);                /* lower_i16.c */
 void i16_write(Lower *l, Cursor at, const Form *f, KernelChoice *r);
 /* A dot product that C compilers vectorize to pmaddwd. i16_dot_loop opens a loop of n iterations; n
- * is a multiple of 16. i16_dot_add adds the product of two int16 to acc, a u32. */
+ * is a multiple of 16. i16_dot_add adds word * byte, an int16 times an int8, to acc, a u32. */
 VarId i16_dot_loop(Prog *p, Cursor *at, i64 n);
 void i16_dot_add(Prog *p, Cursor *at, VarId acc, ExprId word, ExprId byte);
 bool winograd_choose(Lower *l, const Form *f, KernelChoice *r); /* lower_winograd.c */
