@@ -11,6 +11,9 @@ usage: mkplay.py DIR    with the packages gguf and numpy
     tools, mistral.gguf  tool calls as text, or after a special token
     greedy, single.gguf  sampling settings in the file
     never.gguf           an invalid sampling setting
+    whole.gguf           a top_k of -1: the whole vocabulary
+    score_end.gguf       a score, and a tokenizer that adds a token after each text only
+    causal, ahead.gguf   embedding models: the vector of the first token, with either attention
     gap.gguf             a byte without a token
     forgets.gguf         the template keeps only the last message
     reason.gguf          the answer begins with reasoning
@@ -36,7 +39,7 @@ def byte_names():
     return [names[b] for b in range(256)]
 
 
-def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker=None, silent=None, sampling=None):
+def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker=None, silent=None, sampling=None, score=False, causal=None):
     rng = np.random.default_rng(5)
     tokens = ["<end>", "<s>", "<u>", "<a>", *byte_names(), "ab"]
     kinds = [gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * 257
@@ -67,6 +70,10 @@ def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker
     w.add_token_merges(["a b"])
     w.add_eos_token_id(0)
     w.add_add_bos_token(False)
+    w.add_add_eos_token(score)
+    if causal is not None:
+        w.add_pooling_type(gguf.PoolingType.CLS)
+        w.add_causal_attention(causal)
     for key, value in (sampling or {}).items():
         (w.add_int32 if isinstance(value, int) else w.add_float32)(f"general.sampling.{key}", value)
     if template:
@@ -91,6 +98,8 @@ def main(path, rows=None, window=None, stretched=None, template=TEMPLATE, marker
         put(f"blk.{i}.ffn_gate.weight", FFN, EMBED)
         put(f"blk.{i}.ffn_up.weight", FFN, EMBED)
         put(f"blk.{i}.ffn_down.weight", EMBED, FFN)
+    if score:
+        put("score.weight", 1, EMBED)
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
@@ -114,6 +123,10 @@ main(Path(sys.argv[1]) / "gap.gguf", silent=0xe9)
 main(Path(sys.argv[1]) / "greedy.gguf", sampling={"temp": 0.0})
 main(Path(sys.argv[1]) / "single.gguf", sampling={"temp": 5.0, "top_k": 1})
 main(Path(sys.argv[1]) / "never.gguf", sampling={"top_p": 1.5})
+main(Path(sys.argv[1]) / "whole.gguf", sampling={"top_k": -1})
+main(Path(sys.argv[1]) / "score_end.gguf", score=True)
+main(Path(sys.argv[1]) / "causal.gguf", causal=True)
+main(Path(sys.argv[1]) / "ahead.gguf", causal=False)
 main(Path(sys.argv[1]) / "forgets.gguf", template=TEMPLATE.replace("in messages", "in messages[-1:]"))
 # as reasoning models: the answer begins in <think>, which later turns drop; white space around messages is removed
 main(Path(sys.argv[1]) / "reason.gguf", template=TEMPLATE.replace("m['content']", "(m['content'].split('</think>')[-1])|trim").replace("'<a>'", "'<a><think>'"))

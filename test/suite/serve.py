@@ -371,6 +371,21 @@ def fair(env):
             t.join()
         if order.index("b") > 2:
             raise Fail(f"the order of answers is {order}")
+        order.clear()
+        threads = [threading.Thread(target=ask, args=("a", "127.0.0.1", n)) for n in (400, 40)]
+
+        def again(name, address):
+            for _ in range(6):
+                ask(name, address, 200)
+        threads += [threading.Thread(target=again, args=(name, address)) for name, address in (("b", "127.0.0.2"), ("c", "127.0.0.3"))]
+        for k, t in enumerate(threads):
+            t.start()
+            while s.metric("slots_active") + s.metric("queue") <= k:
+                time.sleep(0.002)
+        for t in threads:
+            t.join()
+        if order[:6].count("a") < 2:
+            raise Fail(f"clients that send again after each answer starve another one: {order}")
 
 
 def runs_fail(env):
@@ -577,11 +592,18 @@ def reranks(env):
         if any(abs(r["relevance_score"] - want[r["index"]]) > 1e-5 for r in got["results"]) or len(set(want)) != 3:
             raise Fail(f"scores are {got['results']}, expected {want}")
         expect([r["index"] for r in s.ask("/v1/rerank", {"query": "a query", "documents": texts, "top_n": 1})["results"]], order[:1], "top_n")
+        expect(len(s.ask("/v1/rerank", {"query": "a query", "documents": texts, "top_n": None})["results"]), 4, "results with a null top_n")
         for wrong in ({"documents": texts}, {"query": "a", "documents": []}, {"query": "a", "documents": [3]}, {"query": "a", "documents": ["b"], "top_n": 0},
                       {"query": "a", "documents": ["b " * 60]}, {"query": "a", "documents": ["b"], "best": 1}):
             s.ask("/v1/rerank", wrong, 400)
     with Server(env, os.path.join(encoders_made(env), "bert.gguf"), "--engine", "vm", context=None) as s:
         s.ask("/v1/rerank", {"query": "a", "documents": ["b"]}, 400)
+        forms = [s.ask("/v1/embeddings", {"input": "a", **more})["data"] for more in ({}, {"encoding_format": None}, {"encoding_format": "float"})]
+        expect(forms[1:], forms[:1] * 2, "embeddings with a null encoding_format")
+    with tiny(env, model="score_end", context=None) as s:
+        said = s.ask("/v1/rerank", {"query": "a", "documents": ["b"]}, 400)["error"]["message"]
+        if "a token before and a token after" not in said:
+            raise Fail(f"a tokenizer without a token before texts: {said}")
 
 
 def tests(env):

@@ -24,11 +24,12 @@ typedef struct Histogram Histogram;
 enum {
   SERVE_STOPS = 16, /* stop strings */
   SERVE_STOP_BYTES = 256,
-  SERVE_CHOICES = 64,            /* sequences of one request */
-  SERVE_TOP = 20,                /* top_logprobs */
-  SERVE_BIAS = 1024,             /* entries of logit_bias */
-  SERVE_BUCKETS = 12,            /* buckets of a histogram */
-  SERVE_DRAFT = LM_SLOT_ROWS - 1 /* drafted tokens of one run */
+  SERVE_CHOICES = 64,             /* sequences of one request */
+  SERVE_TOP = 20,                 /* top_logprobs */
+  SERVE_BIAS = 1024,              /* entries of logit_bias */
+  SERVE_BUCKETS = 12,             /* buckets of a histogram */
+  SERVE_DRAFT = LM_SLOT_ROWS - 1, /* drafted tokens of one run */
+  SERVE_CLIENTS = 1024            /* hashes of client addresses */
 };
 
 /* How the model writes a tool call. */
@@ -124,7 +125,8 @@ struct Serve {
   u8 *piece, *shown, *mask;
   GrammarTokens *tokens; /* tokens of the vocabulary; made with the first grammar */
   ServeSeq *queue;
-  u64 round; /* of the sequence that got a slot last */
+  u64 round;                       /* of the sequence that got a slot last */
+  u64 client_round[SERVE_CLIENTS]; /* by hash: the earliest round of the next sequence */
   u32 queued, active;
   ServeJob *jobs;
   ServeStats stats;

@@ -19,18 +19,19 @@ bool serve_has_work(const Serve *s) {
   return s->queued || s->active;
 }
 
-static void be_after(ServeSeq *q, const ServeSeq *other) {
-  if (other->job->r->client == q->job->r->client && other->round >= q->round)
-    q->round = other->round + 1;
+/* The next round of a client, which it keeps after its answers. Clients whose hashes collide share
+ * an entry: they may wait longer, but not forever. */
+static u64 *next_round(Serve *s, const ServeSeq *q) {
+  return &s->client_round[q->job->r->client % SERVE_CLIENTS];
 }
 
 /* Fair queuing: the queue is sorted by rounds, and each round has one sequence of every client. */
 static void enqueue(Serve *s, ServeSeq *q) {
   ServeSeq **at = &s->queue;
-  q->round = s->round;
-  for (u32 i = 0; i < s->nslot; i++)
-    if (s->slot[i].seq) be_after(q, s->slot[i].seq);
-  for (const ServeSeq *x = s->queue; x; x = x->next) be_after(q, x);
+  u64 next = *next_round(s, q);
+  q->round = next > s->round ? next : s->round;
+  for (const ServeSeq *x = s->queue; x; x = x->next)
+    if (x->job->r->client == q->job->r->client && x->round >= q->round) q->round = x->round + 1;
   while (*at && (*at)->round <= q->round) at = &(*at)->next;
   q->next = *at;
   *at = q;
@@ -83,6 +84,7 @@ static void assign_slots(Serve *s) {
     if (i < 0) return;
     s->queue = q->next;
     s->round = q->round;
+    *next_round(s, q) = q->round + 1;
     s->queued--;
     s->active++;
     ServeSlot *t = &s->slot[i];

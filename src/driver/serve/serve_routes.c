@@ -184,7 +184,8 @@ static void put_base64(StrBuf *t, const u8 *at, u64 n) {
   }
 }
 
-enum { EMBED_INPUTS = 2048, EMBED_TOKENS = 1 << 18 }; /* of one request, as its texts run at once */
+/* Limits of one request: the server does nothing else while it runs. */
+enum { EMBED_INPUTS = 2048, EMBED_TOKENS = 1 << 16 };
 
 /* The tokens of a text or an array of token ids. */
 static const u32 *input_ids(Ctx *c, const Serve *s, const Json *v, size_t *n) {
@@ -235,7 +236,7 @@ static void embed(Ctx *c, void *arg) {
   JsonDoc d;
   u64 total = 0;
   const Json *root = body_of(c, x, known, &d), *in = json_get(root, "input"),
-             *format = json_get(root, "encoding_format");
+             *format = json_member(&d, root, "encoding_format", JS_string);
   if (!in) fail(c, ERR_usage, LOC_NONE, "'input': expected a text or an array of texts");
   bool packed = json_is(format, "base64"); /* f32, lowest byte first */
   if (format && !packed && !json_is(format, "float"))
@@ -269,11 +270,16 @@ static int by_score(const void *a, const void *b) {
  * with the last special token. Models of the RoBERTa family, whose separator is </s>, have a second
  * separator between them. */
 static const u32 *pair_ids(Ctx *c, const Serve *s, const Json *a, const Json *b, size_t *n) {
-  size_t na, nb, len = 0;
+  size_t na, nb, nend, len = 0;
+  const u32 *ends = text_ids(c, &s->vocab, "", 0, NULL, VE_add_special, &c->keep, &nend);
   const u32 *x = text_ids(c, &s->vocab, a->text, a->n, NULL, VE_add_special, &c->keep, &na);
   const u32 *y = text_ids(c, &s->vocab, b->text, b->n, NULL, VE_add_special, &c->keep, &nb);
-  if (na < 2 || nb < 2 || x[na - 1] != y[nb - 1])
-    fail(c, ERR_unsupported, LOC_NONE, "the tokenizer does not end texts with a separator");
+  if (nend != 2 || na < 2 || nb < 2 || x[na - 1] != ends[1] || y[0] != ends[0] ||
+      y[nb - 1] != ends[1])
+    fail(c, ERR_unsupported, LOC_NONE,
+         "reranking needs a tokenizer that adds a token before and a token after each text; this "
+         "one adds %zu",
+         nend);
   u32 bytes, *ids = NEWS(&c->keep, u32, na + nb + 1);
   const u8 *end = vocab_token(&s->vocab, x[na - 1], &bytes);
   memcpy(ids, x, na * sizeof *ids);
@@ -292,14 +298,14 @@ static void rerank(Ctx *c, void *arg) {
   JsonDoc d;
   u64 total = 0;
   const Json *root = body_of(c, x, known, &d), *query = json_require(&d, root, "query", JS_string),
-             *list = json_require(&d, root, "documents", JS_array), *top = json_get(root, "top_n");
+             *list = json_require(&d, root, "documents", JS_array),
+             *top = json_member(&d, root, "top_n", JS_int);
   bool texts = json_bool(&d, root, "return_documents", false);
   if (!s->ranks)
     fail(c, ERR_unsupported, LOC_NONE, "this model has no classification head with one score");
   if (!list->n || list->n > EMBED_INPUTS)
     fail(c, ERR_usage, LOC_NONE, "'documents': expected 1 to %d texts", EMBED_INPUTS);
-  if (top && (top->kind != JS_int || top->i < 1))
-    fail(c, ERR_usage, LOC_NONE, "'top_n': expected a positive integer");
+  if (top && top->i < 1) fail(c, ERR_usage, LOC_NONE, "'top_n': expected a positive integer");
   Ranked *r = NEWS(&c->keep, Ranked, list->n);
   const Json **text = NEWS(&c->keep, const Json *, list->n);
   for (u32 i = 0; i < list->n; i++) {
