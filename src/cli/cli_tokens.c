@@ -115,13 +115,20 @@ static void print_vector(IngotTensor y) {
   puts(y.rank == 2 ? "]" : "");
 }
 
-static IngotStatus embed_text(Ingot *m, const char *engine, const char *text, size_t n) {
+/* line: its number in standard input, for messages; 0: the text is an option. */
+static IngotStatus embed_text(Ingot *m, const char *engine, const char *text, size_t n,
+                              size_t line) {
   const uint32_t *ids;
   size_t count;
   IngotStatus s = ingot_tokenize(m, text, n, 0, &ids, &count);
   int64_t dim = (int64_t)count;
   IngotTensor in = {"ids", "i32", 1, &dim, ids, count * 4};
-  if (!s) s = ingot_call(m, &(IngotCall){.engine = engine, .in = &in, .nin = 1});
+  if (s) return s;
+  s = count ? ingot_call(m, &(IngotCall){.engine = engine, .in = &in, .nin = 1}) : INGOT_BAD_INPUT;
+  if (s && line) fprintf(stderr, "ingot embed: line %zu of standard input:\n", line);
+  if (s == INGOT_BAD_INPUT)
+    fprintf(stderr, "ingot embed: the text has %zu tokens%s\n", count,
+            count ? "; --context N sets the limit" : ", expected at least 1");
   if (!s) print_vector(ingot_output(m, 0));
   return s;
 }
@@ -146,10 +153,11 @@ int verb_embed(const Args *a) {
   watch_task("compile");
   if (!s) s = ingot_ready(m, engine);
   watch_task(NULL);
-  while (!s && text < end) {
-    size_t line = input ? strcspn(text, "\n") : (size_t)(end - text);
-    if (line) s = embed_text(m, engine, text, line);
-    text += line + 1;
+  for (size_t line = 1; !s && (text < end || (!input && line == 1)); line++) {
+    const char *stop = input ? memchr(text, '\n', (size_t)(end - text)) : NULL;
+    if (!stop) stop = end;
+    s = embed_text(m, engine, text, (size_t)(stop - text), input ? line : 0);
+    text = stop + 1;
   }
   free(input);
   return m ? cli_finish(m, a, s) : INGOT_SYSTEM;

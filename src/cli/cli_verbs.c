@@ -709,7 +709,8 @@ const Verb verb_table[] = {
      "MODEL --text TEXT|- | --ids \"1 2 3\" [--special] [--bare]",
      "convert text to token ids, or token ids to text", 1, "examine"},
     {"embed", verb_embed,
-     "model-path text engine march precise threads threads-api threads-grain context activations",
+     "model-path text engine march precise threads threads-api threads-grain context "
+     "activation-type",
      "MODEL --text TEXT|- [--context N]",
      "print the vector or the scores of a text by a text encoder, as JSON", 1, "run"},
     {"perplexity", verb_perplexity,

@@ -403,7 +403,7 @@ def resize(name, *shape):
     return lambda w, tensors: tensors.update({name: np.zeros(shape, np.float32)})
 
 
-U32, F32, TEXT = gguf.GGUFValueType.UINT32, gguf.GGUFValueType.FLOAT32, gguf.GGUFValueType.STRING
+U32, F32, TEXT, BOOL = gguf.GGUFValueType.UINT32, gguf.GGUFValueType.FLOAT32, gguf.GGUFValueType.STRING, gguf.GGUFValueType.BOOL
 BAD = [  # name, exit code, part of the message, case to change, change
     ("no-tensor", 4, "blk.1.ffn_down.weight", "llama", no_tensor("blk.1.ffn_down.weight")),
     ("no-embedding", 4, "token_embd.weight", "llama", no_tensor("token_embd.weight")),
@@ -443,6 +443,7 @@ BAD = [  # name, exit code, part of the message, case to change, change
     ("experts-rank", 4, "rank 2", "qwen3moe", resize("blk.0.ffn_up_exps.weight", 24, 32)),
     ("experts-fewer", 4, "5 experts of 24x32", "qwen3moe", resize("blk.1.ffn_up_exps.weight", 4, 24, 32)),
     ("experts-chosen", 4, "expert_used_count", "qwen3moe", put("qwen3moe.expert_used_count", U32, 6)),
+    ("bidirectional", 3, "bidirectional attention needs an embedding model", "llama", put("llama.attention.causal", BOOL, False)),
     ("tensor-more", 3, "blk.0.ffn_gate_inp.weight", "llama", resize("blk.0.ffn_gate_inp.weight", 4, 32)),
 ]
 

@@ -11,6 +11,7 @@ from lib import npy
 from lib.core import Test, must, want
 from suite.cli import MODEL, Cli
 from suite.containers import model
+from suite.play import made as decoders_made
 
 KINDS = ("plain", "w8", "w4", "w4z", "hidden", "cls")
 EVERY = ("bert", "roberta", "xlmr_rerank", "bert_rerank", "distilbert", "distilbert_class", "mpnet", "nomic", "modern", "modern_rerank")
@@ -77,11 +78,44 @@ def embeds(env):
         path = os.path.join(folder, model + ".gguf")
         for engine in ("vm", "c"):
             lines = c.run("embed", path, "--text", "-", "--engine", engine, stdin=f"{text}\n\nz\n".encode()).out.decode().splitlines()
-            want(len(lines) == 2, f"{len(lines)} lines, expected 2")
-            got = json.loads(lines[0])
-            same(vector(env, path, ids), " ".join(str(x) for x in got), f"{model}, engine {engine}")
+            want(len(lines) == 3, f"{len(lines)} lines, expected 3")
+            for line, tokens in zip(lines, (ids, "2 3")):
+                same(vector(env, path, tokens), " ".join(str(x) for x in json.loads(line)), f"{model}, engine {engine}, {tokens}")
     c.run("embed", path, code=2, text="--text")
+    c.run("embed", path, "--text", "a", "--activation-type", "f32")
+    c.run("embed", path, "--text", "a", "--activations", "u8", code=2)
     c.run("embed", path, "--text", "a " * 60, code=4, text="48")
+    for text in ("line 1", "62 tokens", "--context"):
+        c.run("embed", path, "--text", "-", "--engine", "vm", stdin=("a " * 60 + "\na\n").encode(), code=4, text=text)
+
+
+def ahead(env):
+    """The vector of the first token depends on the tokens after it where attention is bidirectional."""
+    for kind, depends in (("causal", False), ("ahead", True)):
+        path = decoders_made(env).replace("tiny", kind)
+        a, b = vector(env, path, "5 9 80"), vector(env, path, "5 9 81")
+        want((max(abs(x - y) for x, y in zip(a, b)) > 1e-4) == depends, f"{kind}: the first vector {'ignores' if depends else 'sees'} the last token")
+
+
+def pooled(env):
+    """classifier_pooling is cls or mean."""
+    to = env.scratch("encoders", "pooled")
+    shutil.copytree(os.path.join(made(env), "modern_rerank"), to, dirs_exist_ok=True)
+    with open(os.path.join(made(env), "modern_rerank", "config.json")) as f:
+        config = json.load(f)
+
+    def score(how):
+        with open(os.path.join(to, "config.json"), "w") as f:
+            json.dump({**config, "classifier_pooling": how}, f)
+        return vector(env, to, IDS[0])
+    cls = vector(env, os.path.join(made(env), "modern_rerank"), IDS[0])
+    want(score("cls") == cls, "cls differs from the default")
+    want(score("mean") != cls, "mean equals cls")
+    c = Cli(env, "encoders-pooled")
+    for how in ("last", "max"):
+        with open(os.path.join(to, "config.json"), "w") as f:
+            json.dump({**config, "classifier_pooling": how}, f)
+        c.run("opt", to, "--stop=none", code=3, text=how)
 
 
 def refused(env):
@@ -133,5 +167,5 @@ def minilm(env):
 
 
 def tests(env):
-    return [*(Test(f"encoders/{kind}", lambda k=kind: tiny(env, k), 1) for kind in KINDS), *(Test(f"encoders/every/{n}", lambda n=n: every(env, n), 1) for n in EVERY), Test("encoders/embeds", lambda: embeds(env), 3), Test("encoders/refused", lambda: refused(env), 1),
+    return [*(Test(f"encoders/{kind}", lambda k=kind: tiny(env, k), 1) for kind in KINDS), *(Test(f"encoders/every/{n}", lambda n=n: every(env, n), 1) for n in EVERY), Test("encoders/embeds", lambda: embeds(env), 3), Test("encoders/ahead", lambda: ahead(env), 1), Test("encoders/pooled", lambda: pooled(env), 1), Test("encoders/refused", lambda: refused(env), 1),
             Test("encoders/text", lambda: spoken(env), 2), Test("encoders/minilm", lambda: minilm(env), 5)]

@@ -256,8 +256,10 @@ def settings(env):
                 raise Fail(f"{name}, seed {seed}: the answer is not the greedy one")
     if said("greedy.gguf", "--temperature", "5", "--top-k", "0", "--top-p", "1").out == greedy:
         raise Fail("--temperature does not replace the setting of the file")
-    if "general.sampling.top_p" not in said("never.gguf", rc=4).text():
-        raise Fail("a top_p of 1.5 is not refused by name")
+    if "general.sampling.top_p" not in said("never.gguf").text():
+        raise Fail("no warning names the top_p of 1.5")
+    if said("whole.gguf", "--seed", "1").out != said("tiny.gguf", "--seed", "1", "--top-k", "0").out:
+        raise Fail("a top_k of -1 is not the whole vocabulary")
 
 
 def room(env):

@@ -124,27 +124,37 @@ static void check_rows(Ctx *c, LmFile *f, const Vocab *v) {
          v->head->ntoken, (long long)embed->dim[0]);
 }
 
-static double sampling_setting(LmFile *f, const char *gguf, const char *config, double most) {
+typedef struct SamplingKey {
+  const char *gguf, *config;
+  double lo, hi;
+  bool whole;
+} SamplingKey;
+
+/* -1: absent, or out of range. Settings are advice, so a bad one is a warning. */
+static double sampling_setting(LmFile *f, SamplingKey k) {
   double x;
   i64 whole;
-  const char *key = f->gguf ? gguf : config;
-  if (most > 1e6) return lm_int(f, key, 0, (i64)most, &whole) ? (double)whole : -1;
-  if (!lm_float(f, key, &x)) return -1;
-  if (!(x >= 0 && x <= most))
-    fail(f->c, ERR_input, f->loc, "'%s' is %g, expected 0 to %g", key, x, most);
-  return x;
+  const char *key = f->gguf ? k.gguf : k.config;
+  if (k.whole ? !lm_int(f, key, INT64_MIN, INT64_MAX, &whole) : !lm_float(f, key, &x)) return -1;
+  if (k.whole) x = whole < 0 ? 0 : (double)whole; /* top_k <= 0: the whole vocabulary */
+  if (x >= k.lo && x <= k.hi) return x;
+  warn(f->c, f->loc, "ignoring '%s', which is %g: expected %g to %g", key, x, k.lo, k.hi);
+  return -1;
 }
 
 static void read_sampling(LmFile *f, struct LmSampling *s) {
   s->temperature =
-      sampling_setting(f, "general.sampling.temp", "generation_config.json:temperature", 100);
-  s->top_k = sampling_setting(f, "general.sampling.top_k", "generation_config.json:top_k", 1e9);
-  s->top_p = sampling_setting(f, "general.sampling.top_p", "generation_config.json:top_p", 1);
-  s->min_p = sampling_setting(f, "general.sampling.min_p", "generation_config.json:min_p", 1);
-  s->repeat = sampling_setting(f, "general.sampling.penalty_repeat",
-                               "generation_config.json:repetition_penalty", 100);
-  if (s->repeat == 0)
-    fail(f->c, ERR_input, f->loc, "the repetition penalty is 0, expected a positive number");
+      sampling_setting(f, (SamplingKey){"general.sampling.temp",
+                                        "generation_config.json:temperature", 0, 100, false});
+  s->top_k = sampling_setting(
+      f, (SamplingKey){"general.sampling.top_k", "generation_config.json:top_k", 0, 1e9, true});
+  s->top_p = sampling_setting(
+      f, (SamplingKey){"general.sampling.top_p", "generation_config.json:top_p", 0, 1, false});
+  s->min_p = sampling_setting(
+      f, (SamplingKey){"general.sampling.min_p", "generation_config.json:min_p", 0, 1, false});
+  s->repeat = sampling_setting(f, (SamplingKey){"general.sampling.penalty_repeat",
+                                                "generation_config.json:repetition_penalty", 0.01,
+                                                100, false});
 }
 
 const LmAssets *lm_assets(Ctx *c, const Source *s, const Model *m) {

@@ -2,8 +2,8 @@
  *
  * In: a model file. Out: its LmHparams, or an error that names the key. Method: every number is
  * read by its GGUF or config.json key. Absent ones follow from others or from the row of the
- * architecture. Keys that ask for unsupported features (experts, other attention) are refused, not
- * ignored.
+ * architecture. Keys that ask for unsupported features (groups of experts, latent attention) are
+ * refused, not ignored.
  */
 #include "front/llm/lm_hparams.h"
 
@@ -443,6 +443,18 @@ static i64 encoder_context(LmFile *f, const LmHparams *s, i64 context) {
   return context ? context : most < EMBED_CONTEXT ? most : EMBED_CONTEXT;
 }
 
+/* GGUF has the opposite of the key of config.json. */
+static void read_direction(LmFile *f, LmHparams *s) {
+  const char *key = f->gguf ? ".attention.causal" : "use_bidirectional_attention";
+  bool on;
+  if (lm_bool(f, key, &on)) s->ahead = on != (f->gguf != NULL);
+  if (s->ahead && !s->embeds)
+    fail(f->c, ERR_unsupported, f->loc,
+         "'%s': bidirectional attention needs an embedding model, but this file has neither a "
+         "pooling nor a classification head",
+         key);
+}
+
 LmHparams *lm_hparams(LmFile *f, i64 context) {
   LmHparams *s = NEW(&f->c->work, LmHparams);
   s->arch = lm_require_arch(f);
@@ -453,7 +465,7 @@ LmHparams *lm_hparams(LmFile *f, i64 context) {
   s->parallel = flags & LA_parallel;
   s->embeds = lm_is_embedder(f);
   s->ahead = flags & LA_encoder;
-  if (!f->gguf) lm_bool(f, "use_bidirectional_attention", &s->ahead);
+  read_direction(f, s);
   read_sizes(f, s);
   read_experts(f, s);
   either_bool(f, ".use_parallel_residual", "use_parallel_residual", &s->parallel);

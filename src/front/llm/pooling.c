@@ -94,9 +94,17 @@ bool lm_has_head(LmFile *f) {
 static Val classify(Pool *p, const struct Head *h, Val x) {
   Graph *g = p->g;
   LmFile *f = p->f;
-  FileSpan how;
-  bool mean = h->norm && !f->gguf && lm_string(f, "classifier_pooling", &how) && how.n == 4;
-  x = pool(g, x, !h->dense ? PO_last : mean ? PO_mean : PO_cls);
+  Pooling how = h->dense ? PO_cls : PO_last;
+  FileSpan given;
+  if (h->norm && !f->gguf && lm_string(f, "classifier_pooling", &given)) {
+    Str name = str_intern(f->c, given.at, given.n);
+    if (str_is(f->c, name, "mean"))
+      how = PO_mean;
+    else if (!str_is(f->c, name, "cls"))
+      fail(f->c, ERR_unsupported, f->loc, "'classifier_pooling' is '%s', expected cls or mean",
+           show(f->c, name));
+  }
+  x = pool(g, x, how);
   if (h->dense) x = linear(p, x, head_name(f, h->dense, ""));
   if (h->act == HA_tanh) x = mk_tanh(g, x);
   if (h->act == HA_relu) x = compose_relu(g, x);
