@@ -157,8 +157,7 @@ static void fill_rows(TileWriter *w, Cursor at, i64 n) {
                        : scaled(p, q, w->length, ex_var(p, k));
     prog_store(p, &in, w->rows, &to, 1, ex_const(p, DT_i16, (Scalar){0}));
   }
-  for (u32 i = 0; i < w->f->naxes; i++)
-    if (w->f->axis[i].reduce && i != s->slide) nest_loop(&x, i);
+  i16_copy_loops(&x, s->slide);
   if (slides || !q) {
     if (hi - lo > 1) {
       q = prog_for(p, &x.at, ex_int(p, lo), ex_int(p, hi), "q");
