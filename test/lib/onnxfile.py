@@ -1,8 +1,8 @@
 """Writes ONNX files without any package, fast for models with many nodes."""
 import struct
 
-FLOAT, UINT8, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE = 1, 2, 6, 7, 8, 9, 10, 11  # TensorProto.DataType
-SIZES = {FLOAT: "f", UINT8: "B", INT32: "i", INT64: "q", BOOL: "?", FLOAT16: "e", DOUBLE: "d"}
+FLOAT, UINT8, INT8, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE = 1, 2, 3, 6, 7, 8, 9, 10, 11  # TensorProto.DataType
+SIZES = {FLOAT: "f", UINT8: "B", INT8: "b", INT32: "i", INT64: "q", BOOL: "?", FLOAT16: "e", DOUBLE: "d"}
 
 
 def varint(x):

@@ -3,7 +3,7 @@ import os
 import re
 import sys
 
-from lib import cpu, npy, target_table
+from lib import cpu, npy, target_table, tfile
 from lib import onnxfile as onnx
 from lib.core import ROOT, Fail, Test, explain, must, need, run, tail, want
 
@@ -273,8 +273,47 @@ def panels(env, target):
         must([env.ingot, "verify", model, "--engine", engine, "--march", target, *near], engine)
 
 
+# Convolutions of int8: dimensions of the image, the kernel and the padding; strides. Images of width 1 and a window that reads
+# only padding, which has no kernel of the family i16; kernels with enough products for it on target scalar.
+I16 = {"row": ((8, 1), (4,), (3, 3), (1,)), "column": ((8, 6, 1), (3, 5), (1, 4, 1, 4), (1, 1)),
+          "outside": ((8, 1), (4,), (8, 0), (3,)), "square": ((16, 9, 9), (3, 3), (1, 1, 1, 1), (1, 1))}
+NO_VECTORS = ("scalar", "cortex-m", "cortex-m4")
+
+
+def int16_rows(env, name, march):
+    """Family i16: the program after the passes is valid and can be read back; C has the bytes of ref, with tcc too."""
+    image, window, pads, strides = I16[name]
+    folder = env.scratch("targets", f"i16-{name}-{march}")
+    model, x, out, c = (os.path.join(folder, n) for n in ("net.onnx", "x.npy", "y.npz", "net.c"))
+    g = onnx.Graph()
+    w = (16, image[0], *window)
+    values = [(i * 37 + i // 7) % 255 - 127 for i in range(npy.count(w))]
+    one, zero = (g.const([], [0.02]), g.const([], [3], onnx.INT8))
+    ins = [g.input([1, *image], onnx.INT8, "x"), one, zero, g.const(w, values, onnx.INT8), one, g.const([], [0], onnx.INT8), g.const([], [0.2]), zero]
+    g.output(g.node("QLinearConv", ins, ["y"], kernel_shape=window, pads=pads, strides=strides), None, onnx.INT8)
+    with open(model, "wb") as f:
+        f.write(onnx.model(g))
+    npy.save(x, npy.Array("i8", (1, *image), [(i * 59 + 11) % 256 - 128 for i in range(npy.count(image))]))
+    text = must([env.need_ingot(), "opt", model, "--march", march, "--check", "--constants=all"], "opt --check")
+    want("i16: local i16" in text or name == "outside" or march == "scalar" and name == "row", "the kernel is not of the family i16")
+    tfile.reprint(env, text)
+    results = []
+    for engine in ("ref", "c"):
+        must([env.ingot, "run", model, "--engine", engine, "-i", f"x=@{x}", "-o", out, *(["--march", march] if engine == "c" else [])], engine)
+        results.append(npy.load_npz(out)["y"].data)
+    want(results[0] == results[1], f"C has {results[1]}, ref {results[0]}")
+    want(len(set(results[0])) > 2 or name == "outside", f"ref has {results[0]}")
+    tcc = need("tcc")
+    must([env.ingot, "compile", model, "--march", march, "--selftest", "--quiet", "--name", "net", "-o", c], "compile")
+    with open(os.path.join(folder, "main.c"), "w") as f:
+        f.write(SELFTEST)
+    must([tcc, "-o", os.path.join(folder, "main"), os.path.join(folder, "main.c"), c], "tcc")
+    must([os.path.join(folder, "main")], "self-test")
+
+
 def tests(env):
-    return [*(Test(f"targets/panels-{t}", lambda t=t: panels(env, t), cost=2) for t in TARGETS), Test("targets/families", lambda: families(env), cost=5), Test("targets/boxes", lambda: boxes(env), cost=1), Test("targets/figures", lambda: figures(env), cost=3),
+    return [*(Test(f"targets/i16-{n}-{t}", lambda n=n, t=t: int16_rows(env, n, t), cost=1) for n in I16 for t in NO_VECTORS),
+            *(Test(f"targets/panels-{t}", lambda t=t: panels(env, t), cost=2) for t in TARGETS), Test("targets/families", lambda: families(env), cost=5), Test("targets/boxes", lambda: boxes(env), cost=1), Test("targets/figures", lambda: figures(env), cost=3),
             *(Test(f"targets/ends-{t}", lambda t=t: ends(env, t), cost=6) for t in (*TARGETS, *cpu.OTHER)),
             *(Test(f"targets/{n}-{t}", lambda n=n, t=t: emulated(env, n, t), cost=8) for n in EMULATED for t in cpu.OTHER),
             *(Test(f"targets/subnormals-{t}", lambda t=t: subnormals(env, t), cost=1) for t in cpu.OTHER), Test("targets/lists", lambda: lists(env), cost=1),

@@ -37,6 +37,9 @@ bool i16_plan(const Lower *l, const Form *f, I16Plan *s);
 u32 i16_weight_order(const Form *f, const I16Plan *s, u32 *axis);
 /* The weights in that order, padded with zeros: [columns / tile_cols][padded * tile_cols]. */
 BufId i16_weights(Lower *l, const Form *f, const I16Plan *s);
+/* Opens loops over the reduction axes except `but`, around a copy: nothing is summed, so that they
+ * have no role. */
+void i16_copy_loops(Nest *x, u32 but);
 
 /* lower_i16_tile.c */
 void i16_tile_plan(const Lower *l, const Form *f, I16Plan *s); /* sets all but the axes */

@@ -256,6 +256,14 @@ static ExprId block_row(const I16Writer *w) {
   return w->row0 ? ex_copy(w->p, w->row0) : ex_int(w->p, 0);
 }
 
+void i16_copy_loops(Nest *x, u32 but) {
+  for (u32 i = 0; i < x->f->naxes; i++) {
+    if (!x->f->axis[i].reduce || i == but) continue;
+    nest_loop(x, i);
+    if (x->var[i]) prog_stmt(x->p, x->at.owner)->role = RO_none;
+  }
+}
+
 /* Stores the rows of the block as int16. Reduction loops are clipped where windows leave the image,
  * which requires the row to be a loop variable. */
 static void fill_rows(I16Writer *w, Cursor at) {
@@ -276,7 +284,7 @@ static void fill_rows(I16Writer *w, Cursor at) {
     prog_store(p, &zero, w->i16, (ExprId[]){ex_copy(p, in_block), ex_var(p, k)}, 2,
                ex_const(p, DT_i16, (Scalar){0}));
   }
-  nest_loops(&x, true, FORM_AXES);
+  i16_copy_loops(&x, FORM_AXES);
   ExprId k = 0;
   for (u32 i = 0; i < w->f->naxes; i++) {
     if (!w->f->axis[i].reduce) continue;

@@ -134,12 +134,14 @@ static void fill_rows(TileWriter *w, Cursor at, i64 n) {
   x.at = at;
   if (ix) {
     i64 extent = prog_buf(p, w->f->in[s->x].buf)->dim[dim];
-    if (ix->guard & GUARD_low && ix->shift < 0) lo = -ix->shift;
+    if (ix->guard & GUARD_low && ix->shift < 0) lo = -ix->shift < all ? -ix->shift : all;
     if (ix->guard & GUARD_high && extent - ix->shift < hi) hi = extent - ix->shift;
+    if (hi < lo) hi = lo;
     zero(w, x.at, 0, lo * w->length);
     zero(w, x.at, hi * w->length, end);
   }
   zero(w, x.at, end, end + s->padded - s->sum);
+  if (hi == lo) return; /* every window lies in the padding */
   VarId q = 0;
   if (!slides && s->guarded && s->row < FORM_AXES) { /* bounds depend on the row */
     q = x.var[s->row] = prog_for(p, &x.at, row_at(w, ex_int(p, 0)), row_at(w, ex_int(p, n)), "j");
@@ -155,21 +157,21 @@ static void fill_rows(TileWriter *w, Cursor at, i64 n) {
                        : scaled(p, q, w->length, ex_var(p, k));
     prog_store(p, &in, w->rows, &to, 1, ex_const(p, DT_i16, (Scalar){0}));
   }
-  for (u32 i = 0; i < w->f->naxes; i++)
-    if (w->f->axis[i].reduce && i != s->slide) nest_loop(&x, i);
+  i16_copy_loops(&x, s->slide);
   if (slides || !q) {
     if (hi - lo > 1) {
       q = prog_for(p, &x.at, ex_int(p, lo), ex_int(p, hi), "q");
       if (!slides) prog_stmt(p, x.at.owner)->flags |= LF_unroll;
     }
     if (slides)
-      sub[s->slide] = ex_at(p, q);
+      sub[s->slide] = q ? ex_var(p, q) : ex_int(p, lo);
     else if (s->row < FORM_AXES)
       sub[s->row] = row_at(w, ex_at(p, q));
     if (slides) sub[s->row] = ex_int(p, 0);
     x.sub = sub;
   }
   ExprId to = scaled(p, q, w->length, linear(&x, s->slide));
+  if (!q && lo) to = ex_op2(p, OP_add, to, ex_int(p, lo * w->length));
   prog_store(p, &x.at, w->rows, &to, 1, ex_cast(p, DT_i16, nest_load(&x, s->x), false));
 }
 
