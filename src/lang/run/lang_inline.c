@@ -286,13 +286,11 @@ bool inline_call(Lowering *l, Ast *n, u32 dst, LangKind *kind) {
   for (u32 i = 0; i < n->nkid; i++) know_as(l, x.param[i], k.kind[i]);
   for (u32 i = 0; i < x.fn->capture.n; i++)
     know_as(l, x.first + x.fn->capture.at[i].slot, k.kind[x.fn->capture.at[i].slot]);
-  if (k.returns) known_forget_assigned(l, body);
-  mark = l->log.n;
   result(l, n, &x, code_block(l, body, x.dst));
   for (u32 i = 0; i < x.returns.n; i++) code_patch(l, x.returns.at[i], l->ins.n);
   drop_variables(l, &x, k.nslot);
   code_patch(l, end, l->ins.n);
-  if (k.returns) known_undo(l, mark);
+  known_undo(l, mark); /* the call meets here: what `enter` tested need not hold */
   l->dead = false;
   l->calls = (l->calls > last ? l->calls : last) + 1;
   l->into = x.outer;

@@ -22,7 +22,8 @@ typedef struct Known { /* what was known of a variable */
 } Known;
 typedef VEC(Known) Knowns;
 
-/* The paths that meet after a choice. A path ends with path_end(), the last with paths_known(). */
+/* The paths that meet after a choice. A path ends with known_path_end(). known_join() follows
+ * the last. */
 typedef struct PathMerge {
   u32 mark;  /* of the log, where the paths begin */
   u32 first; /* in Lowering.met */
