@@ -146,8 +146,10 @@ static const char *nearest_target(Ctx *c, const char *name, bool cpus) {
                                        "armv8-m",  "esp32", "rp20",    "stm32",   "riscv32"};
   for (u32 i = 0; i < sizeof boards / sizeof *boards; i++)
     if (!strncmp(name, boards[i], strlen(boards[i])))
-      return "; for a microcontroller leave out --march: C without vectors runs on every CPU, and "
-             "its compiler takes the name (-mcpu)";
+      return "; a Cortex-M takes --march cortex-m or cortex-m4; for another microcontroller leave "
+             "out "
+             "--march: C without vectors runs on every CPU, and its compiler takes the name "
+             "(-mcpu)";
   return suggest_text(c, &near);
 }
 

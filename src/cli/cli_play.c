@@ -114,8 +114,6 @@ static int collect_args(PlayArgs *p, const Args *a) {
   const char *prompt;
   int bad = read_prompt(a, &prompt);
   if (bad) return bad;
-  if (prompt && !*prompt && !a->raw)
-    return cli_refuse(a, "the prompt is empty: expected text; leave out --prompt to chat");
   add(p, "--prompt", prompt);
   add(p, "--think", a->think);
   add(p, "--system", a->system);

@@ -35,7 +35,7 @@ CASES = {
                             "%n: bool[3] = eq(%a, %b)\n%o: bool[3] = gt(%a, %b)\n%m: bool[3] = or(%n, %o)\n%k: bool[3] = xor(%m, %x)\n%y: f64[3] = select(%k, %a, %b)"),
     "shl_index": ("a:8 i/i64:3@0..2", "%k: i64[] = const {1}\n%j: i64[3] = shl(%i, %k)\n%y: f64[3] = gather(%a, %j) {axis = 0}"),
     "dot_i8x4_index": ("a:8 i/i32:3@0..1", "%z: i32[] = const {0}\n%j: i32[3] = dot_i8x4(%i, %i, %z)\n%k: i32[3] = dot_i16x2(%i, %i, %j)\n%l: i32[3] = maddubs(%i, %i, %k)\n"
-                                       "%m: i32[] = const {7}\n%p: i32[3] = requant(%l, %m, %m)\n%q: i32[3] = add(%l, %p)\n%o: i32[3] = psign(%q, %m)\n%n: i32[3] = and(%o, %m)\n%y: f64[3] = gather(%a, %n) {axis = 0}"),
+                                       "%m: i32[] = const {7}\n%p: i32[3] = requant(%l, %m, %m)\n%q: i32[3] = add(%l, %p)\n%o: i32[3] = psign(%q, %m)\n%b: i32[3] = widen_i8x2(%o, %i)\n%n: i32[3] = and(%b, %m)\n%y: f64[3] = gather(%a, %n) {axis = 0}"),
     "const_factor": ("a:3", "%k: f64[3] = const {1, -2, 0.5}\n%y: f64[3] = mul(%a, %k)"),
     "dims_factor": ("a:3", "%k: i64[1] = dims {shape = [7], to = i64, rank = 1}\n%f: f64[1] = cast(%k) {to = f64}\n%y: f64[3] = mul(%a, %f)"),
     "iota_factor": ("a:3", "%k: f64[3] = iota {shape = [3], axis = 0, to = f64}\n%y: f64[3] = mul(%a, %k)"),

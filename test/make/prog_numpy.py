@@ -168,6 +168,14 @@ def op_psign(a, b):
     return s if len(s) > 1 else s[0]
 
 
+def op_widen_i8x2(a, b):
+    bytes_of = np.atleast_1d(a).view(i8).reshape(-1, 4)
+    odd = np.atleast_1d(b).astype(np.int64) % 2
+    at, lanes = odd[:, None] + [0, 2], np.arange(len(bytes_of))[:, None]
+    s = np.ascontiguousarray(bytes_of[lanes, at].astype(i16)).view(i32)[:, 0]
+    return s if len(s) > 1 else s[0]
+
+
 def op_requant(a, b, c):
     m = a.astype(np.int64) * b + 2**31 >> 32
     n = (c & 31).astype(np.int64)

@@ -290,7 +290,7 @@ static int check(void) {
 WARN = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 M4 = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]
 # Bytes on a Cortex-M4, with all instructions: with all functions, and without those computed in double.
-MOST_CODE = {"all": 40 << 10, "single": 26 << 10}
+MOST_CODE = {"all": 40 << 10, "single": 27 << 10}
 
 
 def around(env, name, more):

@@ -372,7 +372,11 @@ def machines(w):
         made_for("armv8-a", "aarch64-linux-gnu-gcc", "neon")
         made_for(None, "aarch64-linux-gnu-gcc", "neon")
     if shutil.which("arm-none-eabi-gcc"):
-        made_for("cortex-m4", "arm-none-eabi-gcc", None, silent=False)
+        made_for("arm7tdmi", "arm-none-eabi-gcc", None, silent=False)
+        for name, target in (("cortex-m3", "cortex-m"), ("cortex-m4", "cortex-m4"), ("cortex-m33", "cortex-m4")):
+            made_for(name, "arm-none-eabi-gcc", None)
+            with open(w.path("net.h")) as f:
+                want(f'NET_TARGET "{target}"' in f.read(), f"{name}: not made for {target}")
         made_for(None, "arm-none-eabi-gcc", None)
     if os.uname().machine == "x86_64":
         w.build("x.o", "--march", "no-such-cpu", code=2, text="--march no-such-cpu: neither ingot nor the C compiler")

@@ -12,8 +12,8 @@ import re
 from lib import npy, tfile, vecprog
 from lib.core import ROOT, Fail, Skip, Test, must, run, tail, want
 
-# Refusals that it states: types that numpy lacks, sizes without bound.
-REFUSED = {"exec": {"ops/loop_none", "ops/loop_stop", "ops/loop_trip", "scalar/cast_narrow"}}
+# Refusals that it states: types that numpy lacks, sizes without bound, fragments.
+REFUSED = {"exec": {"prog/tiles", "ops/loop_none", "ops/loop_stop", "ops/loop_trip", "scalar/cast_narrow"}}
 FUNCTIONS = {"f64": (2e-15, 0)}  # last bits of ops_f64
 SINGLE = (1e-6, 1e-7)  # 3 units in the last place, through a few layers
 

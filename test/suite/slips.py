@@ -169,8 +169,7 @@ def hints(c):
     c.run("run", named, "--engine", "cpu", code=2, text="did you mean 'c'?")
     c.run("report", named, code=2, text="did you mean 'inspect'? --html FILE")
     for verb in ("compile", "build"):
-        c.run(verb, named, "--march", "cortex-m4", "-o", "n.c" if verb == "compile" else "n.o", code=2, text="for a microcontroller leave out --march")
-    c.run("play", "no.gguf", "-p", "", code=2, text="the prompt is empty")
+        c.run(verb, named, "--march", "cortex-m7", "-o", "n.c" if verb == "compile" else "n.o", code=2, text="a Cortex-M takes --march cortex-m or cortex-m4")
     c.run("play", "no.gguf", "-p", "hi", "-n", "-2", code=2, text="expected a whole number")
     c.run("play", "no.gguf", "-p", "hi", "-n", "-1", code=5, text="No such file")
     for verb, group in (("play", "generation:"), ("opt", "")):

@@ -146,6 +146,7 @@ static void put_op(Printer *o, const Expr *e) {
 
 static void put_expr(Printer *o, ExprId id) {
   const Expr *e = prog_expr(o->p, id);
+  if (e->rows) fail(o->p->c, ERR_unsupported, LOC_NONE, "numpy has no fragments");
   switch (e->kind) {
   case EX_const: put_literal(o, e->dt, e->imm); break;
   case EX_var: put(o, "$v", e->ref); break;

@@ -85,6 +85,7 @@ static void show_file(Ctx *c, void *arg) {
 static void show_weights(Ctx *c, void *arg) {
   File file = file_read(c, arg);
   LmFile *f = lm_open(c, &(Source){file.at, file.n, str_of(c, arg), arg});
+  f->x_bits = 8;
   Graph *g = graph_new(c);
   for (u32 i = 0; i < f->tensor.n; i++) {
     Val v = lm_weight(g, f, str_text(c, f->tensor.at[i].name));

@@ -396,7 +396,8 @@ static Val route(Decoder *d, u32 layer, Val x) {
   if (has(d, LP_router_bias, layer, ""))
     score = mk_add(g, p, vector(d, LP_router_bias, layer, "", s->experts));
   mk_topk(g, score, 1, s->chosen, true, &best, &at);
-  Val is = mk_eq(g, mk_unsqueeze(g, at, 2), mk_iota(g, DT_i64, &s->experts, 1, 0));
+  Val expert = mk_iota(g, DT_i64, &s->experts, 1, 0);
+  Val is = mk_eq(g, mk_unsqueeze(g, at, 2), expert);
   Val one = mk_scalar(g, DT_f32, 1), none = mk_scalar(g, DT_f32, 0);
   p = mk_mul(g, p, mk_reduce(g, OP_reduce_sum, mk_select(g, is, one, none), &last, 1, false));
   if (s->norm_experts) p = mk_div(g, p, mk_reduce(g, OP_reduce_sum, p, &last, 1, true));
@@ -434,7 +435,8 @@ static Val feed_experts(Decoder *d, u32 layer, Val x) {
     w = experts(d, LP_up_exps, layer, n, s->embed, false);
     up = mk_reshape(g, mk_contract(g, x, w, "tk,nk->tn"), dim, 3);
   }
-  Val y = mk_mul(g, mk_mul(g, activate(d, layer, gate), up), mk_unsqueeze(g, by, 2));
+  Val y = mk_mul(g, activate(d, layer, gate), up);
+  y = mk_mul(g, y, mk_unsqueeze(g, by, 2));
   w = experts(d, LP_down_exps, layer, s->embed, n, true);
   y = mk_contract(g, mk_reshape(g, y, flat, 2), w, "tk,nk->tn");
   return has(d, LP_up_shared, layer, weight) ? mk_add(g, y, shared_expert(d, layer, x)) : y;
@@ -607,7 +609,8 @@ static Val relative_bias(Decoder *d) {
   }
   Val w = tensor(d, name_of(d, LP_relative, 0, weight), BUCKETS, d->s->heads);
   Val by = mk_transpose(g, mk_gather(g, w, mk_const(g, bucket), 0), (const i64[]){1, 0});
-  Val far = mk_sub(g, mk_unsqueeze(g, d->at, 0), mk_unsqueeze(g, d->at, 1));
+  Val query = mk_unsqueeze(g, d->at, 1);
+  Val far = mk_sub(g, mk_unsqueeze(g, d->at, 0), query);
   Val low = mk_scalar(g, DT_i64, -FAR), high = mk_scalar(g, DT_i64, FAR);
   far = mk_add(g, mk_min(g, mk_max(g, far, low), high), high);
   return mk_gather(g, by, far, 1);

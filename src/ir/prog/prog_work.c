@@ -63,7 +63,8 @@ static void count_expr(WorkCount *n, ExprId id, double times) {
   if (is_op(x, OP_dot_i8x4) || is_op(x, OP_maddubs)) macs = 4;
   if (x->kind == EX_mma) {
     const Expr *a = prog_expr(n->p, x->arg[0]);
-    macs = (double)(a->lanes / a->rows) * (a->dt == DT_i32 ? 4 : 1);
+    u32 steps = a->lanes / a->rows; /* of the reduction */
+    macs = steps * (a->dt == DT_i32 ? 4.0 : 1.0);
   }
   macs *= times * x->lanes;
   n->w.macs += macs;
