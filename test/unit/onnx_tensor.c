@@ -124,7 +124,7 @@ static void check_bad(Arena *a) {
   StrBuf t = start(a, DT_f32, 2, -1);
   check_refused(&t, ERR_input, "fewer values");
   pb_bytes(&t, 9, "1234567", 7);
-  check_refused(&t, ERR_input, "7 bytes of raw data, 8 expected");
+  check_refused(&t, ERR_input, "7 bytes of raw data, expected 8");
   pb_float(&t, 4, 1);
   check_refused(&t, ERR_input, "more than one place");
   t = start(a, DT_f32, 1, -1);
@@ -197,7 +197,7 @@ static void check_external(Arena *a) {
       {"w.bin", "18446744073709551616", "6", "expected a number"},
       {"w.bin", "-1", "6", "expected a number"},
       {"w.bin", "", "6", "expected a number"},
-      {"w.bin", "0", "4", "4 bytes of external data, 6 expected"},
+      {"w.bin", "0", "4", "4 bytes of external data, expected 6"},
       {"../w.bin", "0", "6", "refused"},
       {"/etc/passwd", "0", "6", "refused"},
       {"none.bin", "0", "6", "none.bin"},
