@@ -122,7 +122,7 @@ def unbounded(env, model, bound):
     """Without a bound the message names the value that needs one; a bound for another value is refused."""
     env.need_ingot()
     name, first = bound.split("=")[0], [env.ingot, "compile", model, "--max-shapes", "x:9x4,edges:2x30"]
-    for args, rc, text in (([], 3, f"--max-shapes '{name}=N'"), (["--max-shapes", f"{bound},y=9"], 2, "'y' is not a size"),
+    for args, rc, text in (([], 3, f"--max-shapes '{name}=N'"), (["--max-shapes", f"{bound},y=9"], 2, "unknown dimension 'y'"),
                            (["--max-shapes", f"{bound},no_value=9"], 2, "no input has a dimension named 'no_value'")):
         got = run([*first, *args, "--output", os.path.join(env.scratch("symbolic", "unbounded"), "x.c")], LIMIT)
         if got.rc != rc or text not in got.text():
