@@ -240,7 +240,8 @@ double time_ms(void);                                  /* monotonic clock */
 u64 hash_bytes(const void *at, size_t n);              /* the same on every machine */
 u64 hash_pieces(const Chunk *piece, u32 n);            /* hash of the concatenation */
 
-/* digest.c: for names of cached code. No two inputs with the same digest can be found. */
+/* digest.c: for names of cached code. Finding a second input with a given digest is
+ * infeasible. */
 enum { DIGEST_DIGITS = 32 };
 typedef struct Digest {
   char digit[DIGEST_DIGITS + 1]; /* hexadecimal, and a zero */

@@ -34,7 +34,9 @@ static void put_set(Emit *e, const char *to, ExprId id) {
     sb_fmt(e->t, "_tile_dpbusd(%s, %s, %s);\n", to, register_of(e, x.arg[0]),
            register_of(e, x.arg[1]));
   } else {
-    c_unsupported(e, "this fragment of integers");
+    c_unsupported(
+        e,
+        "a fragment of integers other than zeros, quad, turn or a product added to its own sums");
   }
 }
 

@@ -356,7 +356,7 @@ VmProgram *vm_compile(Prog *given, Arena *a) {
     Stmt *s;
     for (StmtVisit w = prog_visit(p, p->body); (s = prog_next(&w));)
       if (s->kind == ST_kernel && prog_has_fragments(p, s->body)) {
-        StmtId body = prog_fragments(p, prog_unroll(p, s->body, a), a);
+        StmtId body = prog_fragments(p, s->body, a);
         prog_stmt(p, w.id)->body = body;
         w.skip = true;
       }

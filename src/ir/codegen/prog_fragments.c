@@ -1,8 +1,8 @@
 /* prog_fragments.c: fragments of integers for machines without matrix registers.
  *
- * In: an unrolled copy of a kernel. Out: the same list, in which a fragment of sums is 16 vector
- * variables, and a product is a loop of dot_i8x4. Operands are read from memory again by each
- * product: their loads must precede it in the same list, with no store to memory between. */
+ * In: a kernel. Out: an unrolled copy, in which a fragment of sums is 16 vector variables, and a
+ * product is a loop of dot_i8x4. Operands are read from memory again by each product: their loads
+ * must precede it in the same list, with no other store and no set of a variable between. */
 #include "ir/prog/prog.h"
 
 /* An element of a register buffer. */
@@ -17,7 +17,7 @@ typedef struct FragmentLoops {
   Arena *a;
   Map at; /* buffer and indices -> 1 + position in `all` */
   VEC(Fragment) all;
-  u32 epoch; /* counts stores to memory, and starts and ends of lists */
+  u32 epoch; /* counts other stores, sets of variables, and starts and ends of lists */
   StmtList head;
 } FragmentLoops;
 
@@ -33,16 +33,14 @@ bool prog_has_fragments(Prog *p, StmtId first) {
   return false;
 }
 
-static void refuse(FragmentLoops *o, Loc loc) {
-  fail(o->p->c, ERR_unsupported, loc,
-       "a fragment of integers is used in another way than by the product after its loads");
-}
-
 static Fragment *find(FragmentLoops *o, BufId b, const ExprId *idx, Loc loc) {
   i64 key[MAX_RANK + 1] = {b};
   u32 n = prog_buf(o->p, b)->rank;
   for (u32 i = 0; i < n; i++)
-    if (!ex_is_int(o->p, idx[i], &key[i + 1])) refuse(o, loc);
+    if (!ex_is_int(o->p, idx[i], &key[i + 1]))
+      fail(o->p->c, ERR_unsupported, loc,
+           "%s has fragments of integers: expected indices that are constants after unrolling",
+           show(o->p->c, prog_buf(o->p, b)->name));
   u32 *slot = map_put_bytes(&o->at, key, (n + 1) * sizeof *key);
   if (!*slot) {
     *vec_push(o->a, &o->all) = (Fragment){.from = 0};
@@ -65,23 +63,17 @@ static Fragment *sums_of(FragmentLoops *o, BufId b, const ExprId *idx, Loc loc) 
   return f;
 }
 
-static Fragment *sums_at(FragmentLoops *o, ExprId id, Loc loc) {
-  Expr x = *prog_expr(o->p, id);
-  if (x.kind != EX_load) refuse(o, loc);
-  return sums_of(o, x.ref, x.arg, loc);
-}
-
-/* The load of an operand. */
+/* The box in memory of an operand. */
 static Expr operand(FragmentLoops *o, ExprId id, ExprKind kind, Loc loc) {
   Prog *p = o->p;
   Expr x = *prog_expr(p, id);
-  if (x.kind == EX_load) {
-    Fragment *f = find(o, x.ref, x.arg, loc);
-    if (!f->from || f->epoch != o->epoch) refuse(o, loc);
-    x = *prog_expr(p, f->from);
-  }
-  if (x.kind != kind) refuse(o, loc);
-  return *prog_expr(p, x.arg[0]);
+  Fragment *f = find(o, x.ref, x.arg, loc);
+  if (!f->from || f->epoch != o->epoch || prog_expr(p, f->from)->kind != kind)
+    fail(p->c, ERR_unsupported, loc,
+         "operand %s of a product of integers: expected a %s in the statement list of the product, "
+         "with no store and no set of a variable between",
+         show(p->c, prog_buf(p, x.ref)->name), kind == EX_quad ? "quad" : "turn");
+  return *prog_expr(p, prog_expr(p, f->from)->arg[0]);
 }
 
 /* Element (row, column) of a box, as a vector. */
@@ -99,7 +91,6 @@ static void put_product(FragmentLoops *o, StmtList *out, const Stmt *s) {
   Expr x = *prog_expr(p, s->a), a = operand(o, x.arg[0], EX_quad, s->loc),
        b = operand(o, x.arg[1], EX_turn, s->loc);
   Fragment f = *sums_of(o, s->buf, s->idx, s->loc);
-  if (sums_at(o, x.arg[2], s->loc)->row[0] != f.row[0]) refuse(o, s->loc);
   StmtList body = {0};
   VarId k = prog_add_var(p, DT_i64, str_of(p->c, "k")),
         w = prog_add_var(p, DT_i32, str_of(p->c, "w"));
@@ -127,7 +118,7 @@ static void put_fragment(FragmentLoops *o, StmtList *out, const Stmt *s) {
   Prog *p = o->p;
   Expr x = *prog_expr(p, s->a);
   if (prog_buf(p, s->buf)->space != BS_reg) {
-    Fragment f = *sums_at(o, s->a, s->loc);
+    Fragment f = *sums_of(o, x.ref, x.arg, s->loc);
     for (u32 r = 0; r < FRAG_ROWS; r++) {
       Stmt row = *s;
       row.idx = NEWS(o->a, ExprId, s->nidx);
@@ -143,15 +134,13 @@ static void put_fragment(FragmentLoops *o, StmtList *out, const Stmt *s) {
     Fragment *f = find(o, s->buf, s->idx, s->loc);
     f->from = s->a;
     f->epoch = o->epoch;
-  } else if (x.kind == EX_splat) {
+  } else {
     Fragment f = *sums_of(o, s->buf, s->idx, s->loc);
     for (u32 r = 0; r < FRAG_ROWS; r++) {
       ExprId value = ex_splat(p, ex_copy(p, x.arg[0]), FRAG_ROWS);
       stmts_add(p, out,
                 &(Stmt){.kind = ST_set, .var = f.row[r], .a = value, .step = 1, .loc = s->loc});
     }
-  } else {
-    refuse(o, s->loc);
   }
 }
 
@@ -166,7 +155,7 @@ static StmtId list(FragmentLoops *o, StmtId first) {
       put_fragment(o, &out, &s);
       continue;
     }
-    if (s.kind == ST_store && prog_buf(p, s.buf)->space != BS_reg) o->epoch++;
+    if (s.kind == ST_store || s.kind == ST_set) o->epoch++;
     StmtId body = s.body ? list(o, s.body) : 0, other = s.other ? list(o, s.other) : 0;
     prog_stmt(p, id)->body = body;
     prog_stmt(p, id)->other = other;
@@ -176,10 +165,10 @@ static StmtId list(FragmentLoops *o, StmtId first) {
   return out.first;
 }
 
-StmtId prog_fragments(Prog *p, StmtId first, Arena *a) {
+static StmtId replace(Prog *p, StmtId first, Arena *a) {
   const Stmt *s = prog_stmt(p, first);
   if (s->kind == ST_for && s->flags & LF_parallel && !s->next && s->body) {
-    StmtId body = prog_fragments(p, s->body, a); /* each thread has its own sums */
+    StmtId body = replace(p, s->body, a); /* each thread has its own sums */
     prog_stmt(p, first)->body = body;
     return first;
   }
@@ -191,4 +180,14 @@ StmtId prog_fragments(Prog *p, StmtId first, Arena *a) {
     stmts_move(p, &o.head, id);
   }
   return o.head.first;
+}
+
+StmtId prog_fragments(Prog *p, StmtId first, Arena *a) {
+  StmtId copy = prog_unroll(p, first, a);
+  if (!copy)
+    fail(p->c, ERR_unsupported, prog_stmt(p, first)->loc,
+         "a kernel with fragments of integers must unroll to 1 to %d statements: expected "
+         "fewer unrolled loops, with constant bounds",
+         MOST_STATEMENTS);
+  return replace(p, copy, a);
 }

@@ -558,7 +558,8 @@ StmtId prog_legalize(Prog *p, StmtId first, u32 max_lanes, const Caps *has, Aren
 
 StmtId kernel_legalize(Prog *p, StmtId first, const Target *t, const Caps *has, Arena *a) {
   bool expands = !(has->registers & CAP_tiles && t) && prog_has_fragments(p, first);
-  StmtId body = t || expands ? prog_unroll(p, first, a) : prog_copy(p, first, a);
-  if (body && expands) body = prog_fragments(p, body, a);
+  StmtId body = expands ? prog_fragments(p, first, a)
+                : t     ? prog_unroll(p, first, a)
+                        : prog_copy(p, first, a);
   return body ? prog_legalize(p, body, t ? prog_lanes(p, body, t) : 0, has, a) : 0;
 }

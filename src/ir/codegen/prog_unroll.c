@@ -11,8 +11,6 @@
 #include <string.h>
 #include "ir/prog/prog.h"
 
-enum { MOST_STATEMENTS = 20000 }; /* limit of statements in the copy */
-
 typedef struct Copied {
   bool known;    /* counter of an unrolled loop, currently `value` */
   bool declared; /* the copy has a declaration */

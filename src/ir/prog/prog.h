@@ -509,6 +509,7 @@ void prog_fuse(Prog *p, const UnfusedExprs *u); /* restores p */
 void prog_check(Prog *p);       /* leaves through internal_error() */
 void prog_check_input(Prog *p); /* checks a program parsed from text; fails with ERR_input */
 
+enum { MOST_STATEMENTS = 20000 }; /* limit of statements in an unrolled copy */
 /* prog_unroll.c: a copy of the list with its unrolled loops expanded; operands in a. 0: too long, a
  * bound is unknown, or the list contains kernels. */
 StmtId prog_unroll(Prog *p, StmtId first, Arena *a);
@@ -596,7 +597,7 @@ bool quotient_find(float by, i64 min, i64 max, ReciprocalFma *q);
  * max_lanes: maximum lanes of a piece, see prog_lanes; 0: keep whole vectors and register arrays.
  * New objects lie in a. */
 StmtId prog_legalize(Prog *p, StmtId first, u32 max_lanes, const Caps *has, Arena *a);
-/* prog_fragments.c: replaces fragments of integers, in place, in a list without unrolled loops. */
+/* prog_fragments.c: an unrolled copy of the list with loops for fragments of integers. */
 bool prog_has_fragments(Prog *p, StmtId first);
 StmtId prog_fragments(Prog *p, StmtId first, Arena *a);
 /* A legalized copy of the list for back ends. With t, its loops are unrolled; 0 if that fails.

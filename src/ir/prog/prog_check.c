@@ -65,7 +65,7 @@ static void check_fragment(ProgCheck *o, DType dt, u32 lanes, u32 rows) {
     WRONG(
         o,
         "a fragment of %u rows and %u elements of %s, expected %d rows of %d bytes of f16, bf16 or "
-        "f32, %d x %d of f32 or i32, or %d x %d of u8",
+        "f32, %d x %d of f32 or i32, or %d x %d of u8 or i8",
         rows, lanes, dt_name(dt), FRAG_ROWS, FRAG_BYTES, FRAG_ROWS, FRAG_ROWS, FRAG_ROWS,
         TILE_BYTES);
 }
@@ -258,9 +258,11 @@ static void check_index(ProgCheck *o, BufId b, const ExprId *idx, u32 n, u32 lan
   if (bp->space == BS_reg && lanes != bp->lanes)
     WRONG(o, "register buffer %s must be accessed one element at a time", buf_name(o, b));
   BufSpace root = prog_buf(o->p, prog_root(o->p, b))->space;
-  bool fixed = root == BS_const && in_register(bp->dt);
-  if (rows && bp->space != BS_reg && ((bp->space != BS_local && !fixed) || n < 2 || bp->rows))
-    WRONG(o, "%s: a fragment in memory is a box of scratch with two dimensions", buf_name(o, b));
+  bool held = in_register(bp->dt);
+  bool scratch = bp->space == BS_local || (held && (root == BS_const || bp->space == BS_temp));
+  if (rows && bp->space != BS_reg && (!scratch || n < 2 || bp->rows))
+    WRONG(o, "%s: a fragment in memory is a box of two dimensions of a buffer that is local%s",
+          buf_name(o, b), held ? ", temp or const" : "");
   if (bp->space == BS_reg && rows != bp->rows)
     WRONG(o, "register buffer %s has fragments of %u rows, accessed with %u", buf_name(o, b),
           bp->rows, rows);
@@ -486,6 +488,35 @@ static void check_assign(ProgCheck *o, const Stmt *s) {
     WRONG(o, "%s is bound by the inputs and cannot be set", show(p->c, v->name));
 }
 
+static bool is_held(ProgCheck *o, ExprId id) {
+  const Expr *e = prog_expr(o->p, id);
+  return e->kind == EX_load && prog_buf(o->p, e->ref)->space == BS_reg;
+}
+
+/* A store of a fragment of integers: what an instruction of a matrix register does. */
+static void check_register(ProgCheck *o, const Stmt *s) {
+  Prog *p = o->p;
+  const Expr *e = prog_expr(p, s->a), *last = e->narg ? prog_expr(p, e->arg[e->narg - 1]) : e;
+  if (prog_buf(p, s->buf)->space != BS_reg) {
+    if (!is_held(o, s->a))
+      WRONG(o, "store to %s: expected a fragment of integers of a register buffer",
+            buf_name(o, s->buf));
+    return;
+  }
+  bool ok = e->kind == EX_quad || e->kind == EX_turn;
+  if (e->kind == EX_splat) ok = last->kind == EX_const && !last->imm.i;
+  if (e->kind == EX_mma) {
+    ok = is_held(o, e->arg[0]) && is_held(o, e->arg[1]) && last->kind == EX_load &&
+         last->ref == s->buf;
+    for (u32 i = 0; ok && i < s->nidx; i++) ok = ex_same(p, last->arg[i], s->idx[i]);
+  }
+  if (!ok)
+    WRONG(o,
+          "store to %s: expected zeros, quad, turn, or mma of registers that adds to the same "
+          "element",
+          buf_name(o, s->buf));
+}
+
 static void check_store(ProgCheck *o, const Stmt *s) {
   Prog *p = o->p;
   check_expr(o, s->a);
@@ -496,6 +527,7 @@ static void check_store(ProgCheck *o, const Stmt *s) {
           dt_name(prog_buf(p, s->buf)->dt));
   if (e->rows && prog_buf(p, s->buf)->space != BS_reg && e->lanes != FRAG_LANES)
     WRONG(o, "only sums of a product are stored as fragments");
+  if (e->rows && in_register(e->dt)) check_register(o, s);
   if (o->block && !o->team)
     WRONG(o, "a store of a kernel with warp or thread loops is outside of them");
   const Expr *from = ex_copied(p, e);

@@ -208,10 +208,6 @@ static BufId pack_plain(BlockRows *o) {
 
 /* ---- writing ---- */
 
-static ExprId mul_add(Prog *p, ExprId a, i64 k, ExprId b) {
-  return ex_op2(p, OP_add, ex_op2(p, OP_mul, a, ex_int(p, k)), b);
-}
-
 static ExprId i32_of(Prog *p, i64 x) {
   return ex_const(p, DT_i32, (Scalar){.i = x});
 }
@@ -246,7 +242,7 @@ static void load_step(BlockRows *o, Cursor at, ExprId th, ExprId step) {
     for (i64 i = 0; i < held(o); i++) {
       bool word = i < o->words;
       BufId from = word ? o->q.quant : o->q.s;
-      ExprId idx[] = {ex_var(p, o->tile), mul_add(p, ex_copy(p, step), o->group, ex_int(p, g)),
+      ExprId idx[] = {ex_var(p, o->tile), ex_mul_add(p, ex_copy(p, step), o->group, ex_int(p, g)),
                       ex_int(p, word ? i : i - o->words), ex_copy(p, th)};
       ExprId to[] = {ex_copy(p, th), ex_int(p, g * held(o) + i)}, e = ex_load(p, from, idx, 4);
       DType dt = prog_expr(p, e)->dt;
@@ -278,13 +274,13 @@ static void copy_x(BlockRows *o, Cursor at, ExprId chunk) {
   ExprId th = team(p, &in, n), q = ex_int(p, 0), unit, e, m;
   if (turns > each) q = ex_var(p, prog_for(p, &in, q, ex_int(p, (turns + each - 1) / each), "q"));
   ExprId i = tile_unrolled(p, &in, each, "i", RO_none);
-  VarId id = let_new(p, &in, "n", mul_add(p, mul_add(p, q, each, i), n, th));
+  VarId id = let_new(p, &in, "n", ex_mul_add(p, ex_mul_add(p, q, each, i), n, th));
   if (turns % each || all % n) prog_if(p, &in, ex_op2(p, OP_lt, ex_var(p, id), ex_int(p, all)));
   split(p, &in, ex_var(p, id), QBLOCK_X, &unit, &e);
   m = ex_int(p, 0);
   if (o->each > 1) split(p, &in, unit, units, &m, &unit);
-  ExprId k = mul_add(p, chunk, units, ex_copy(p, unit));
-  VarId kv = let_new(p, &in, "k", mul_add(p, k, QBLOCK_X, ex_copy(p, e)));
+  ExprId k = ex_mul_add(p, chunk, units, ex_copy(p, unit));
+  VarId kv = let_new(p, &in, "k", ex_mul_add(p, k, QBLOCK_X, ex_copy(p, e)));
   k = ex_var(p, kv);
   bool ends = o->steps * o->group * o->slices * QBLOCK_X != o->k || o->steps % o->chunk;
   if (ends) k = ex_var(p, let_new(p, &in, "k", ex_op2(p, OP_min, k, ex_int(p, o->k - 1))));
@@ -420,15 +416,15 @@ static void add_chunk(BlockRows *o, Cursor at, ExprId chunk) {
   Cursor in = at;
   ExprId th = team(p, &in, threads(o)), inside = ex_int(p, 0);
   if (o->chunk > 1) inside = ex_var(p, prog_for(p, &in, inside, ex_int(p, o->chunk), "s"));
-  VarId step = let_new(p, &in, "step", mul_add(p, chunk, o->chunk, ex_copy(p, inside)));
+  VarId step = let_new(p, &in, "step", ex_mul_add(p, chunk, o->chunk, ex_copy(p, inside)));
   if (o->steps % o->chunk) prog_if(p, &in, ex_op2(p, OP_lt, ex_var(p, step), ex_int(p, o->steps)));
   ExprId slice = ex_op2(p, OP_div, ex_copy(p, th), ex_int(p, o->width));
   slice = ex_var(p, let_new(p, &in, "z", slice));
   for (i64 g = 0; g < o->group; g++) {
-    ExprId place = mul_add(p, ex_copy(p, inside), o->group, ex_int(p, g));
-    place = mul_add(p, place, o->slices, ex_copy(p, slice));
-    ExprId unit = mul_add(p, ex_var(p, step), o->group, ex_int(p, g));
-    unit = mul_add(p, unit, o->slices, ex_copy(p, slice));
+    ExprId place = ex_mul_add(p, ex_copy(p, inside), o->group, ex_int(p, g));
+    place = ex_mul_add(p, place, o->slices, ex_copy(p, slice));
+    ExprId unit = ex_mul_add(p, ex_var(p, step), o->group, ex_int(p, g));
+    unit = ex_mul_add(p, unit, o->slices, ex_copy(p, slice));
     place = ex_var(p, let_new(p, &in, "u", place));
     add_unit(o, &in, th, g, place, unit);
   }
@@ -450,14 +446,14 @@ static void put_results(BlockRows *o, Cursor at) {
   in = at;
   th = team(p, &in, o->width * o->each);
   split(p, &in, th, o->width, &m, &c);
-  ExprId column = mul_add(p, ex_var(p, o->tile), o->width, ex_copy(p, c));
+  ExprId column = ex_mul_add(p, ex_var(p, o->tile), o->width, ex_copy(p, c));
   column = ex_var(p, let_new(p, &in, "column", column));
   if (o->columns % o->width)
     prog_if(p, &in, ex_op2(p, OP_lt, ex_copy(p, column), ex_int(p, o->columns)));
   VarId sum = let_new(p, &in, "sum", ex_const(p, DT_f32, (Scalar){0}));
   Cursor each = in;
   ExprId z = ex_var(p, prog_for(p, &each, ex_int(p, 0), ex_int(p, o->slices), "z"));
-  ExprId idx[] = {mul_add(p, z, o->width, c), ex_copy(p, m)};
+  ExprId idx[] = {ex_mul_add(p, z, o->width, c), ex_copy(p, m)};
   prog_set(p, &each, sum, ex_op2(p, OP_add, ex_var(p, sum), ex_load(p, o->part, idx, 2)));
   prog_seek_end(p, &in);
   memset(o->t.at.val, 0, sizeof o->t.at.val);

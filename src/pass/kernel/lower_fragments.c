@@ -36,10 +36,6 @@ struct Fragments {
   BufId x, w, sums;
 };
 
-static ExprId mul_add(Prog *p, ExprId a, i64 k, ExprId b) {
-  return ex_op2(p, OP_add, ex_op2(p, OP_mul, a, ex_int(p, k)), b);
-}
-
 static i64 up(i64 x, i64 by) {
   return (x + by - 1) / by;
 }
@@ -92,7 +88,7 @@ static bool choose_vec(Fragments *o) {
     if (run % o->vec) continue;
     ProgMark mark = trial_begin(&x);
     ExprId at = ex_var(p, prog_add_var(p, DT_i64, 0));
-    x.at.val[axis] = mul_add(p, at, o->vec, ex_var(p, x.lane_var));
+    x.at.val[axis] = ex_mul_add(p, at, o->vec, ex_var(p, x.lane_var));
     bool fits = load_bytes(&x, o->vec);
     trial_end(&x, mark);
     if (fits) return true;
@@ -198,14 +194,15 @@ static void pack_row(const Fragments *o, Cursor at, ExprId row, ExprId to) {
     if (i == run && t.axis.split == FORM_AXES) n = up(n, 4) * 4 / o->vec;
     ExprId k = ex_int(p, 0);
     if (n > 1) k = ex_var(p, for_role(p, &at, k, ex_int(p, n), "k", RO_none));
-    place = mul_add(p, place, n, ex_copy(p, k));
+    place = ex_mul_add(p, place, n, ex_copy(p, k));
     t.at.val[i] = k;
   }
   i64 each = t.axis.split < FORM_AXES ? t.axis.block : o->vec, parts = each / o->vec;
   ExprId part = ex_int(p, 0);
   if (parts > 1) part = ex_var(p, for_role(p, &at, part, ex_int(p, parts), "k", RO_none));
-  place = mul_add(p, place, parts, ex_copy(p, part));
-  ExprId first = mul_add(p, mul_add(p, t.at.val[run], parts, part), o->vec, ex_var(p, t.lane_var));
+  place = ex_mul_add(p, place, parts, ex_copy(p, part));
+  ExprId first =
+      ex_mul_add(p, ex_mul_add(p, t.at.val[run], parts, part), o->vec, ex_var(p, t.lane_var));
   t.at.val[run] = first;
   ExprId value = load_bytes(&t, o->vec);
   if (!value) internal_error(p->c, t.l->n->loc, "the bytes of a row are not contiguous");
@@ -240,7 +237,7 @@ static void put_sums(const Fragments *o, Cursor at, ExprId pair, ExprId panel, i
   Cursor part = in;
   i = tile_unrolled(p, &part, PAIR, "i", RO_none);
   ExprId row =
-      mul_add(p, ex_copy(p, pair), ROWS, ex_op2(p, OP_mul, ex_copy(p, i), ex_int(p, FRAG_ROWS)));
+      ex_mul_add(p, ex_copy(p, pair), ROWS, ex_op2(p, OP_mul, ex_copy(p, i), ex_int(p, FRAG_ROWS)));
   ExprId x[] = {row, ex_op2(p, OP_mul, ex_copy(p, step), ex_int(p, TILE_BYTES))};
   reg_store(p, &part, av, i, none, ex_quad(p, ex_fragment(p, o->x, x, 2, FRAG_ROWS, TILE_BYTES)));
   part = in;
@@ -291,7 +288,8 @@ static void put_panels(const Fragments *o, Cursor at, ExprId block, ExprId pairs
   prog_stmt(p, at.owner)->step = n;
   ExprId pair = ex_var(p, for_role(p, &at, ex_int(p, 0), pairs, "r", RO_none));
   put_sums(o, at, pair, ex_var(p, v), n);
-  ExprId first = ex_op2(p, OP_mul, mul_add(p, block, o->pairs, ex_copy(p, pair)), ex_int(p, ROWS));
+  ExprId first =
+      ex_op2(p, OP_mul, ex_mul_add(p, block, o->pairs, ex_copy(p, pair)), ex_int(p, ROWS));
   put_results(o, at, ex_var(p, let_new(p, &at, "m", first)), ex_var(p, v), n, valid);
 }
 
@@ -318,7 +316,7 @@ void fragments_write(Lower *l, Cursor at, const Form *f, KernelChoice *r) {
   ExprId i =
       ex_var(p, for_role(p, &in, ex_int(p, 0),
                          ex_op2(p, OP_mul, ex_copy(p, pairs), ex_int(p, ROWS)), "i", RO_none));
-  ExprId row = mul_add(p, ex_copy(p, block), o->pairs * ROWS, ex_copy(p, i));
+  ExprId row = ex_mul_add(p, ex_copy(p, block), o->pairs * ROWS, ex_copy(p, i));
   if (o->rows % ROWS) row = ex_op2(p, OP_min, row, ex_int(p, o->rows - 1));
   pack_row(o, in, row, i);
   ExprId from = ex_op2(p, OP_mul, ex_copy(p, group), ex_int(p, each));
